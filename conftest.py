@@ -1,0 +1,42 @@
+"""Settings of every test: precision, warnings, names in doctests, and no silent lack of a reference engine in CI."""
+
+from __future__ import annotations
+
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax
+from tests.helpers import RBY1_DIRECTORY, X64, missing_oracles
+
+jax.config.update("jax_enable_x64", X64)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+if cache := os.environ.get("RBYDYN_TEST_CACHE"):
+    jax.config.update("jax_compilation_cache_dir", cache)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In CI a test that is skipped for want of an oracle would look like one that passed."""
+    if not os.environ.get("CI"):
+        return
+    missing = missing_oracles()
+    if not RBY1_DIRECTORY.is_dir():
+        missing.append(f"the vendor's RB-Y1 files in {RBY1_DIRECTORY}")
+    if missing:
+        raise pytest.UsageError("in CI every oracle must be there; missing: " + ", ".join(missing))
+
+
+@pytest.fixture
+def dtype() -> jnp.dtype:
+    """The floating-point type of this run: float64, or float32 with RBYDYN_TEST_X64=0."""
+    return jnp.dtype(jnp.float64 if X64 else jnp.float32)
+
+
+@pytest.fixture(autouse=True)
+def _doctest_names(doctest_namespace: dict) -> None:
+    public = {name: value for name, value in vars(rbydyn_jax).items() if not name.startswith("_")}
+    doctest_namespace.update(public, jax=jax, jnp=jnp, np=np, rbydyn_jax=rbydyn_jax)

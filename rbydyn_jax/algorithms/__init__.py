@@ -1,0 +1,1 @@
+"""Kinematics and dynamics of trees: one algorithm a module."""

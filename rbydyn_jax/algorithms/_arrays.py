@@ -1,0 +1,304 @@
+"""The array-style traversal: all isomorphic runs of joints at once, scanned along their length.
+
+The tree is cut into unbranched runs of joints of one type. Runs of one length and type at the same depth form a group; a
+step works on arrays with one entry for each run of the group, and `lax.scan` takes it along the runs. The program has as
+many steps as there are groups, whatever the length of a chain. It contains plain array operations only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..model.model import Model, numbers_from_pattern
+from ..model.tree import KinematicTree
+from ..spatial._algebra import ZERO, Force, Scalar, Structural, Transform, Vec3
+from ._body import Body, Coordinates, add_states, inertia_from_row, transform_from_numbers
+from ._trigonometry import sincos
+
+
+@dataclass(frozen=True)
+class Group:
+    """Isomorphic runs: `bodies[l, r]` is the l-th body of the r-th run, `parents[r]` the body on which the run stands."""
+
+    bodies: np.ndarray
+    parents: tuple[int, ...]
+    joint: Any
+
+
+def group_runs(tree: KinematicTree) -> tuple[Group, ...]:
+    """The groups of a tree, parents before children."""
+    groups: dict[tuple, list[list[int]]] = {}
+    front = [(i, 0) for i in tree.order if tree.parents[i] < 0]
+    while front:
+        body, depth = front.pop()
+        run = [body]
+        while len(tree.children[run[-1]]) == 1:
+            only = tree.children[run[-1]][0]
+            if type(tree.joints[only]) is not type(tree.joints[body]):
+                break
+            run.append(only)
+        groups.setdefault((depth, len(run), type(tree.joints[body]).__name__), []).append(run)
+        front += [(child, depth + 1) for child in tree.children[run[-1]]]
+    return tuple(
+        Group(np.array(runs).T, tuple(tree.parents[r[0]] for r in runs), tree.joints[runs[0][0]])
+        for _, runs in sorted(groups.items(), key=lambda item: item[0])
+    )
+
+
+def _scalars(x: Any) -> list[Scalar]:
+    """All scalars of an algebra type, or of a tuple of them, structural constants included."""
+    return jax.tree.leaves(x, is_leaf=_is_structural)
+
+
+def _is_structural(x: Any) -> bool:
+    return isinstance(x, Structural)
+
+
+def _dense(tree: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A state with its structural constants written out, every scalar of one shape."""
+
+    def fill(x: Any) -> jax.Array:
+        return jnp.full(shape, float(x.value), dtype) if _is_structural(x) else jnp.broadcast_to(x, shape)
+
+    return jax.tree.map(fill, tree, is_leaf=_is_structural)
+
+
+class Arrays:
+    """The traversal by groups. A per-body value is a list with one pytree of arrays (length, runs) for each group."""
+
+    def __init__(self, model: Model, q: jax.Array) -> None:
+        self.model, self.tree = model, model.tree
+        self.coordinates = Coordinates(model)
+        self.groups = group_runs(model.tree)
+        self._bodies = self._gather_bodies(self.coordinates.spread_q(q))
+
+    @property
+    def dtype(self) -> jnp.dtype:
+        """The dtype of the computation."""
+        return self.model.inertias.dtype
+
+    @cached_property
+    def _v_starts(self) -> np.ndarray:
+        return np.cumsum([0, *self.coordinates.sizes])
+
+    def _gather_bodies(self, q: jax.Array) -> list[Body]:
+        tree, geometry = self.tree, self.model.geometry
+        placements = numbers_from_pattern(geometry, tree.placement_pattern, 12)
+        axes = numbers_from_pattern(geometry, tree.axis_pattern, 3)
+        starts = np.cumsum([0, *(j.nq for j in tree.joints)])
+        sine, cosine = sincos(q)
+        bodies = []
+        for group in self.groups:
+            at = starts[group.bodies]
+            x = tuple(
+                (sine[at + k], cosine[at + k]) if k in group.joint.angles else q[at + k]
+                for k in range(group.joint.nq)
+            )
+            rows, numbers, axis = (a[group.bodies] for a in (self.model.inertias, placements, axes))
+            bodies.append(
+                Body(
+                    joint=group.joint,
+                    axis=Vec3(*(axis[..., k] for k in range(3))),
+                    placement=transform_from_numbers([numbers[..., k] for k in range(12)]),
+                    inertia=inertia_from_row([rows[..., k] for k in range(10)]),
+                    x=x,
+                )
+            )
+        return bodies
+
+    def split_v(self, v: jax.Array) -> list[tuple]:
+        """The velocities (or accelerations, or forces) of each joint."""
+        v = self.coordinates.spread_v(v)
+        return [
+            tuple(v[self._v_starts[g.bodies] + k] for k in range(g.joint.nv)) for g in self.groups
+        ]
+
+    def no_v(self) -> list[tuple]:
+        """Joint velocities that are structurally zero."""
+        return [(ZERO,) * g.joint.nv for g in self.groups]
+
+    def shared(self, value: Any) -> list:
+        """The same value for every body."""
+        return [value] * len(self.groups)
+
+    def nothing(self) -> list:
+        """A per-body value of which there is none."""
+        return self.shared(None)
+
+    def constants(self, values: Sequence[int]) -> list[jax.Array]:
+        """Constants 0, 1 or -1 for each body."""
+        return [jnp.asarray(np.array(values)[g.bodies], self.dtype) for g in self.groups]
+
+    def item(self, values: list, k: int) -> list:
+        """The k-th element of each body's tuple."""
+        return [x[k] for x in values]
+
+    def split_wrenches(self, f: jax.Array) -> list[Force]:
+        """The rows of a (nb, 6) array of wrenches."""
+        rows = [f[g.bodies] for g in self.groups]
+        return [Force(Vec3(*(r[..., k] for k in range(3))), Vec3(*(r[..., k] for k in range(3, 6)))) for r in rows]
+
+    def split_armature(self) -> list[tuple]:
+        """The rotor inertia of each joint."""
+        per_dof = self.coordinates.armature
+        return [
+            tuple(per_dof[self._v_starts[g.bodies] + k] for k in range(g.joint.nv)) for g in self.groups
+        ]
+
+    def _scan(self, group: Group, step: Callable, init: Any, xs: Any, *, reverse: bool) -> tuple[Any, Any]:
+        """`step(body, carry, *inputs) -> (carry, out)` along the runs of a group."""
+        length, runs = group.bodies.shape
+
+        def body_step(carry: Any, inputs: Any) -> tuple[Any, Any]:
+            (axis, placement, inertia, x), rest = inputs
+            after, out = step(Body(group.joint, axis, placement, inertia, x), carry, *rest)
+            return _dense(after, (runs,), self.dtype), out
+
+        carry = _dense(init, (runs,), self.dtype)
+        if length == 1:
+            carry, out = body_step(carry, jax.tree.map(lambda a: a[0], xs))
+            return carry, jax.tree.map(lambda a: a[None], out)
+        return jax.lax.scan(body_step, carry, xs, reverse=reverse)
+
+    def _inputs(self, g: int, inputs: Sequence[list]) -> Any:
+        body = self._bodies[g]
+        return (body.axis, body.placement, body.inertia, body.x), tuple(x[g] for x in inputs)
+
+    def outward(self, step: Callable, root: Any, *inputs: list, bodies: Sequence[int] | None = None) -> list:
+        """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
+        ends: dict[int, int] = {-1: 0}
+        stacked = _dense(root, (1,), self.dtype)
+        outs = []
+        for g, group in enumerate(self.groups):
+            index = np.array([ends[p] for p in group.parents])
+            init = jax.tree.map(lambda a, index=index: a[index], stacked)
+            end, out = self._scan(group, step, init, self._inputs(g, inputs), reverse=False)
+            outs.append(out)
+            for body in group.bodies[-1]:
+                ends[int(body)] = len(ends)
+            stacked = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), stacked, end)
+        return outs
+
+    def inward(self, step: Callable, zero: Any, *inputs: list) -> list:
+        """`step(body, sum_of_children, *inputs) -> (up, out)` from the leaves to the root; returns the outs."""
+        waiting: dict[int, list[Any]] = {}
+        outs: list[Any] = [None] * len(self.groups)
+        for g in reversed(range(len(self.groups))):
+            group = self.groups[g]
+            runs = group.bodies.shape[1]
+            init = _dense(zero, (runs,), self.dtype)
+            for r, body in enumerate(group.bodies[-1]):
+                for up in waiting.pop(int(body), []):
+                    init = jax.tree.map(lambda a, b, r=r: a.at[r].add(b), init, up)
+            up, outs[g] = self._scan(group, step, init, self._inputs(g, inputs), reverse=True)
+            by_parent: dict[int, list[int]] = {}
+            for r, parent in enumerate(group.parents):
+                by_parent.setdefault(parent, []).append(r)
+            for parent, members in by_parent.items():
+                if parent >= 0:
+                    total = jax.tree.map(lambda a, m=np.array(members): a[m].sum(axis=0), up)
+                    waiting.setdefault(parent, []).append(total)
+        return outs
+
+    def each(
+        self,
+        step: Callable,
+        *inputs: list,
+        bodies: Sequence[int] | None = None,
+        default: Callable[[int], Any] | None = None,
+    ) -> list:
+        """`step(body, *inputs) -> out` on every body; those that could be left out are computed with the rest."""
+        return [step(self._bodies[g], *(x[g] for x in inputs)) for g in range(len(self.groups))]
+
+    def at(self, values: list, body: int) -> Any:
+        """The value of one body."""
+        for group, value in zip(self.groups, values, strict=True):
+            found = np.argwhere(group.bodies == body)
+            if found.size:
+                length, run = found[0]
+                return jax.tree.map(lambda a: a[length, run], value)  # noqa: B023 - used at once
+        raise IndexError(body)
+
+    def total(self, values: list) -> Any:
+        """The sum over all bodies."""
+        sums = [jax.tree.map(lambda a: a.sum(axis=(0, 1)), value) for value in values]
+        total = sums[0]
+        for x in sums[1:]:
+            total = add_states(total, x)
+        return total
+
+    def join(self, scalars: Sequence[Scalar]) -> jax.Array:
+        """The 1-D array of scalars."""
+        return jnp.stack(_dense(list(scalars), (), self.dtype))
+
+    def _in_body_order(self, values: list, starts: Callable[[int], Sequence[int]]) -> jax.Array:
+        """One row for each item of each body: `values[g]` is a sequence of rows of scalars, `starts(body)` their places."""
+        blocks, places = [], []
+        for group, rows in zip(self.groups, values, strict=True):
+            shape = group.bodies.shape
+            block = jnp.stack([jnp.stack(_dense(list(row), shape, self.dtype), axis=-1) for row in rows], axis=-2)
+            blocks.append(block.reshape(-1, block.shape[-1]))
+            places += [place for body in group.bodies.reshape(-1) for place in starts(int(body))]
+        return jnp.concatenate(blocks)[np.argsort(places)]
+
+    def _all_rows(self, values: list) -> jax.Array:
+        """One row for each degree of freedom of all joints."""
+        return self._in_body_order(values, lambda i: range(int(self._v_starts[i]), int(self._v_starts[i + 1])))
+
+    def stack_v(self, values: list) -> jax.Array:
+        """The array (nv,) of the scalars of each joint."""
+        return self.stack_columns([tuple((x,) for x in per_joint) for per_joint in values], 1)[0]
+
+    def stack_columns(self, values: list, width: int) -> jax.Array:
+        """The array (width, nv) of a tuple of flat columns (one for each degree of freedom) for each joint."""
+        return self.coordinates.gather(self._all_rows(values)).T
+
+    def stack_bodies(self, values: list, width: int) -> jax.Array:
+        """The array (nb, width) of a flat sequence for each body."""
+        return self._in_body_order([(row,) for row in values], lambda i: (i,))
+
+    def mass_like(
+        self, left: list, right: list, *, upper: tuple[list, list] | None = None, diagonal: list | None = None
+    ) -> jax.Array:
+        """The array (nv, nv) of products of each joint with its ancestors; see `Unrolled.mass_like`."""
+        owner = np.repeat(np.arange(self.tree.nb), self.coordinates.sizes)
+        is_ancestor = np.zeros((self.tree.nb, self.tree.nb), bool)
+        for j in range(self.tree.nb):
+            is_ancestor[j, list(self.tree.path(j))] = True
+        low = is_ancestor[np.ix_(owner, owner)]
+        strict = (low & (owner[:, None] != owner[None, :])).T
+
+        def rows(values: list) -> jax.Array:
+            return self._all_rows([tuple(tuple(_scalars(x)) for x in per_joint) for per_joint in values])
+
+        products = rows(right) @ rows(left).T
+        others = products.T if upper is None else rows(upper[0]) @ rows(upper[1]).T
+        full = jnp.where(low, products, jnp.where(strict, others, 0.0))
+        if diagonal is not None:
+            full = full + jnp.diag(self._all_rows([tuple((x,) for x in per_joint) for per_joint in diagonal])[:, 0])
+        return self.coordinates.gather(self.coordinates.gather(full).T).T
+
+    def link_poses(self, poses: list) -> jax.Array:
+        """The array (n_links, 4, 4) of all links, from the poses of the bodies."""
+        flat = [tuple(x for row, p in zip(pose.R, pose.p, strict=True) for x in (*row, p)) for pose in poses]
+        top = self.stack_bodies(flat, 12).reshape(-1, 3, 4)
+        top = jnp.concatenate([top, jnp.eye(4, dtype=self.dtype)[None, :3]])  # the world, found by index -1
+        bottom = jnp.broadcast_to(jnp.array([[[0.0, 0.0, 0.0, 1.0]]], self.dtype), (self.tree.nb + 1, 1, 4))
+        bodies = jnp.concatenate([top, bottom], axis=1)
+        return bodies[np.array(self.tree.link_bodies)] @ self.model.link_placements
+
+    def link_matrix(self, poses: list, link: int) -> jax.Array:
+        """The 4x4 matrix of one link, from the poses of the bodies."""
+        return self.link_poses(poses)[link]
+
+    def link_transform(self, poses: list, link: int) -> Transform:
+        """The pose of one link, from the poses of the bodies."""
+        T = self.link_matrix(poses, link)
+        return transform_from_numbers([*(T[i, j] for i in range(3) for j in range(3)), *(T[i, 3] for i in range(3))])

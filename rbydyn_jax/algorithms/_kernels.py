@@ -1,0 +1,40 @@
+"""One XLA:CPU kernel for a function: the only place that knows of XLA's internal tags.
+
+XLA:CPU fuses by cloning values into every consumer; a straight-line recursion over a tree grows exponentially that way.
+Two metadata tags stop it: `inlineable=false` keeps a call from being inlined, and `xla_cpu_small_call=true` makes the
+emitter compile the whole callee as one LLVM kernel. They are no stable interface: they are used for lowering to CPU
+only, on jaxlib versions on which they were seen to work, and a test reads the compiled HLO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jaxlib
+from jax.experimental.xla_metadata import set_xla_metadata
+
+_TESTED_FROM, _TESTED_BELOW = (0, 10), (0, 13)
+
+
+def tags_available() -> bool:
+    """Whether this jaxlib is one on which the tags were seen to work."""
+    version = tuple(int(part) for part in jaxlib.__version__.split(".")[:2])
+    return _TESTED_FROM <= version < _TESTED_BELOW
+
+
+def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` as one CPU kernel. Its arguments and results are pytrees of arrays; what it closes over must be static."""
+
+    def body(*args: Any) -> Any:
+        with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):  # the tags are not for what is inside
+            return f(*args)
+
+    compiled = jax.jit(body, inline=False)
+
+    def call(*args: Any) -> Any:
+        with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
+            return compiled(*args)
+
+    return call

@@ -1,0 +1,46 @@
+"""Walks over the tree. The only place that knows tree order and memory layout.
+
+An algorithm is written once, as steps on one body in the structural scalars of `spatial._algebra`; a traversal takes the
+steps from the root outward or from the leaves inward. There are two, with one interface:
+
+- `Unrolled` (in `_unrolled`) takes each body in turn, drops what is structurally zero, and makes one CPU kernel of each step.
+- `Arrays` (in `_arrays`) takes all isomorphic unbranched runs of joints at once and scans along them: its program does
+  not grow with the length of a chain, and it holds no CPU tags.
+
+`traverse` chooses: `Unrolled` when lowering for CPU a tree of moderate size, `Arrays` everywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from ..model.model import Model
+from ..spatial._algebra import Vec3
+from ._arrays import Arrays
+from ._kernels import tags_available
+from ._unrolled import Unrolled
+
+UNROLLED_LIMIT = 64  # more bodies than this are scanned: the unrolled program grows with their number
+
+Traversal = Unrolled | Arrays
+
+
+def gravity_root(model: Model) -> Vec3:
+    """The acceleration of the base that stands for gravity: its opposite."""
+    return Vec3(*(-model.gravity[k] for k in range(3)))
+
+
+def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any) -> Any:
+    """Runs `algorithm(traversal, *arrays)` with the traversal that suits the tree and the platform lowered for."""
+    def unrolled(model: Model, q: jax.Array, *rest: Any) -> Any:
+        return algorithm(Unrolled(model, q), *rest)
+
+    def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
+        return algorithm(Arrays(model, q), *rest)
+
+    if model.nb > UNROLLED_LIMIT or not tags_available():
+        return scanned(model, q, *arrays)
+    return jax.lax.platform_dependent(model, q, *arrays, cpu=unrolled, default=scanned)

@@ -1,0 +1,241 @@
+"""The traversal that takes the bodies one by one, one CPU kernel for each step, without what is structurally zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..model.model import Model
+from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
+from ..spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO, Force, Scalar, Transform, Vec3, add
+from ._body import Body, Coordinates, add_states, inertia_from_row, pairing, transform_from_numbers
+from ._kernels import kernel
+from ._layout import join, split
+from ._trigonometry import sincos
+
+_CONSTANTS = {IS_ZERO: ZERO, IS_ONE: ONE, IS_MINUS_ONE: MINUS_ONE}
+
+
+class Unrolled:
+    """The traversal that takes the bodies one by one. A per-body value is a list with one pytree of scalars for each."""
+
+    def __init__(self, model: Model, q: jax.Array) -> None:
+        self.model, self.tree = model, model.tree
+        self.coordinates = Coordinates(model)
+        self._leaves = (model.geometry, model.inertias)
+        self._x = self._positions(self.coordinates.spread_q(q))
+
+    def _positions(self, q: jax.Array) -> list[tuple]:
+        sizes = [j.nq for j in self.tree.joints]
+        starts = np.cumsum([0, *sizes])
+        angles = [int(start + k) for start, j in zip(starts, self.tree.joints, strict=False) for k in j.angles]
+        numbers = [k for k in range(int(starts[-1])) if k not in set(angles)]
+        by_index: dict[int, Any] = {}
+        if numbers:
+            by_index |= dict(zip(numbers, split(q, numbers), strict=True))
+        if angles:
+            sine, cosine = sincos(q)
+            by_index |= dict(zip(angles, zip(split(sine, angles), split(cosine, angles), strict=True), strict=True))
+        return [tuple(by_index[int(start) + k] for k in range(n)) for start, n in zip(starts, sizes, strict=False)]
+
+    @staticmethod
+    def _numbers(geometry: jax.Array, pattern: Sequence[int]) -> list[Scalar]:
+        return [geometry[k] if k >= 0 else _CONSTANTS[k] for k in pattern]
+
+    def _body(self, i: int, leaves: tuple, x: tuple) -> Body:
+        geometry, inertias = leaves
+        return Body(
+            joint=self.tree.joints[i],
+            axis=Vec3(*self._numbers(geometry, self.tree.axis_pattern[i])),
+            placement=transform_from_numbers(self._numbers(geometry, self.tree.placement_pattern[i])),
+            inertia=inertia_from_row([inertias[i, k] for k in range(10)]),
+            x=x,
+        )
+
+    def _run(self, i: int, step: Callable, *inputs: Any) -> Any:
+        """One step on body `i` as one kernel."""
+
+        def on_body(leaves: tuple, x: tuple, *rest: Any) -> Any:
+            return step(self._body(i, leaves, x), *rest)
+
+        return kernel(on_body)(self._leaves, self._x[i], *inputs)
+
+    def split_v(self, v: jax.Array) -> list[tuple]:
+        """The velocities (or accelerations, or forces) of each joint."""
+        v = self.coordinates.spread_v(v)
+        scalars = iter(split(v, range(v.shape[0])))
+        return [tuple(next(scalars) for _ in range(j.nv)) for j in self.tree.joints]
+
+    def shared(self, value: Any) -> list:
+        """The same value for every body."""
+        return [value] * self.tree.nb
+
+    def nothing(self) -> list:
+        """A per-body value of which there is none."""
+        return self.shared(None)
+
+    def constants(self, values: Sequence[int]) -> list[Scalar]:
+        """Constants 0, 1 or -1 for each body."""
+        return [(ZERO, ONE, MINUS_ONE)[k] for k in values]
+
+    def item(self, values: list, k: int) -> list:
+        """The k-th element of each body's tuple."""
+        return [None if x is None else x[k] for x in values]
+
+    def no_v(self) -> list[tuple]:
+        """Joint velocities that are structurally zero."""
+        return [(ZERO,) * j.nv for j in self.tree.joints]
+
+    def split_wrenches(self, f: jax.Array) -> list[Force]:
+        """The rows of a (nb, 6) array of wrenches."""
+        n = self.tree.nb
+        c = split(f.reshape(n * 6), range(6 * n))
+        return [Force(Vec3(*c[6 * i : 6 * i + 3]), Vec3(*c[6 * i + 3 : 6 * i + 6])) for i in range(n)]
+
+    def split_armature(self) -> list[tuple]:
+        """The rotor inertia of each joint."""
+        per_dof = self.coordinates.armature
+        scalars = iter([per_dof[k] for k in range(per_dof.shape[0])])
+        return [tuple(next(scalars) for _ in range(j.nv)) for j in self.tree.joints]
+
+    def outward(self, step: Callable, root: Any, *inputs: list, bodies: Sequence[int] | None = None) -> list:
+        """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
+        states: dict[int, Any] = {-1: root}
+        outs: list[Any] = [None] * self.tree.nb
+        for i in self.tree.order if bodies is None else bodies:
+            states[i], outs[i] = self._run(i, step, states[self.tree.parents[i]], *(x[i] for x in inputs))
+        return outs
+
+    def inward(self, step: Callable, zero: Any, *inputs: list) -> list:
+        """`step(body, sum_of_children, *inputs) -> (up, out)` from the leaves to the root; returns the outs."""
+        ups: dict[int, Any] = {}
+        outs: list[Any] = [None] * self.tree.nb
+        for i in reversed(self.tree.order):
+            children = [ups.pop(c) for c in self.tree.children[i]]
+
+            def summed(body: Body, children: list, *rest: Any, is_root: bool = self.tree.parents[i] < 0) -> Any:
+                total = zero
+                for up in children:
+                    total = add_states(total, up)
+                up, out = step(body, total, *rest)
+                return (None if is_root else up), out
+
+            ups[i], outs[i] = self._run(i, summed, children, *(x[i] for x in inputs))
+        return outs
+
+    def each(
+        self,
+        step: Callable,
+        *inputs: list,
+        bodies: Sequence[int] | None = None,
+        default: Callable[[int], Any] | None = None,
+    ) -> list:
+        """`step(body, *inputs) -> out` on every body; on those left out, `default(nv of its joint)`."""
+        outs = [None if default is None else default(joint.nv) for joint in self.tree.joints]
+        for i in range(self.tree.nb) if bodies is None else bodies:
+            outs[i] = self._run(i, step, *(x[i] for x in inputs))
+        return outs
+
+    def at(self, values: list, body: int) -> Any:
+        """The value of one body."""
+        return values[body]
+
+    def total(self, values: list) -> Any:
+        """The sum over all bodies."""
+
+        def summed(values: list) -> Any:
+            total = values[0]
+            for x in values[1:]:
+                total = add_states(total, x)
+            return total
+
+        return kernel(summed)(values)
+
+    def stack_v(self, values: list) -> jax.Array:
+        """The array (nv,) of the scalars of each joint."""
+        return self.coordinates.gather(self.join([x for per_joint in values for x in per_joint]))
+
+    def join(self, scalars: Sequence[Scalar]) -> jax.Array:
+        """The 1-D array of scalars."""
+        return join(scalars, self.dtype)
+
+    @property
+    def dtype(self) -> jnp.dtype:
+        """The dtype of the computation."""
+        return self.model.inertias.dtype
+
+    def stack_columns(self, values: list, width: int) -> jax.Array:
+        """The array (width, nv) of a tuple of flat columns (one for each degree of freedom) for each joint."""
+        columns = [column for per_joint in values for column in per_joint]
+        full = self.join([column[k] for k in range(width) for column in columns]).reshape(width, len(columns))
+        return self.coordinates.gather(full.T).T if self.coordinates.has_mimic else full
+
+    def stack_bodies(self, values: list, width: int) -> jax.Array:
+        """The array (nb, width) of a flat sequence for each body."""
+        return self.join([x for row in values for x in row]).reshape(self.tree.nb, width)
+
+    def mass_like(
+        self, left: list, right: list, *, upper: tuple[list, list] | None = None, diagonal: list | None = None
+    ) -> jax.Array:
+        """The array (nv, nv) of products of each joint with its ancestors.
+
+        Entry [j, i] is left_i . right_j for i an ancestor of j or j itself, entry [i, j] is upper[0]_i . upper[1]_j (the
+        same number, where `upper` is not given), all others are zero; `diagonal` is added to the diagonal.
+        """
+        sizes = self.coordinates.sizes
+        starts = np.cumsum([0, *sizes])
+        n = int(starts[-1])
+        entries: list[Scalar] = [ZERO] * (n * n)
+
+        def products(lefts: list, rights: tuple, added: tuple) -> list:
+            table = [[[pairing(a, f) for f in rights] for a in each] for each in lefts]
+            for k, x in enumerate(added):
+                table[-1][k][k] = add(table[-1][k][k], x)
+            return table
+
+        for j in range(self.tree.nb):
+            path = self.tree.path(j)
+            low = kernel(products)([left[i] for i in path], right[j], () if diagonal is None else diagonal[j])
+            high = low
+            if upper is not None:
+                high = kernel(products)([upper[0][i] for i in path[:-1]], upper[1][j], ())
+            for at, i in enumerate(path):
+                for a in range(sizes[i]):
+                    for b in range(sizes[j]):
+                        row, column = int(starts[j]) + b, int(starts[i]) + a
+                        entries[row * n + column] = low[at][a][b]
+                        if i != j:
+                            entries[column * n + row] = high[at][a][b]
+        full = self.join(entries).reshape(n, n)
+        return self.coordinates.gather(self.coordinates.gather(full).T).T if self.coordinates.has_mimic else full
+
+    def _link_transform(self, geometry: jax.Array, pose: Transform, link: int) -> Transform:
+        return pose @ transform_from_numbers(self._numbers(geometry, self.tree.link_pattern[link]))
+
+    def link_transform(self, poses: list, link: int) -> Transform:
+        """The pose of one link, from the poses of the bodies."""
+        body = self.tree.link_bodies[link]
+        pose = poses[body] if body >= 0 else IDENTITY
+        if link in self.tree.principal_links:
+            return pose
+        return kernel(lambda g, pose: self._link_transform(g, pose, link))(self.model.geometry, pose)
+
+    def link_poses(self, poses: list) -> jax.Array:
+        """The array (n_links, 4, 4) of all links, from the poses of the bodies."""
+        return self._matrices([self.link_transform(poses, k) for k in range(len(self.tree.link_names))])
+
+    def link_matrix(self, poses: list, link: int) -> jax.Array:
+        """The 4x4 matrix of one link, from the poses of the bodies."""
+        return self._matrices([self.link_transform(poses, link)])[0]
+
+    def _matrices(self, transforms: list[Transform]) -> jax.Array:
+        flat: list[Scalar] = []
+        for T in transforms:
+            for row, p in zip(T.R, T.p, strict=True):
+                flat += [*row, p]
+            flat += [ZERO, ZERO, ZERO, ONE]
+        return self.join(flat).reshape(-1, 4, 4)

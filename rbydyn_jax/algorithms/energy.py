@@ -1,0 +1,73 @@
+"""Kinetic and potential energy, and the forces that take energy out: damping and friction."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..model.model import Model
+from ._api import arguments, check_model, public
+from .centroidal import body_masses_and_coms
+from .mass_matrix import crba
+
+
+@public()
+def kinetic_energy(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, ""]:
+    r"""Kinetic energy $\frac12 v^T M(q)\, v$ [J], that of the rotors (`model.armature`) included.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
+    model, q, v = arguments(model, q=q, v=v)
+    return 0.5 * v @ (crba(model, q) @ v)
+
+
+@public()
+def potential_energy(model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
+    r"""Potential energy $-\sum_i m_i\, g \cdot c_i$ of the moving bodies in the field of gravity [J], zero at the origin.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+
+    Raises:
+        ShapeError: `q` is not of shape `(model.nq,)`.
+    """
+    model, q = arguments(model, q=q)
+    _, moments = body_masses_and_coms(model, q)
+    return -jnp.sum(moments @ model.gravity)
+
+
+def damping_forces(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    """Forces of viscous friction on the joints, -d v [N m, N]: add them to tau in `aba`.
+
+    Args:
+        model: The robot.
+        v: Velocity [rad/s, m/s].
+
+    Raises:
+        ShapeError: `v` is not of shape `(model.nv,)`.
+    """
+    model, v = arguments(check_model(model), v=v)
+    return -model.damping * v
+
+
+def friction_forces(model: Model, v: Float[Array, "nv"], *, width: float | None = None) -> Float[Array, "nv"]:
+    """Forces of Coulomb friction on the joints [N m, N]: add them to tau in `aba`.
+
+    Args:
+        model: The robot.
+        v: Velocity [rad/s, m/s].
+        width: None for -f sign(v), whose derivative is zero everywhere; a velocity [rad/s, m/s] for the smooth
+            -f tanh(v / width).
+
+    Raises:
+        ShapeError: `v` is not of shape `(model.nv,)`.
+    """
+    model, v = arguments(check_model(model), v=v)
+    return -model.friction * (jnp.sign(v) if width is None else jnp.tanh(v / width))

@@ -1,0 +1,195 @@
+"""Forward dynamics by the articulated-body algorithm."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.scipy.linalg as jsl
+from jaxtyping import Array, Float
+
+from ..model.model import Model
+from ..spatial._algebra import (
+    NO_FORCE,
+    NO_MOTION,
+    O3,
+    ZERO,
+    ZERO_MAT3,
+    ZERO_SYM3,
+    Force,
+    Mat3,
+    Motion,
+    Scalar,
+    Sym3,
+    Transform,
+    Vec3,
+    add,
+    mul,
+    number,
+    skew,
+    sub,
+)
+from ._api import arguments, public
+from ._body import Body
+from ._traversal import Traversal, gravity_root, traverse
+from .inverse_dynamics import bias_forces
+from .mass_matrix import crba
+
+
+class ArticulatedInertia(NamedTuple):
+    """A symmetric 6x6 matrix [[A, B], [B^T, C]] that maps motions to forces."""
+
+    A: Sym3
+    B: Mat3
+    C: Sym3
+
+    def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:  # type: ignore[override]
+        return ArticulatedInertia(self.A + other.A, self.B + other.B, self.C + other.C)
+
+    def apply(self, m: Motion) -> Force:
+        return Force(self.A.apply(m.w) + self.B.apply(m.v), self.B.apply_transposed(m.w) + self.C.apply(m.v))
+
+    def minus_outer(self, k: Force, u: Force) -> ArticulatedInertia:
+        """self - k u^T, for products that are symmetric when summed over a joint."""
+        return ArticulatedInertia(
+            self.A - k.n.outer(u.n).symmetric(), self.B - k.n.outer(u.f), self.C - k.f.outer(u.f).symmetric()
+        )
+
+    def transform(self, X: Transform) -> ArticulatedInertia:
+        """The same inertia seen from A, where X = T_AB [Featherstone 2008, sec. 7.2]."""
+        R, p = X
+        C = self.C.rotate(R)
+        rotated = R @ self.B @ R.T
+        P = skew(p)
+        B = rotated + P @ C.full
+        Y = P @ B.T - rotated @ P
+        return ArticulatedInertia(self.A.rotate(R) + Y.symmetric(), B, C)
+
+
+_NOTHING = (ArticulatedInertia(ZERO_SYM3, ZERO_MAT3, ZERO_SYM3), NO_FORCE)
+
+
+def _solve(D: list[list[Scalar]], columns: list[list[Scalar]]) -> list[list[Scalar]]:
+    """Solves D x = c for each column c; D symmetric positive definite and of the size of one joint, by L D L^T."""
+    n = len(D)
+    L: list[list[Scalar]] = [[None] * n for _ in range(n)]
+    pivots: list[Scalar] = []
+    inverse: list[Scalar] = []
+    for i in range(n):
+        for j in range(i + 1):
+            value = D[i][j]
+            for k in range(j):
+                value = sub(value, mul(L[i][k], mul(L[j][k], pivots[k])))
+            if i == j:
+                pivots.append(value)
+                inverse.append(1.0 / number(value))
+            else:
+                L[i][j] = mul(value, inverse[j])
+    solved = []
+    for c in columns:
+        x = list(c)
+        for i in range(n):
+            for k in range(i):
+                x[i] = sub(x[i], mul(L[i][k], x[k]))
+        x = [mul(x[i], inverse[i]) for i in range(n)]
+        for i in reversed(range(n)):
+            for k in range(i + 1, n):
+                x[i] = sub(x[i], mul(L[k][i], x[k]))
+        solved.append(x)
+    return solved
+
+
+def _outward_velocity(
+    body: Body, parent: Motion, v: tuple, f_ext: Force | None
+) -> tuple[Motion, tuple[Motion, Force]]:
+    """Velocity-product acceleration and bias force of a body (first pass of table 7.1)."""
+    joint = body.spin(v)
+    V = body.transform.motion_inverse(parent) + joint
+    bias = V.cross_force(body.inertia.apply(V))
+    c = V.cross(joint) + body.joint.bias(body.axis, body.x, v)
+    return V, (c, bias if f_ext is None else bias - f_ext)
+
+
+def _inward_inertia(
+    body: Body, children: tuple[ArticulatedInertia, Force], motion: tuple[Motion, Force], tau: tuple, armature: tuple
+) -> tuple[tuple[ArticulatedInertia, Force], tuple]:
+    """Articulated inertia and bias force (second pass): for each motion K = U D^-1 and D^-1 u."""
+    c, own = motion
+    m, h, I = body.inertia
+    mass = Sym3(m, ZERO, ZERO, m, ZERO, m)
+    inertia = ArticulatedInertia(I, skew(h), mass) + children[0]
+    force = own + children[1]
+    S = body.subspace
+    U = [inertia.apply(s) for s in S]
+    D = [[s.dot(u) for u in U] for s in S]
+    for k, rotor in enumerate(armature):
+        D[k][k] = add(D[k][k], rotor)
+    u = [sub(t, s.dot(force)) for t, s in zip(tau, S, strict=True)]
+    flat = [list((*f.n, *f.f)) for f in U]
+    solved = _solve(D, [u, *([f[row] for f in flat] for row in range(6))])
+    drive, rows = solved[0], solved[1:]
+    K = [Force(Vec3(*(r[k] for r in rows[:3])), Vec3(*(r[k] for r in rows[3:]))) for k in range(len(S))]
+    for k, f in zip(K, U, strict=True):
+        inertia = inertia.minus_outer(k, f)
+    force = force + inertia.apply(c)
+    for k, f in zip(drive, U, strict=True):
+        force = force + f.scale(k)
+    X = body.transform
+    return (inertia.transform(X), X.force(force)), (tuple(K), tuple(drive))
+
+
+def _outward_acceleration(
+    body: Body, parent: Motion, motion: tuple[Motion, Force], joint: tuple
+) -> tuple[Motion, tuple]:
+    """Accelerations (third pass): a = D^-1 (u - U^T a')."""
+    K, drive = joint
+    moved = body.transform.motion_inverse(parent) + motion[0]
+    a = tuple(sub(d, moved.dot(k)) for d, k in zip(drive, K, strict=True))
+    return moved + body.spin(a), a
+
+
+def _aba(run: Traversal, v: Array, tau: Array, f_ext: Array | None) -> Array:
+    wrenches = run.nothing() if f_ext is None else run.split_wrenches(f_ext)
+    motions = run.outward(_outward_velocity, NO_MOTION, run.split_v(v), wrenches)
+    joints = run.inward(_inward_inertia, _NOTHING, motions, run.split_v(tau), run.split_armature())
+    base = Motion(O3, gravity_root(run.model))
+    return run.stack_v(run.outward(_outward_acceleration, base, motions, joints))
+
+
+@public()
+def aba(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    tau: Float[Array, "nv"],
+    f_ext: Float[Array, "nb 6"] | None = None,
+) -> Float[Array, "nv"]:
+    r"""Forward dynamics: $a = M(q)^{-1} (\tau - C(q, v)\, v - g(q) + \sum_i J_i^T f_i)$.
+
+    Articulated-body algorithm, O(n) [Featherstone 2008, table 7.1], rotors included. A robot with mimic joints couples
+    distant joints and is solved with the Cholesky factors of `crba` instead, O(n^3).
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        tau: Joint torques or forces [N m, N].
+        f_ext: Wrench [n; f] that acts on each body from outside, about its origin in its axes [N m, N].
+
+    Returns:
+        Accelerations [rad/s^2, m/s^2] in the order of `model.joint_names`.
+
+    Raises:
+        ShapeError: An argument has another shape.
+
+    Example:
+        A pendulum let go when it is horizontal falls with g / l:
+
+        >>> arm = robots.pendulum(mass=2.0, length=0.5, inertia=0.0)
+        >>> round(float(aba(arm, jnp.array([jnp.pi / 2]), jnp.zeros(1), jnp.zeros(1))[0]), 4)
+        -19.62
+    """
+    model, q, v, tau, f_ext = arguments(model, q=q, v=v, tau=tau, f_ext=f_ext)
+    if any(m is not None for m in model.tree.mimics):
+        M = crba(model, q)
+        return jsl.cho_solve(jsl.cho_factor(M, lower=True), tau - bias_forces(model, q, v, f_ext))
+    return traverse(model, _aba, q, v, tau, f_ext)

@@ -1,0 +1,264 @@
+"""Jacobians of links and points, and what follows from them: velocities and accelerations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..model.configuration import qdot_from_v
+from ..model.model import Model
+from ..spatial import quaternions
+from ..spatial._algebra import IDENTITY, IDENTITY3, O3, Mat3, Motion, Scalar, Transform, Vec3
+from ._api import Frame, arguments, check_frame, public
+from ._body import Body
+from ._traversal import Traversal, traverse
+from .kinematics import link_pose
+
+
+class _Observer(NamedTuple):
+    """Where a twist is observed: the axes of its components (rows of R^T) and the point whose velocity it states."""
+
+    axes: Mat3
+    point: Vec3
+
+
+def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tuple[Motion, ...]]]:
+    pose = parent @ body.transform
+    columns = tuple(Motion(pose.R.apply(s.w), pose.R.apply(s.v)) for s in body.subspace)
+    return pose, (pose, columns)
+
+
+def _column(body: Body, motion: tuple[Transform, tuple[Motion, ...]], sign: Scalar, observer: _Observer) -> tuple:
+    pose, columns = motion
+    arm = observer.point - pose.p
+    rows = []
+    for c in columns:
+        w = c.w.scale(sign)
+        v = c.v.scale(sign) + w.cross(arm)
+        rows.append((*observer.axes.apply_transposed(w), *observer.axes.apply_transposed(v)))
+    return tuple(rows)
+
+
+def _jacobian(run: Traversal, link: int, ref: int | None, frame: Frame) -> Array:
+    tree = run.tree
+    ends = [tree.link_bodies[k] for k in (link, ref) if k is not None]
+    path, ref_path = tree.path(ends[0]), () if ref is None else tree.path(ends[1])
+    signs = [int(i in path) - int(i in ref_path) for i in range(tree.nb)]
+    motions = run.outward(_step, IDENTITY, bodies=tree.paths(ends))
+    poses = run.item(motions, 0)
+    target = run.link_transform(poses, link)
+    origin = IDENTITY if ref is None else run.link_transform(poses, ref)
+    observer = _Observer(
+        axes=target.R if frame == "local" else origin.R, point=origin.p if frame == "world" else target.p
+    )
+    active = [i for i in range(tree.nb) if signs[i]]
+    rows = run.each(_column, motions, run.constants(signs), run.shared(observer), bodies=active, default=_none)
+    return run.stack_columns(rows, 6)
+
+
+def _none(nv: int) -> tuple:
+    return ((*O3, *O3),) * nv
+
+
+@public("link", "ref", "frame")
+def jacobian(
+    model: Model,
+    q: Float[Array, "nq"],
+    link: str | int,
+    *,
+    ref: str | int | None = None,
+    frame: Frame = "world_aligned",
+) -> Float[Array, "6 nv"]:
+    r"""Geometric Jacobian of a link: $[\omega; v] = J(q)\, v$, angular rows first.
+
+    O(depth): only the joints between `ref` and `link` are evaluated [Featherstone 2008, sec. 4.5, example 4.5].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        link: The link, by name or index.
+        ref: The twist is relative to this link and in its axes; None is the world.
+        frame: Where the twist is stated: ``"local"`` at the link's origin in the link's axes, ``"world_aligned"`` at the
+            link's origin in the axes of the world (of `ref`), ``"world"`` at the origin and in the axes of the world (of
+            `ref`).
+
+    Returns:
+        Rows [wx, wy, wz, vx, vy, vz], a column for each velocity.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        RbydynError: `frame` is none of the three.
+        ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> J = jacobian(robots.pendulum(length=2.0), jnp.zeros(1), "tip")
+        >>> float(jnp.linalg.norm(J[3:, 0]))  # a rad/s moves the tip by its distance from the axis
+        2.0
+    """
+    model, q = arguments(model, q=q)
+    check_frame(frame)
+    index, base = model.link_index(link), None if ref is None else model.link_index(ref)
+    return traverse(model, lambda run: _jacobian(run, index, base, frame), q)
+
+
+def _rate(f, model: Model, q: Array, v: Array):
+    """(f(q), its derivative in time at velocity v)."""
+    return jax.jvp(f, (q,), (qdot_from_v(model, q, v),))
+
+
+@public("link", "ref", "frame")
+def jacobian_dot(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    link: str | int,
+    *,
+    ref: str | int | None = None,
+    frame: Frame = "world_aligned",
+) -> Float[Array, "6 nv"]:
+    r"""Time derivative of `jacobian` at velocity `v`, by forward differentiation; arguments as there, v [rad/s, m/s]."""
+    model, q, v = arguments(model, q=q, v=v)
+    return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q, v)[1]
+
+
+@public("link", "ref", "frame")
+def jacobian_dot_v(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    link: str | int,
+    *,
+    ref: str | int | None = None,
+    frame: Frame = "world_aligned",
+) -> Float[Array, "6"]:
+    r"""The part $\dot J v$ of a link's acceleration that is there without joint accelerations; arguments as `jacobian`."""
+    model, q, v = arguments(model, q=q, v=v)
+    return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame) @ v, model, q, v)[1]
+
+
+@public("link", "ref", "frame")
+def link_velocity(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    link: str | int,
+    *,
+    ref: str | int | None = None,
+    frame: Frame = "world_aligned",
+) -> Float[Array, "6"]:
+    r"""Twist $[\omega; v] = J v$ of a link [rad/s, m/s]; arguments as in `jacobian`."""
+    model, q, v = arguments(model, q=q, v=v)
+    return jacobian(model, q, link, ref=ref, frame=frame) @ v
+
+
+@public("link", "ref", "frame")
+def link_acceleration(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    a: Float[Array, "nv"],
+    link: str | int,
+    *,
+    ref: str | int | None = None,
+    frame: Frame = "world_aligned",
+) -> Float[Array, "6"]:
+    r"""Time derivative of `link_velocity` in the same frame, $J a + \dot J v$ [rad/s^2, m/s^2].
+
+    With ``"world_aligned"`` the linear part is the acceleration of the link's origin as an accelerometer that knows of no
+    gravity would show it; with ``"local"`` and ``"world"`` it is the *spatial* acceleration [Featherstone 2008, sec. 2.11].
+    Arguments as in `jacobian`.
+    """
+    model, q, v, a = arguments(model, q=q, v=v, a=a)
+
+    def twist(x: Array) -> Array:
+        return jacobian(model, x, link, ref=ref, frame=frame)
+
+    J, Jdot = _rate(twist, model, q, v)
+    return J @ a + Jdot @ v
+
+
+def _directions(f, model: Model, q: Array) -> Array:
+    """d f(q (+) e_i) for each velocity direction i, as the first axis."""
+    return jax.vmap(lambda e: _rate(f, model, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
+
+
+@public("link", "ref", "frame")
+def hessian(
+    model: Model,
+    q: Float[Array, "nq"],
+    link: str | int,
+    *,
+    ref: str | int | None = None,
+    frame: Frame = "world_aligned",
+) -> Float[Array, "nv 6 nv"]:
+    r"""Derivative of `jacobian`: $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along the velocity direction $i$.
+
+    The acceleration of the link is $J a + v^T H v$. Arguments as in `jacobian`.
+    """
+    model, q = arguments(model, q=q)
+    return _directions(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q)
+
+
+@public("link")
+def point_jacobian(
+    model: Model, q: Float[Array, "nq"], link: str | int, point: Float[Array, "3"]
+) -> Float[Array, "3 nv"]:
+    """Jacobian of the velocity, in world axes, of a point that is fixed to a link.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        link: The link, by name or index.
+        point: The point in the link's coordinates [m].
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        ShapeError: `q` or `point` has another shape.
+    """
+    model, q, point = arguments(model, q=q, point=point)
+    index = model.link_index(link)
+
+    def columns(run: Traversal, point: Array) -> Array:
+        path = run.tree.path(run.tree.link_bodies[index])
+        motions = run.outward(_step, IDENTITY, bodies=path)
+        where = run.link_transform(run.item(motions, 0), index).apply(Vec3(*(point[k] for k in range(3))))
+        signs = [int(i in path) for i in range(run.tree.nb)]
+        observer = run.shared(_Observer(IDENTITY3, where))
+        rows = run.each(_column, motions, run.constants(signs), observer, bodies=path, default=_none)
+        return run.stack_columns(rows, 6)[3:]
+
+    return traverse(model, columns, q, point)
+
+
+@public("link")
+def point_hessian(
+    model: Model, q: Float[Array, "nq"], link: str | int, point: Float[Array, "3"]
+) -> Float[Array, "nv 3 nv"]:
+    r"""Derivative of `point_jacobian`, $H_{i,:,j} = \partial J_{:,j} / \partial q_i$; arguments as there."""
+    model, q, point = arguments(model, q=q, point=point)
+    return _directions(lambda x: point_jacobian(model, x, link, point), model, q)
+
+
+@public("link")
+def quaternion_jacobian(model: Model, q: Float[Array, "nq"], link: str | int) -> Float[Array, "7 nv"]:
+    r"""Jacobian of a link's pose as [quaternion wxyz (w >= 0), position]: $\dot\xi = \frac12 (0, \omega) \otimes \xi$.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        link: The link, by name or index.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        ShapeError: `q` is not of shape `(model.nq,)`.
+    """
+    model, q = arguments(model, q=q)
+    J = jacobian(model, q, link)
+    xi = quaternions.from_matrix(link_pose(model, q, link)[:3, :3])
+    zero = jnp.zeros(1, q.dtype)
+    rates = jax.vmap(lambda w: 0.5 * quaternions.multiply(jnp.concatenate([zero, w]), xi), in_axes=1, out_axes=1)
+    return jnp.concatenate([rates(J[:3]), J[3:]])
+

@@ -1,0 +1,12 @@
+"""Self-collision: exact distances between the capsules of a robot, differentiable."""
+
+from .distance import CapsuleDistance as CapsuleDistance
+from .distance import capsule_distance as capsule_distance
+from .pairing import CapsulePairs as CapsulePairs
+from .pairing import pairs as pairs
+from .robot import NearestPairs as NearestPairs
+from .robot import capsule_distances as capsule_distances
+from .robot import min_distance as min_distance
+from .robot import nearest as nearest
+from .robot import signed_distances as signed_distances
+from .robot import smooth_min_distance as smooth_min_distance

@@ -1,0 +1,119 @@
+"""Which capsules of a robot are tested against each other: static data, chosen once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from .._errors import ModelError
+from ..model.model import Model
+from ..model.tree import KinematicTree
+
+
+@dataclass(frozen=True)
+class CapsulePairs:
+    """Pairs of capsules of one robot, hashable: a static argument of the distance functions.
+
+    Args:
+        indices: For each pair the two capsules, as indices into `Model.capsule_radii`, the smaller first.
+        links: For each pair the names of the two links.
+    """
+
+    indices: tuple[tuple[int, int], ...]
+    links: tuple[tuple[str, str], ...]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def pairs(
+    model: Model,
+    links: Iterable[tuple[str, str]] | None = None,
+    *,
+    by: Literal["auto", "masks", "adjacency"] = "auto",
+) -> CapsulePairs:
+    """The pairs of capsules to test, by an explicit list of links, by bit masks or by adjacency.
+
+    Two capsules of one link are never a pair.
+
+    Args:
+        model: The robot.
+        links: Pairs of link names; every capsule of the one link is tested against every capsule of the other, and
+            `by` is not used. A pair that is listed twice counts once.
+        by: ``"masks"`` keeps a pair if `a.coltype & b.colaffinity` or `b.coltype & a.colaffinity`, the rule of the
+            RB-Y1 SDK. ``"adjacency"`` leaves out links of one rigid body, and of bodies joined by one joint.
+            ``"auto"`` is the masks if any capsule has one, and adjacency otherwise.
+
+    Returns:
+        The pairs, in the order of the capsules.
+
+    Raises:
+        ModelError: The robot, or a listed link, has no capsule, or a link is paired with itself.
+        NameNotFoundError: There is no such link.
+        ValueError: `by` is none of the three.
+
+    Example:
+        >>> from rbydyn_jax import robots
+        >>> len(pairs(robots.rby1a()))
+        43
+    """
+    tree = model.tree
+    if not tree.capsule_links:
+        raise ModelError(f"model {tree.name!r} has no collision capsules; give its links CapsuleGeometry collisions")
+    n = len(tree.capsule_links)
+    candidates = [(i, j) for i in range(n) for j in range(i + 1, n) if tree.capsule_links[i] != tree.capsule_links[j]]
+    if links is not None:
+        wanted = {_link_pair(tree, pair) for pair in links}
+        chosen = [c for c in candidates if frozenset(tree.capsule_links[k] for k in c) in wanted]
+    elif by == "masks" or (by == "auto" and (any(tree.capsule_coltypes) or any(tree.capsule_colaffinities))):
+        chosen = [c for c in candidates if _masks_meet(tree, *c)]
+    elif by in ("auto", "adjacency"):
+        chosen = [c for c in candidates if not _adjacent(tree, *c)]
+    else:
+        raise ValueError(f"by must be 'auto', 'masks' or 'adjacency', got {by!r}")
+    return CapsulePairs(tuple(chosen), tuple((_link_name(tree, i), _link_name(tree, j)) for i, j in chosen))
+
+
+def resolve(model: Model, chosen: CapsulePairs | None) -> CapsulePairs:
+    """`chosen`, which must fit the model and not be empty, or the default pairs.
+
+    Raises:
+        ModelError: The pairs are of another robot, or there are none.
+    """
+    tree = model.tree
+    if chosen is None:
+        chosen = pairs(model)
+    n = len(tree.capsule_links)
+    for (i, j), names in zip(chosen.indices, chosen.links, strict=True):
+        if not (0 <= i < n and 0 <= j < n) or (_link_name(tree, i), _link_name(tree, j)) != names:
+            raise ModelError(f"the pair {names} does not belong to model {tree.name!r}; choose pairs with pairs(model)")
+    if not chosen.indices:
+        raise ModelError(f"there is no pair of capsules of model {tree.name!r} to test")
+    return chosen
+
+
+def _link_pair(tree: KinematicTree, pair: tuple[str, str]) -> frozenset[int]:
+    first, second = pair
+    indices = frozenset((tree.link_index(first), tree.link_index(second)))
+    if len(indices) == 1:
+        raise ModelError(f"link {first!r} is paired with itself")
+    for name in pair:
+        if tree.link_index(name) not in tree.capsule_links:
+            known = ", ".join(tree.link_names[k] for k in sorted(set(tree.capsule_links)))
+            raise ModelError(f"link {name!r} has no collision capsule; these have: {known}")
+    return indices
+
+
+def _link_name(tree: KinematicTree, capsule: int) -> str:
+    return tree.link_names[tree.capsule_links[capsule]]
+
+
+def _masks_meet(tree: KinematicTree, i: int, j: int) -> bool:
+    types, affinities = tree.capsule_coltypes, tree.capsule_colaffinities
+    return bool(types[i] & affinities[j] or types[j] & affinities[i])
+
+
+def _adjacent(tree: KinematicTree, i: int, j: int) -> bool:
+    a, b = (tree.link_bodies[tree.capsule_links[k]] for k in (i, j))
+    return a == b or (a >= 0 and tree.parents[a] == b) or (b >= 0 and tree.parents[b] == a)

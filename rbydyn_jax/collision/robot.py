@@ -1,0 +1,196 @@
+"""Distances between the capsules of a robot: all pairs, the nearest ones, the least and a smooth least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from .._check import check_array
+from .._errors import ShapeError
+from ..algorithms._api import arguments, check_model, public
+from ..algorithms._traversal import Traversal, traverse
+from ..algorithms.kinematics import body_pose_step
+from ..model.model import Model
+from ..spatial._algebra import IDENTITY, Vec3
+from .distance import CapsuleDistance, Vector, between, segment_distance
+from .pairing import CapsulePairs, resolve
+
+
+class NearestPairs(CapsuleDistance):
+    """The nearest pairs of a robot, in ascending order of distance; see `CapsuleDistance` for the other fields.
+
+    Args:
+        pair: Which pair each row is: an index into the pairs that were tested.
+    """
+
+    pair: Int[Array, "k"]
+
+
+@public("pairs")
+def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> Float[Array, "n"]:
+    """Signed distances of pairs of the robot's capsules.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        pairs: The pairs, as `collision.pairs` chooses them; `collision.pairs(model)` if not given.
+
+    Returns:
+        One distance for each pair [m]; negative means overlap.
+
+    Raises:
+        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
+        ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        At its zero pose, arms down, the RB-Y1 A touches itself nowhere:
+
+        >>> import jax.numpy as jnp
+        >>> from rbydyn_jax import robots
+        >>> model = robots.rby1a()
+        >>> bool((signed_distances(model, jnp.zeros(model.nq)) > 0).all())
+        True
+    """
+    return _on_pairs(model, q, resolve(check_model(model), pairs), _distances)
+
+
+@public("pairs")
+def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> CapsuleDistance:
+    """Signed distances of pairs of the robot's capsules with their witness points; see `signed_distances`.
+
+    Returns:
+        Distances (n,) [m] and witness points (n, 3) in world coordinates [m], one row for each pair.
+    """
+    return _on_pairs(model, q, resolve(check_model(model), pairs), between)
+
+
+@public("k", "pairs")
+def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | None = None) -> NearestPairs:
+    """The `k` nearest pairs, the nearest first; see `signed_distances`.
+
+    Derivatives cost what the `k` pairs cost; which pairs these are counts as constant.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        k: How many pairs, at least 1 and at most as many as there are; static.
+        pairs: The pairs to choose from; `collision.pairs(model)` if not given.
+
+    Returns:
+        Distances (k,) [m], witness points (k, 3) in world coordinates [m], and the indices of the pairs (k,).
+
+    Raises:
+        ShapeError: There are fewer than `k` pairs, or `k` is less than 1.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from rbydyn_jax import collision, robots
+        >>> model = robots.rby1a()
+        >>> found = nearest(model, jnp.zeros(model.nq), 3)
+        >>> [collision.pairs(model).links[i] for i in found.pair]  # doctest: +ELLIPSIS
+        [('link_...
+    """
+    chosen = resolve(check_model(model), pairs)
+    if not 1 <= k <= len(chosen):
+        raise ShapeError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
+
+    def select(*ends: Array | Vector) -> NearestPairs:
+        _, pair = lax.top_k(-_distances(*lax.stop_gradient(ends)), k)
+        found = between(*jax.tree.map(lambda x: x[pair], ends))
+        return NearestPairs(
+            found.distance, found.point_a, found.point_b, found.axis_point_a, found.axis_point_b, pair
+        )
+
+    return _on_pairs(model, q, chosen, select)
+
+
+@public("pairs")
+def min_distance(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> Float[Array, ""]:
+    """The least signed distance [m]; see `signed_distances`. Where two pairs tie, its gradient is their mean."""
+    return jnp.min(signed_distances(model, q, pairs))
+
+
+@public("pairs")
+def smooth_min_distance(
+    model: Model,
+    q: Float[Array, "nq"],
+    temperature: Float[Array, ""] | float = 0.005,
+    pairs: CapsulePairs | None = None,
+) -> Float[Array, ""]:
+    r"""A smooth lower bound of the least signed distance, $-\alpha \log \sum_i \exp(-d_i / \alpha)$.
+
+    With n pairs and d the least distance it lies in $[d - \alpha \log n,\, d]$, and never above d to the last bit. Its
+    gradient is the mean of the pairs' gradients with weights softmax(-d / alpha).
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        temperature: alpha > 0 [m]: pairs that are nearer than a few alpha to the nearest one have a say.
+        pairs: The pairs; `collision.pairs(model)` if not given.
+
+    Returns:
+        The bound [m].
+
+    Raises:
+        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
+        ShapeError: `q` is not of shape `(model.nq,)`, or `temperature` is not a scalar.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from rbydyn_jax import robots
+        >>> model = robots.rby1a()
+        >>> q = jnp.zeros(model.nq)
+        >>> bool(smooth_min_distance(model, q) <= min_distance(model, q))
+        True
+    """
+    d = signed_distances(model, q, pairs)
+    alpha = check_array(temperature, "temperature", ()).astype(d.dtype)
+    least = lax.stop_gradient(jnp.min(d))
+    return least - alpha * jnp.log(jnp.sum(jnp.exp((least - d) / alpha)))
+
+
+Result = TypeVar("Result")
+
+
+def _distances(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, radius_b: Array) -> Array:
+    r, u, w = ((p[0] - o[0], p[1] - o[1], p[2] - o[2]) for p, o in ((a0, b0), (a1, a0), (b1, b0)))
+    return segment_distance(r, u, w) - radius_a - radius_b
+
+
+def _on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[..., Result]) -> Result:
+    """`f(a0, a1, radius_a, b0, b1, radius_b)` on the capsules of all pairs, in world coordinates.
+
+    All of it runs inside the traversal, where a batch is the last axis: 4x4 matrices are never written, and each
+    component of the ends of all pairs is one contiguous array.
+    """
+    model, q = arguments(model, q=q)
+    first, second = np.array(pairs.indices).T
+
+    def algorithm(run: Traversal) -> Result:
+        ends = _capsule_ends(run, sorted({*first, *second}))
+
+        def side(capsules: np.ndarray) -> tuple[Vector, Vector, Array]:
+            x0, y0, z0, x1, y1, z1 = (run.join([ends[c][k] for c in capsules]) for k in range(6))
+            return (x0, y0, z0), (x1, y1, z1), run.model.capsule_radii[capsules]
+
+        return f(*side(first), *side(second))
+
+    return traverse(model, algorithm, q)
+
+
+def _capsule_ends(run: Traversal, capsules: Sequence[int]) -> dict[int, tuple]:
+    """The six world coordinates of the ends of each capsule's axis."""
+    tree, segments = run.tree, run.model.capsule_segments
+    links = [tree.capsule_links[c] for c in capsules]
+    poses = run.outward(body_pose_step, IDENTITY, bodies=tree.paths(tree.link_bodies[k] for k in links))
+    ends = {}
+    for c, link in zip(capsules, links, strict=True):
+        pose = run.link_transform(poses, link)
+        ends[c] = tuple(x for k in range(2) for x in pose.apply(Vec3(*(segments[c, k, i] for i in range(3)))))
+    return ends

@@ -1,0 +1,145 @@
+"""From a description or a file to a `Model`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..model.model import Model, RobotArrays, model_from_arrays
+from ..model.tree import MobileBase
+from .check import check_description
+from .check_inertia import check_bodies
+from .description import MobileBaseDescription, RobotDescription
+from .findings import Findings
+from .urdf import read_bytes, read_urdf
+from .weld import weld
+
+EARTH_GRAVITY = (0.0, 0.0, -9.81)
+
+
+def build_model(
+    description: RobotDescription,
+    *,
+    base_link: str | None = None,
+    floating_base: bool = False,
+    joint_order: Sequence[str] | None = None,
+    gravity: Sequence[float] = EARTH_GRAVITY,
+    strict: bool = False,
+    dtype: jnp.dtype | None = None,
+) -> Model:
+    """Checks a description, welds what does not move, and makes a `Model` of it.
+
+    Args:
+        description: The robot.
+        base_link: Keep only this link and what is below it; default is the root link.
+        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
+        joint_order: The moving joints in the order wanted for q and v; default is depth-first in document order.
+        gravity: Acceleration of free fall in world axes (3,) [m/s^2].
+        strict: Whether a warning is an error.
+        dtype: Type of the leaves; default is JAX's default float.
+
+    Raises:
+        ModelError: The description makes no sense; the message names every element concerned.
+        NameNotFoundError: There is no such base link or joint.
+
+    Example:
+        >>> from rbydyn_jax.io import RobotBuilder
+        >>> robot = RobotBuilder("pendulum").link("base").link("bob", mass=2.0, com=(0, 0, -0.5), inertia=0.01)
+        >>> build_model(robot.revolute("hinge", "base", "bob", axis=(0, 1, 0)).build_description()).nq
+        1
+    """
+    findings = Findings()
+    check_description(description, findings, base_link)
+    return assemble(description, findings, base_link, floating_base, joint_order, gravity, strict, dtype)
+
+
+def load_urdf(
+    path: str | Path,
+    *,
+    base_link: str | None = None,
+    floating_base: bool = False,
+    joint_order: Sequence[str] | None = None,
+    strict: bool = False,
+) -> Model:
+    """Loads a robot from a URDF file, the RB-Y1 dialect included; mesh files are never opened.
+
+    What was corrected or not used is in `model.report`, with line numbers.
+
+    Args:
+        path: The file.
+        base_link: Keep only this link and what is below it; default is the root link.
+        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
+        joint_order: The moving joints in the order wanted for q and v; default is depth-first in document order.
+        strict: Whether a warning is an error.
+
+    Raises:
+        ParseError: The file cannot be read or describes no robot; `error.findings` has all that is wrong, with lines.
+        NameNotFoundError: There is no such base link or joint.
+    """
+    description, findings = read_urdf(read_bytes(path), str(path), base_link=base_link)
+    return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
+
+
+def load_urdf_string(
+    text: str | bytes,
+    *,
+    base_link: str | None = None,
+    floating_base: bool = False,
+    joint_order: Sequence[str] | None = None,
+    strict: bool = False,
+    source: str = "<string>",
+) -> Model:
+    """Loads a robot from the text of a URDF file; see `load_urdf`.
+
+    Args:
+        text: The document.
+        base_link: Keep only this link and what is below it; default is the root link.
+        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
+        joint_order: The moving joints in the order wanted for q and v; default is depth-first in document order.
+        strict: Whether a warning is an error.
+        source: Name of the text in messages.
+
+    Raises:
+        ParseError: The text describes no robot; `error.findings` has all that is wrong, with lines.
+        NameNotFoundError: There is no such base link or joint.
+    """
+    description, findings = read_urdf(text, source, base_link=base_link)
+    return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
+
+
+def assemble(
+    description: RobotDescription,
+    findings: Findings,
+    base_link: str | None,
+    floating_base: bool,
+    joint_order: Sequence[str] | None,
+    gravity: Sequence[float],
+    strict: bool,
+    dtype: jnp.dtype | None,
+) -> Model:
+    """Welds a description whose findings are all in, and makes a `Model` of it unless one of them is an error."""
+    if findings.failed:
+        findings.report(strict)
+    robot = weld(
+        description, base_link=base_link, floating_base=floating_base, joint_order=joint_order, findings=findings
+    )
+    check_bodies(robot, findings, [link.name for link in description.links])
+    return model_from_arrays(
+        cast(RobotArrays, robot),
+        report=findings.report(strict),
+        gravity=gravity,
+        mobile_base=_static_mobile_base(robot.mobile_base),
+        dtype=dtype,
+    )
+
+
+def _static_mobile_base(mobile: MobileBaseDescription | None) -> MobileBase | None:
+    """The hashable form of a mobile base: its placement as 16 numbers, row by row."""
+    if mobile is None:
+        return None
+    origin = tuple(np.asarray(mobile.origin, float).ravel().tolist())
+    return MobileBase(mobile.kind, origin, mobile.joints, mobile.params)

@@ -1,0 +1,152 @@
+"""A robot as plain data: what a file says, in no file format and before any computation.
+
+A `RobotDescription` is frozen, made of numpy arrays and strings, and knows nothing of JAX. Readers produce it, the
+builder produces it, `build_model` turns it into a `Model`, and the URDF writer writes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+JointKind = Literal["revolute", "continuous", "prismatic", "fixed", "planar", "spherical", "floating"]
+JOINT_KINDS: tuple[JointKind, ...] = (
+    "revolute",
+    "continuous",
+    "prismatic",
+    "fixed",
+    "planar",
+    "spherical",
+    "floating",
+)
+
+
+def _identity() -> np.ndarray:
+    return np.eye(4)
+
+
+@dataclass(frozen=True, eq=False)
+class Inertial:
+    """Mass properties of a link: mass [kg], centre of mass (3,) in link axes [m], and the moment of inertia (3, 3)
+    *about the centre of mass, in link axes* [kg m^2]."""
+
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class CapsuleGeometry:
+    """A capsule: a segment of `length` [m] along its own z axis, centred, swept by a sphere of `radius` [m]."""
+
+    length: float
+    radius: float
+
+
+@dataclass(frozen=True, eq=False)
+class SphereGeometry:
+    """A sphere of `radius` [m]."""
+
+    radius: float
+
+
+@dataclass(frozen=True, eq=False)
+class CylinderGeometry:
+    """A cylinder of `length` and `radius` [m] along its own z axis, centred."""
+
+    length: float
+    radius: float
+
+
+@dataclass(frozen=True, eq=False)
+class BoxGeometry:
+    """A box of full side lengths `size` (3,) [m], centred."""
+
+    size: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class MeshGeometry:
+    """A mesh file; it is never opened, only its name is kept."""
+
+    filename: str
+    scale: np.ndarray
+
+
+Geometry = CapsuleGeometry | SphereGeometry | CylinderGeometry | BoxGeometry | MeshGeometry
+
+
+@dataclass(frozen=True, eq=False)
+class CollisionDescription:
+    """A collision shape on a link: its pose T_link_shape (4, 4), and the two bit masks of the RB-Y1 pair filter (a pair
+    is tested if `a.coltype & b.colaffinity` or `b.coltype & a.colaffinity`)."""
+
+    geometry: Geometry
+    origin: np.ndarray = field(default_factory=_identity)
+    name: str = ""
+    coltype: int = 0
+    colaffinity: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class LinkDescription:
+    """A rigid link. `inertial=None` means that nothing was said: the link has no mass."""
+
+    name: str
+    inertial: Inertial | None = None
+    collisions: tuple[CollisionDescription, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """The position of a joint is `multiplier * q[joint] + offset`."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class JointDescription:
+    """A joint between two links. `origin` is T_parent_joint (4, 4) at zero position; `axis` (3,) is of unit length, in the
+    joint frame (the plane's normal for a planar joint). Limits are symmetric for velocity, acceleration and effort; inf
+    means that there is none. Units: rad, m, s, N, N m, kg m^2."""
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    origin: np.ndarray = field(default_factory=_identity)
+    axis: np.ndarray = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    acceleration: float = np.inf
+    effort: float = np.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    armature: float = 0.0
+    mimic: Mimic | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class MobileBaseDescription:
+    """The wheels of a mobile base, as the RB-Y1 files say them: kind (`"differential"`, `"mecanum"`), pose T_base_mobile
+    (4, 4), wheel joints, and parameters (wheel base and radius; or Lx, Ly and radius) [m]."""
+
+    kind: str
+    origin: np.ndarray
+    joints: tuple[str, ...]
+    params: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RobotDescription:
+    """A robot: links, joints in document order, and what else its file said."""
+
+    name: str
+    links: tuple[LinkDescription, ...]
+    joints: tuple[JointDescription, ...]
+    mobile_base: MobileBaseDescription | None = None

@@ -1,0 +1,213 @@
+"""Robots from MuJoCo: the compiled model is read, so that defaults, degrees and geometric inertias are resolved.
+
+Each body is a link of the same name. Several joints of one body become a chain of massless links; a joint whose anchor
+is not the body's origin gets a link of its own, to which the body is welded. The order of q and v is MuJoCo's. The
+coordinates of hinges and slides are MuJoCo's, too; those of ball and free joints are this library's (see `Model`), so
+that a free joint has q = [w, x, y, z, position] and its velocity, angular part first, in body axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._check import require
+from ..model.model import Model
+from .build import assemble
+from .check import check_description
+from .description import (
+    CapsuleGeometry,
+    CollisionDescription,
+    Inertial,
+    JointDescription,
+    JointKind,
+    LinkDescription,
+    RobotDescription,
+    SphereGeometry,
+)
+from .findings import Findings, fail
+from .placement import compose, placement, rotation_about, rotation_from_wxyz
+from .urdf import read_bytes
+
+_KINDS: tuple[JointKind, ...] = ("floating", "spherical", "prismatic", "revolute")  # by MuJoCo's number
+_SPHERE, _CAPSULE = 2, 3
+_NOT_USED = {"neq": "equality", "ntendon": "tendon", "nu": "actuator", "nsensor": "sensor", "nexclude": "exclude"}
+
+
+def load_mjcf(
+    path: str | Path,
+    *,
+    base_link: str | None = None,
+    floating_base: bool = False,
+    joint_order: Sequence[str] | None = None,
+    strict: bool = False,
+) -> Model:
+    """Loads a robot from an MJCF file through the package `mujoco`; see `from_mujoco`.
+
+    Args:
+        path: The file.
+        base_link: Keep only this body and what is below it; default is the world.
+        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
+        joint_order: The moving joints in the order wanted for q and v; default is MuJoCo's.
+        strict: Whether a warning is an error.
+
+    Raises:
+        MissingExtraError: `mujoco` is not installed.
+        ParseError: The file cannot be read, or MuJoCo refuses it.
+        NameNotFoundError: There is no such base link or joint.
+    """
+    mujoco = require("mujoco", "mjcf", "load_mjcf")
+    read_bytes(path)  # says what is wrong with a path in our words
+    try:
+        mj_model = mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as error:
+        raise fail(f"MuJoCo refuses it: {error}", str(path)) from None
+    return _build(mj_model, str(path), base_link, floating_base, joint_order, strict)
+
+
+def from_mujoco(
+    mj_model: Any,
+    *,
+    base_link: str | None = None,
+    floating_base: bool = False,
+    joint_order: Sequence[str] | None = None,
+    strict: bool = False,
+) -> Model:
+    """Makes a `Model` of a compiled `mujoco.MjModel`: bodies, joints, inertias, armature, losses, limits and gravity.
+
+    Capsules and spheres that take part in contacts become collision capsules, with `contype` and `conaffinity` as their
+    bit masks. What a `Model` cannot hold (tendons, equalities, actuators, springs, other shapes) is noted in its report.
+
+    Args:
+        mj_model: The compiled model.
+        base_link: Keep only this body and what is below it; default is the world.
+        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
+        joint_order: The moving joints in the order wanted for q and v; default is MuJoCo's.
+        strict: Whether a warning is an error.
+
+    Raises:
+        MissingExtraError: `mujoco` is not installed.
+        ModelError: The model makes no sense as a robot.
+        NameNotFoundError: There is no such base link or joint.
+    """
+    return _build(mj_model, "<mujoco>", base_link, floating_base, joint_order, strict)
+
+
+def _build(
+    mj_model: Any,
+    source: str,
+    base_link: str | None,
+    floating_base: bool,
+    joint_order: Sequence[str] | None,
+    strict: bool,
+) -> Model:
+    findings = Findings(source)
+    description = describe_mujoco(mj_model, findings)
+    check_description(description, findings, base_link)
+    gravity = mj_model.opt.gravity.tolist()
+    return assemble(description, findings, base_link, floating_base, joint_order, gravity, strict, None)
+
+
+def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
+    """Returns the description of a compiled model; what it cannot hold goes to `findings` as notes."""
+    mujoco = require("mujoco", "mjcf", "from_mujoco")
+
+    def name(kind: str, index: int) -> str:
+        found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
+        return found or ("world" if kind == "body" and index == 0 else f"{kind}{index}")
+
+    links: list[LinkDescription] = []
+    joints: list[JointDescription] = []
+    for body in range(mj_model.nbody):
+        link = LinkDescription(name("body", body), _inertial(mj_model, body), _collisions(mj_model, body))
+        links.append(link)
+        if body == 0:
+            continue
+        carrier = name("body", int(mj_model.body_parentid[body]))
+        pose = placement(mj_model.body_pos[body], rotation_from_wxyz(mj_model.body_quat[body]))
+        first, count = int(mj_model.body_jntadr[body]), int(mj_model.body_jntnum[body])
+        for number in range(first, first + count):
+            anchor = mj_model.jnt_pos[number]
+            last = number == first + count - 1
+            child = link.name if last and not anchor.any() else f"{link.name}:{name('joint', number)}"
+            joints.append(_joint(mj_model, number, name("joint", number), carrier, child, pose))
+            if child != link.name:
+                links.append(LinkDescription(child))
+            carrier, pose = child, placement(-anchor)
+        if carrier != link.name:
+            joints.append(JointDescription(f"{link.name}_fixed", "fixed", carrier, link.name, pose))
+    _note_unused(mj_model, findings)
+    model_name = mj_model.names[: mj_model.names.index(b"\0")].decode() if b"\0" in mj_model.names else ""
+    return RobotDescription(model_name or "mujoco", tuple(links), tuple(joints))
+
+
+def _joint(mj_model: Any, number: int, name: str, parent: str, child: str, pose: np.ndarray) -> JointDescription:
+    kind = _KINDS[int(mj_model.jnt_type[number])]
+    at_q, at_v = int(mj_model.jnt_qposadr[number]), int(mj_model.jnt_dofadr[number])
+    axis = np.array(mj_model.jnt_axis[number])
+    origin = compose(pose, placement(mj_model.jnt_pos[number]))
+    lower, upper, effort = -np.inf, np.inf, np.inf
+    reference = float(mj_model.qpos0[at_q])
+    if kind == "floating":
+        origin = placement()  # the free joint of a body replaces its pose
+    elif kind == "revolute":
+        origin = compose(origin, placement(rotation=rotation_about(axis, -reference)) if reference else placement())
+    elif kind == "prismatic":
+        origin = compose(origin, placement(-reference * axis))
+    if kind in ("revolute", "prismatic"):
+        if mj_model.jnt_limited[number]:
+            lower, upper = mj_model.jnt_range[number].tolist()
+        if mj_model.jnt_actfrclimited[number]:
+            effort = float(np.abs(mj_model.jnt_actfrcrange[number]).max())
+    return JointDescription(
+        name=name,
+        kind=kind,
+        parent=parent,
+        child=child,
+        origin=origin,
+        axis=axis if kind in ("revolute", "prismatic") else np.array([1.0, 0.0, 0.0]),
+        lower=lower,
+        upper=upper,
+        effort=effort,
+        damping=float(mj_model.dof_damping[at_v]),
+        friction=float(mj_model.dof_frictionloss[at_v]),
+        armature=float(mj_model.dof_armature[at_v]),
+    )
+
+
+def _inertial(mj_model: Any, body: int) -> Inertial | None:
+    mass, moments = float(mj_model.body_mass[body]), mj_model.body_inertia[body]
+    if mass == 0.0 and not moments.any():
+        return None
+    rotation = rotation_from_wxyz(mj_model.body_iquat[body])
+    inertia = rotation @ np.diag(moments) @ rotation.T
+    return Inertial(mass, np.array(mj_model.body_ipos[body]), 0.5 * (inertia + inertia.T))
+
+
+def _collisions(mj_model: Any, body: int) -> tuple[CollisionDescription, ...]:
+    first, count = int(mj_model.body_geomadr[body]), int(mj_model.body_geomnum[body])
+    shapes = []
+    for geom in range(first, first + count):
+        kind, size = int(mj_model.geom_type[geom]), mj_model.geom_size[geom]
+        masks = int(mj_model.geom_contype[geom]), int(mj_model.geom_conaffinity[geom])
+        if kind not in (_SPHERE, _CAPSULE) or not any(masks):
+            continue
+        radius = float(size[0])
+        geometry = SphereGeometry(radius) if kind == _SPHERE else CapsuleGeometry(2.0 * float(size[1]), radius)
+        pose = placement(mj_model.geom_pos[geom], rotation_from_wxyz(mj_model.geom_quat[geom]))
+        shapes.append(CollisionDescription(geometry, pose, "", *masks))
+    return tuple(shapes)
+
+
+def _note_unused(mj_model: Any, findings: Findings) -> None:
+    counts = {what: int(getattr(mj_model, field, 0)) for field, what in _NOT_USED.items()}
+    in_contacts = (mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0)
+    other = ~np.isin(mj_model.geom_type, (_SPHERE, _CAPSULE))
+    counts["collision shape other than capsule and sphere"] = int((in_contacts & other).sum())
+    counts["joint spring"] = int((np.asarray(mj_model.jnt_stiffness).reshape(mj_model.njnt, -1) != 0).any(axis=1).sum())
+    for what, count in counts.items():
+        if count:
+            findings.add("note", f"{count} of kind {what!r} not used")

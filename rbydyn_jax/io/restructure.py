@@ -1,0 +1,156 @@
+"""Model -> Model: other topologies. The robot is described, changed and built again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array
+from .._errors import ModelError
+from ..model.edit import with_gravity
+from ..model.joints import JOINT_TYPES
+from ..model.model import Model
+from ..spatial._algebra import MINUS_ONE, ONE, ZERO, Scalar, Vec3, number
+from .build import build_model
+from .description import JointDescription, LinkDescription, RobotDescription
+from .save import describe
+
+
+def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | float]) -> Model:
+    """The robot with some joints fixed: they lose their coordinates, and their bodies are welded.
+
+    Joints that mimic a locked joint are locked with it.
+
+    Args:
+        model: The robot.
+        positions: For each joint to lock, by name or index, its position [rad, m]; a sequence for joints of several
+            coordinates.
+
+    Raises:
+        ModelError: A joint mimics another one, which is to be locked in its place.
+        NameNotFoundError: There is no such joint.
+        ShapeError: A position has another number of coordinates than the joint.
+
+    Example:
+        >>> arm = lock_joints(robots.two_link_arm(), {"elbow": 0.5})
+        >>> arm.joint_names
+        ('shoulder',)
+    """
+    _concrete(model)
+    tree = model.tree
+    locked: dict[int, np.ndarray] = {}
+    for joint, position in positions.items():
+        index = tree.joint_index(joint)
+        if tree.mimics[index] is not None:
+            source = tree.joint_names[tree.mimics[index].source]  # type: ignore[union-attr]
+            raise ModelError(f"joint {tree.joint_names[index]!r} mimics {source!r}: lock that joint instead")
+        x = check_array(np.atleast_1d(np.asarray(position, float)), f"positions[{joint!r}]", (tree.joints[index].nq,))
+        locked[index] = np.asarray(x)
+    for index, mimic in enumerate(tree.mimics):
+        if mimic is not None and mimic.source in locked:
+            multiplier = float(model.mimic_multipliers[mimic.slot])
+            locked[index] = multiplier * locked[mimic.source] + float(model.mimic_offsets[mimic.slot])
+    by_name = {tree.joint_names[i]: x for i, x in locked.items()}
+
+    def fixed(joint: JointDescription) -> JointDescription:
+        if joint.name not in by_name:
+            return joint
+        moved = _joint_transform(joint, by_name[joint.name])
+        return dataclasses.replace(joint, kind="fixed", origin=joint.origin @ moved, mimic=None)
+
+    description = describe(model)
+    changed = dataclasses.replace(description, joints=tuple(fixed(j) for j in description.joints))
+    return _rebuilt(model, changed, [name for name in model.joint_names if name not in by_name])
+
+
+def submodel(model: Model, base_link: str | int) -> Model:
+    """The part of the robot that a link carries, that link included and fixed to the world.
+
+    Args:
+        model: The robot.
+        base_link: The link that becomes the root, by name or index.
+
+    Raises:
+        ModelError: A joint of that part mimics one outside it.
+        NameNotFoundError: There is no such link.
+    """
+    _concrete(model)
+    name = model.link_names[model.link_index(base_link)]
+    built = build_model(describe(model), base_link=name, dtype=model.inertias.dtype)
+    kept = set(built.joint_names)
+    return _rebuilt(model, describe(built), [j for j in model.joint_names if j in kept])
+
+
+def attach(
+    model: Model, link: str | int, other: Model, pose: Float[Array, "4 4"] | None = None, *, prefix: str = ""
+) -> Model:
+    """The robot with another one fixed to a link: a tool, a gripper, a second arm.
+
+    Args:
+        model: The robot; its gravity is kept.
+        link: The link that carries the other robot, by name or index.
+        other: The robot that is attached by its root link.
+        pose: T_link_root, the pose of its root; default is the identity.
+        prefix: Put before all names of `other`.
+
+    Raises:
+        ModelError: A name occurs in both.
+        NameNotFoundError: There is no such link.
+        ShapeError: `pose` is not of shape (4, 4).
+    """
+    _concrete(model), _concrete(other)
+    carrier = model.link_names[model.link_index(link)]
+    T = np.eye(4) if pose is None else np.asarray(check_array(pose, "pose", (4, 4)), float)
+    own, added = describe(model), _renamed(describe(other), prefix)
+    for kind, names in (("link", [k.name for k in own.links]), ("joint", [j.name for j in own.joints])):
+        taken = set(names) & {x.name for x in (added.links if kind == "link" else added.joints)}
+        if taken:
+            raise ModelError(f"both robots have a {kind} named {sorted(taken)[0]!r}; give a prefix=")
+    root = added.links[0].name
+    mount = JointDescription(name=f"{root}_mount", kind="fixed", parent=carrier, child=root, origin=T)
+    merged = dataclasses.replace(own, links=own.links + added.links, joints=(*own.joints, mount, *added.joints))
+    return _rebuilt(model, merged, [*model.joint_names, *(prefix + name for name in other.joint_names)])
+
+
+def _concrete(model: Model) -> None:
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(model)):
+        raise ModelError("a robot is restructured outside of jit, vmap and grad, where its numbers are known")
+
+
+def _rebuilt(model: Model, description: RobotDescription, order: Sequence[str]) -> Model:
+    built = build_model(description, joint_order=order, dtype=model.inertias.dtype)
+    return with_gravity(built, model.gravity)
+
+
+def _joint_transform(joint: JointDescription, position: np.ndarray) -> np.ndarray:
+    """T_before_after of a joint at a position, in plain numbers."""
+
+    def scalar(x: float) -> Scalar:
+        return {0.0: ZERO, 1.0: ONE, -1.0: MINUS_ONE}.get(x, x)
+
+    kind = JOINT_TYPES[joint.kind]
+    x = tuple(
+        (float(np.sin(p)), float(np.cos(p))) if k in kind.angles else float(p) for k, p in enumerate(position)
+    )
+    R, p = kind.transform(Vec3(*(scalar(float(a)) for a in joint.axis)), x)
+    T = np.eye(4)
+    T[:3, :3] = [[number(e) for e in row] for row in R]
+    T[:3, 3] = [number(e) for e in p]
+    return T
+
+
+def _renamed(description: RobotDescription, prefix: str) -> RobotDescription:
+    def link(x: LinkDescription) -> LinkDescription:
+        return dataclasses.replace(x, name=prefix + x.name)
+
+    def joint(x: JointDescription) -> JointDescription:
+        mimic = x.mimic and dataclasses.replace(x.mimic, joint=prefix + x.mimic.joint)
+        return dataclasses.replace(x, name=prefix + x.name, parent=prefix + x.parent, child=prefix + x.child, mimic=mimic)
+
+    return dataclasses.replace(
+        description, links=tuple(map(link, description.links)), joints=tuple(map(joint, description.joints))
+    )

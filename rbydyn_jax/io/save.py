@@ -1,0 +1,198 @@
+"""From a `Model` back to a description and to URDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..model.model import Model
+from .description import (
+    JOINT_KINDS,
+    CapsuleGeometry,
+    CollisionDescription,
+    Inertial,
+    JointDescription,
+    JointKind,
+    LinkDescription,
+    Mimic,
+    MobileBaseDescription,
+    RobotDescription,
+    SphereGeometry,
+)
+from .placement import placement
+from .urdf_writer import write_urdf
+
+_LEAVES = (
+    "joint_placements",
+    "joint_axes",
+    "position_lower",
+    "position_upper",
+    "mimic_multipliers",
+    "mimic_offsets",
+)
+_PER_VELOCITY = {
+    "velocity": "velocity_limit",
+    "acceleration": "acceleration_limit",
+    "effort": "effort_limit",
+    "damping": "damping",
+    "friction": "friction",
+    "armature": "armature",
+}
+_KINDS: dict[str, JointKind] = {kind: kind for kind in JOINT_KINDS}
+_ONE_DOF = ("revolute", "continuous", "prismatic")
+
+
+def to_urdf(model: Model, *, collisions: bool = True) -> str:
+    """Returns URDF text that loads as a robot of the same kinematics and dynamics.
+
+    A link that is welded to another one comes back behind a fixed joint named ``<link>_fixed``. The joints are written
+    depth-first; a model with another `joint_order=` gets it back by loading with `joint_order=model.joint_names`.
+    Gravity is not part of URDF.
+
+    Args:
+        model: The robot.
+        collisions: Whether to write the capsules, which are no part of plain URDF.
+
+    Raises:
+        ModelError: A joint is spherical, which URDF cannot say.
+
+    Example:
+        >>> from rbydyn_jax import robots
+        >>> from rbydyn_jax.io import load_urdf_string
+        >>> load_urdf_string(to_urdf(robots.two_link_arm())).joint_names
+        ('shoulder', 'elbow')
+    """
+    return write_urdf(describe(model), collisions=collisions)
+
+
+def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> None:
+    """Writes `to_urdf(model)` to a file in UTF-8; see there.
+
+    Args:
+        model: The robot.
+        path: The file, which is replaced if it exists.
+        collisions: Whether to write the capsules, which are no part of plain URDF.
+
+    Raises:
+        ModelError: A joint is spherical, which URDF cannot say.
+    """
+    Path(path).write_text(to_urdf(model, collisions=collisions), encoding="utf-8")
+
+
+def describe(model: Model) -> RobotDescription:
+    """Returns the description of a model, from which `build_model` makes an equal one."""
+    tree = model.tree
+    placements = np.asarray(model.link_placements, float)
+    root = next((i for i, body in enumerate(tree.link_bodies) if body < 0), None)
+    names = list(tree.link_names)
+    world = names[root] if root is not None else _free_name("world", names)
+    carrier = {body: names[link] for body, link in enumerate(tree.principal_links)} | {-1: world}
+    links = [] if root is not None else [LinkDescription(world)]
+    links += [
+        LinkDescription(name, inertial, collisions)
+        for name, inertial, collisions in zip(names, _inertials(model), _collisions(model), strict=True)
+    ]
+    numbers = {name: np.asarray(getattr(model, name), float) for name in (*_LEAVES, *_PER_VELOCITY.values())}
+    joints: list[tuple[int, JointDescription]] = []
+    taken = list(tree.joint_names)
+    for link, body in enumerate(tree.link_bodies):
+        if link != root and link not in tree.principal_links:
+            taken.append(_free_name(f"{names[link]}_fixed", taken))
+            joint = JointDescription(taken[-1], "fixed", carrier[body], names[link], placements[link])
+            joints.append((link, joint))
+    for body, link in enumerate(tree.principal_links):
+        joints.append((link, _joint(model, numbers, body, carrier[tree.parents[body]], names[link])))
+    ordered = tuple(joint for _, joint in sorted(joints, key=lambda item: item[0]))
+    return RobotDescription(model.name, tuple(links), ordered, _mobile_base(model))
+
+
+def _free_name(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _joint(model: Model, numbers: dict[str, np.ndarray], body: int, parent: str, child: str) -> JointDescription:
+    tree = model.tree
+    kind, mimic = tree.joint_types[body], tree.mimics[body]
+    source = body if mimic is None else mimic.source
+    at_q, at_v = tree.q_slices[source].start, tree.v_slices[source].start
+    rates = {name: float(numbers[leaf][at_v]) for name, leaf in _PER_VELOCITY.items()}
+    lower, upper, coupling = -np.inf, np.inf, None
+    if kind in _ONE_DOF:
+        lower, upper = float(numbers["position_lower"][at_q]), float(numbers["position_upper"][at_q])
+    if mimic is not None:
+        factor, offset = (float(numbers[leaf][mimic.slot]) for leaf in ("mimic_multipliers", "mimic_offsets"))
+        coupling = Mimic(tree.joint_names[source], factor, offset)
+        # The limits of a follower are those of its source; what resists the motion is said once, at the source.
+        lower, upper = sorted((factor * lower + offset, factor * upper + offset)) if factor else (-np.inf, np.inf)
+        rates = {name: abs(factor) * rates[name] if factor else np.inf for name in ("velocity", "acceleration")}
+    return JointDescription(
+        name=tree.joint_names[body],
+        kind=_KINDS[kind],
+        parent=parent,
+        child=child,
+        origin=numbers["joint_placements"][body],
+        axis=numbers["joint_axes"][body],
+        lower=lower,
+        upper=upper,
+        mimic=coupling,
+        **rates,
+    )
+
+
+def _inertials(model: Model) -> list[Inertial | None]:
+    """Mass properties of each link about its centre of mass; None for a link without any."""
+    rows = np.asarray(model.link_inertias, float)
+    bodies = np.asarray(model.inertias, float)
+    eps = float(np.finfo(model.inertias.dtype).eps)
+    inertials: list[Inertial | None] = []
+    for row, body in zip(rows, model.tree.link_bodies, strict=True):
+        # A link's own share is a difference of sums: what is left of a massless one is rounding.
+        noise = 32 * eps * np.abs(bodies[body]).max() if body >= 0 else 0.0
+        if np.abs(row).max() <= noise:
+            inertials.append(None)
+            continue
+        mass = float(row[0]) if abs(row[0]) > noise else 0.0
+        com = row[1:4] / mass if mass else np.zeros(3)
+        xx, xy, yy, xz, yz, zz = row[4:]
+        about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        inertials.append(Inertial(mass, com, about_origin - mass * (com @ com * np.eye(3) - np.outer(com, com))))
+    return inertials
+
+
+def _collisions(model: Model) -> list[tuple[CollisionDescription, ...]]:
+    tree = model.tree
+    found: list[list[CollisionDescription]] = [[] for _ in tree.link_names]
+    segments, radii = np.asarray(model.capsule_segments, float), np.asarray(model.capsule_radii, float)
+    for link, (first, last), radius, coltype, colaffinity in zip(
+        tree.capsule_links, segments, radii.tolist(), tree.capsule_coltypes, tree.capsule_colaffinities, strict=True
+    ):
+        length = float(np.linalg.norm(first - last))
+        geometry = CapsuleGeometry(length, radius) if length > 0.0 else SphereGeometry(radius)
+        rotation = _rotation_to((first - last) / length) if length > 0.0 else None
+        origin = placement(0.5 * (first + last), rotation)
+        found[link].append(CollisionDescription(geometry, origin, "", coltype, colaffinity))
+    return [tuple(shapes) for shapes in found]
+
+
+def _rotation_to(direction: np.ndarray) -> np.ndarray:
+    """Returns a rotation (3, 3) that takes the z axis to a unit vector."""
+    x, y, z = direction.tolist()
+    if z < 0.0:  # half a turn about x first, away from the antipode
+        return _rotation_to(np.array([x, -y, -z])) * np.array([[1.0], [-1.0], [-1.0]])
+    return np.array(
+        [
+            [1.0 - x * x / (1.0 + z), -x * y / (1.0 + z), x],
+            [-x * y / (1.0 + z), 1.0 - y * y / (1.0 + z), y],
+            [-x, -y, z],
+        ]
+    )
+
+
+def _mobile_base(model: Model) -> MobileBaseDescription | None:
+    mobile = model.tree.mobile_base
+    if mobile is None:
+        return None
+    return MobileBaseDescription(mobile.kind, np.array(mobile.origin).reshape(4, 4), mobile.joints, mobile.params)

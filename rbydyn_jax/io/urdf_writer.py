@@ -1,0 +1,150 @@
+"""Writes a `RobotDescription` as URDF, with every number in full so that it reads back as it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from .._errors import ModelError
+from .description import (
+    BoxGeometry,
+    CapsuleGeometry,
+    CollisionDescription,
+    CylinderGeometry,
+    Geometry,
+    JointDescription,
+    LinkDescription,
+    MeshGeometry,
+    RobotDescription,
+    SphereGeometry,
+)
+from .placement import is_identity, rpy_from_rotation
+
+_DBL_MAX = float(np.finfo(np.float64).max)
+
+
+def write_urdf(description: RobotDescription, *, collisions: bool = True) -> str:
+    """Returns the URDF text of a robot.
+
+    What plain URDF has no word for is written as attributes and tags that other readers pass over: capsules with their
+    bit masks, the `acceleration` limit, `armature` of `<dynamics>`, and `<mobile>`. No limit is written as the largest
+    double, since other readers take no infinity.
+
+    Args:
+        description: The robot.
+        collisions: Whether to write collision shapes.
+
+    Raises:
+        ModelError: A joint is spherical, which URDF cannot say.
+    """
+    spherical = [joint.name for joint in description.joints if joint.kind == "spherical"]
+    if spherical:
+        names = ", ".join(map(repr, spherical))
+        raise ModelError(f"URDF has no spherical joints, and this robot has {names}; use three revolute joints instead")
+    lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(description.name)}>"]
+    if (mobile := description.mobile_base) is not None:
+        wheels = _attributes(joints=" ".join(mobile.joints), params=_join(mobile.params))
+        lines.append(f"  <mobile{_attributes(type=mobile.kind)}{_pose(mobile.origin)}{wheels}/>")
+    for link in description.links:
+        lines += _link(link, collisions)
+    for joint in description.joints:
+        lines += _joint(joint)
+    return "\n".join([*lines, "</robot>", ""])
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        value = math.copysign(_DBL_MAX, value)
+    return repr(float(value) + 0.0)
+
+
+def _join(values: Iterable[float]) -> str:
+    return " ".join(_number(value) for value in values)
+
+
+def _attributes(**values: str | float) -> str:
+    return "".join(
+        f" {name}={quoteattr(value) if isinstance(value, str) else quoteattr(_number(value))}"
+        for name, value in values.items()
+    )
+
+
+def _pose(matrix: np.ndarray) -> str:
+    rotation = np.asarray(matrix, float)[:3, :3]
+    rpy = (0.0, 0.0, 0.0) if is_identity(rotation) else rpy_from_rotation(rotation)
+    return _attributes(xyz=_join(np.asarray(matrix, float)[:3, 3]), rpy=_join(rpy))
+
+
+def _origin(matrix: np.ndarray, indent: str) -> list[str]:
+    return [] if np.array_equal(matrix, np.eye(4)) else [f"{indent}<origin{_pose(matrix)}/>"]
+
+
+def _link(link: LinkDescription, collisions: bool) -> list[str]:
+    lines = []
+    if (inertial := link.inertial) is not None:
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = np.asarray(inertial.inertia, float).tolist()
+        moments = _attributes(ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
+        lines += [
+            "    <inertial>",
+            f"      <origin{_attributes(xyz=_join(inertial.com), rpy='0.0 0.0 0.0')}/>",
+            f"      <mass{_attributes(value=inertial.mass)}/>",
+            f"      <inertia{moments}/>",
+            "    </inertial>",
+        ]
+    for collision in link.collisions if collisions else ():
+        lines += _collision(collision)
+    name = quoteattr(link.name)
+    return [f"  <link name={name}>", *lines, "  </link>"] if lines else [f"  <link name={name}/>"]
+
+
+def _collision(collision: CollisionDescription) -> list[str]:
+    name = _attributes(name=collision.name) if collision.name else ""
+    masks = "".join(f' {mask}="{bits}"' for mask in ("coltype", "colaffinity") if (bits := getattr(collision, mask)))
+    return [
+        f"    <collision{name}>",
+        *_origin(collision.origin, "      "),
+        f"      <geometry><{_geometry(collision.geometry)}{masks}/></geometry>",
+        "    </collision>",
+    ]
+
+
+def _geometry(geometry: Geometry) -> str:
+    match geometry:
+        case CapsuleGeometry():
+            return "capsule" + _attributes(length=geometry.length, radius=geometry.radius)
+        case SphereGeometry():
+            return "sphere" + _attributes(radius=geometry.radius)
+        case CylinderGeometry():
+            return "cylinder" + _attributes(length=geometry.length, radius=geometry.radius)
+        case BoxGeometry():
+            return "box" + _attributes(size=_join(geometry.size))
+        case MeshGeometry():
+            return "mesh" + _attributes(filename=geometry.filename, scale=_join(geometry.scale))
+
+
+def _joint(joint: JointDescription) -> list[str]:
+    lines = [f"  <joint{_attributes(name=joint.name, type=joint.kind)}>"]
+    lines += [f"    <parent{_attributes(link=joint.parent)}/>", f"    <child{_attributes(link=joint.child)}/>"]
+    lines += _origin(joint.origin, "    ")
+    if joint.kind not in ("fixed", "floating"):
+        lines.append(f"    <axis{_attributes(xyz=_join(joint.axis))}/>")
+    if joint.kind in ("revolute", "prismatic"):
+        bounds = _attributes(lower=joint.lower, upper=joint.upper)
+        lines.append(f"    <limit{bounds}{_rates(joint)}/>")
+    elif joint.kind == "continuous" and any(map(math.isfinite, (joint.velocity, joint.effort, joint.acceleration))):
+        lines.append(f"    <limit{_rates(joint)}/>")
+    losses = {name: getattr(joint, name) for name in ("damping", "friction", "armature") if getattr(joint, name)}
+    if losses:
+        lines.append(f"    <dynamics{_attributes(**losses)}/>")
+    if (mimic := joint.mimic) is not None:
+        factors = _attributes(multiplier=mimic.multiplier, offset=mimic.offset)
+        lines.append(f"    <mimic{_attributes(joint=mimic.joint)}{factors}/>")
+    return [*lines, "  </joint>"]
+
+
+def _rates(joint: JointDescription) -> str:
+    acceleration = _attributes(acceleration=joint.acceleration) if math.isfinite(joint.acceleration) else ""
+    return _attributes(effort=joint.effort, velocity=joint.velocity) + acceleration

@@ -1,0 +1,277 @@
+"""From a description to the arrays of a tree of moving bodies: links behind fixed joints are welded to their body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._errors import ModelError, NameNotFoundError
+from .check import check_description
+from .description import (
+    CapsuleGeometry,
+    CollisionDescription,
+    JointDescription,
+    LinkDescription,
+    MobileBaseDescription,
+    RobotDescription,
+    SphereGeometry,
+)
+from .findings import Findings
+from .placement import compose, is_identity
+
+FLOATING_BASE = "floating_base"
+_PER_JOINT = ("lower", "upper", "velocity", "acceleration", "effort", "damping", "friction", "armature")
+
+
+@dataclass(frozen=True, eq=False)
+class WeldedRobot:
+    """A robot as arrays. Body i is moved by joint i, its frame is that of the joint's child link, and -1 is the root.
+
+    Attributes:
+        name: Name of the robot.
+        joint_names: Moving joints (nb), depth-first in document order, or in the order asked for.
+        joint_types: Their kinds.
+        parents: Body that carries each joint.
+        joint_placements: T_parentbody_joint (nb, 4, 4) at zero position [m].
+        joint_axes: Unit axes in the joint frame (nb, 3).
+        mimic: For each joint None, or (index of an independent joint, multiplier, offset).
+        link_names: Links (nl), depth-first in document order, the root first.
+        link_bodies: Body of each link.
+        link_placements: T_body_link (nl, 4, 4) [m].
+        link_inertias: Inertial parameters of each link in its axes about its origin (nl, 10):
+            [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz] [kg, kg m, kg m^2].
+        body_inertias: The same of each body, all its links together (nb, 10).
+        lower: Lower position limit of each joint (nb,) [rad or m]; the following are per joint, too.
+        upper: Upper position limit.
+        velocity: Largest speed [rad/s or m/s].
+        acceleration: Largest acceleration [rad/s^2 or m/s^2].
+        effort: Largest torque or force [N m or N].
+        damping: Viscous friction [N m s/rad or N s/m].
+        friction: Coulomb friction [N m or N].
+        armature: Rotor inertia seen at the joint [kg m^2 or kg].
+        capsule_links: Link of each capsule (nc); a sphere is a capsule of no length.
+        capsule_segments: End points (nc, 2, 3) in link axes [m].
+        capsule_radii: Radii (nc,) [m].
+        capsule_coltypes: Bit masks of what each capsule is.
+        capsule_colaffinities: Bit masks of what each capsule is tested against.
+        mobile_base: The wheels of a mobile base, if there are any.
+    """
+
+    name: str
+    joint_names: tuple[str, ...]
+    joint_types: tuple[str, ...]
+    parents: tuple[int, ...]
+    joint_placements: np.ndarray
+    joint_axes: np.ndarray
+    mimic: tuple[tuple[int, float, float] | None, ...]
+    link_names: tuple[str, ...]
+    link_bodies: tuple[int, ...]
+    link_placements: np.ndarray
+    link_inertias: np.ndarray
+    body_inertias: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    effort: np.ndarray
+    damping: np.ndarray
+    friction: np.ndarray
+    armature: np.ndarray
+    capsule_links: tuple[int, ...]
+    capsule_segments: np.ndarray
+    capsule_radii: np.ndarray
+    capsule_coltypes: tuple[int, ...]
+    capsule_colaffinities: tuple[int, ...]
+    mobile_base: MobileBaseDescription | None
+
+
+def weld(
+    description: RobotDescription,
+    *,
+    base_link: str | None = None,
+    floating_base: bool = False,
+    joint_order: Sequence[str] | None = None,
+    findings: Findings | None = None,
+) -> WeldedRobot:
+    """Welds the links behind fixed joints and lays the robot out in arrays; O(number of links), without recursion.
+
+    Args:
+        description: The robot.
+        base_link: Keep only this link and what is below it; default is the root link.
+        floating_base: Put a floating joint named ``floating_base`` between the world and the base link.
+        joint_order: The moving joints in the order wanted; the floating base may be left out and then stays first.
+        findings: Where notes on what was left out go; with it, the description is taken as checked.
+
+    Raises:
+        ModelError: The description has a cycle, two roots, or an element that makes no sense; or `joint_order` is not
+            a permutation of the moving joints.
+        NameNotFoundError: There is no such base link or joint.
+    """
+    if findings is None:
+        findings = Findings()
+        check_description(description, findings, base_link)
+        findings.report()
+    links = {link.name: link for link in description.links}
+    children: dict[str, list[JointDescription]] = {}
+    for joint in description.joints:
+        children.setdefault(joint.parent, []).append(joint)
+    if base_link is not None and base_link not in links:
+        raise NameNotFoundError(base_link, "link", links)
+    below = {joint.child for joint in description.joints}
+    root = base_link if base_link is not None else next(name for name in links if name not in below)
+
+    moving: list[JointDescription] = []
+    parents: list[int] = []
+    joint_placements: list[np.ndarray] = []
+    welded: list[LinkDescription] = []
+    link_bodies: list[int] = []
+    link_placements: list[np.ndarray] = []
+    first = JointDescription(FLOATING_BASE, "floating", "", root) if floating_base else None
+    stack: list[tuple[JointDescription | None, str, int, np.ndarray]] = [(first, root, -1, np.eye(4))]
+    while stack:
+        joint, name, body, pose = stack.pop()
+        if joint is not None and joint.kind != "fixed":
+            moving.append(joint)
+            parents.append(body)
+            joint_placements.append(pose)
+            body, pose = len(moving) - 1, np.eye(4)
+        welded.append(links[name])
+        link_bodies.append(body)
+        link_placements.append(pose)
+        for child in reversed(children.get(name, ())):
+            stack.append((child, child.child, body, compose(pose, np.asarray(child.origin, float))))
+
+    names = [joint.name for joint in moving]
+    if floating_base and names.count(FLOATING_BASE) > 1:
+        raise ModelError(f"floating_base=True: there is a joint named {FLOATING_BASE!r} already")
+    order = _permutation(names, joint_order, floating_base)
+    new_index = {old: new for new, old in enumerate(order)} | {-1: -1}
+    moving = [moving[old] for old in order]
+    link_bodies = [new_index[body] for body in link_bodies]
+    link_inertias = np.array([_ten_parameters(link, np.eye(4)) for link in welded]).reshape(-1, 10)
+    capsules = [c for index, link in enumerate(welded) for c in _capsules(index, link)]
+    return WeldedRobot(
+        name=description.name,
+        joint_names=tuple(joint.name for joint in moving),
+        joint_types=tuple(joint.kind for joint in moving),
+        parents=tuple(new_index[parents[old]] for old in order),
+        joint_placements=np.array([joint_placements[old] for old in order]).reshape(-1, 4, 4),
+        joint_axes=np.array([joint.axis for joint in moving], float).reshape(-1, 3),
+        mimic=_resolve_mimics(moving),
+        link_names=tuple(link.name for link in welded),
+        link_bodies=tuple(link_bodies),
+        link_placements=np.array(link_placements),
+        link_inertias=link_inertias,
+        body_inertias=_body_inertias(welded, link_bodies, link_placements, link_inertias, len(moving)),
+        **{what: np.array([getattr(joint, what) for joint in moving], float) for what in _PER_JOINT},
+        capsule_links=tuple(link for link, *_ in capsules),
+        capsule_segments=np.array([segment for _, segment, *_ in capsules]).reshape(-1, 2, 3),
+        capsule_radii=np.array([radius for _, _, radius, _ in capsules], float),
+        capsule_coltypes=tuple(c.coltype for *_, c in capsules),
+        capsule_colaffinities=tuple(c.colaffinity for *_, c in capsules),
+        mobile_base=_mobile_base(description, moving, findings),
+    )
+
+
+def _permutation(names: list[str], joint_order: Sequence[str] | None, floating_base: bool) -> list[int]:
+    """Returns the index of each joint asked for."""
+    if joint_order is None:
+        return list(range(len(names)))
+    index = {name: i for i, name in enumerate(names)}
+    order = list(joint_order)
+    if floating_base and FLOATING_BASE not in order:
+        order.insert(0, FLOATING_BASE)
+    for name in order:
+        if name not in index:
+            raise NameNotFoundError(name, "moving joint", names)
+    missing = [name for name in names if name not in set(order)]
+    if missing:
+        raise ModelError(f"joint_order must name every moving joint; it lacks {', '.join(map(repr, missing))}")
+    if len(order) != len(names):
+        twice = sorted({name for name in order if order.count(name) > 1})
+        raise ModelError(f"joint_order names {', '.join(map(repr, twice))} more than once")
+    return [index[name] for name in order]
+
+
+def _resolve_mimics(moving: list[JointDescription]) -> tuple[tuple[int, float, float] | None, ...]:
+    """Follows chains of mimics to the independent joint at their end: q = multiplier * q[source] + offset."""
+    index = {joint.name: i for i, joint in enumerate(moving)}
+    resolved = []
+    for joint in moving:
+        multiplier, offset, current = 1.0, 0.0, joint
+        while current.mimic is not None:
+            offset += multiplier * current.mimic.offset
+            multiplier *= current.mimic.multiplier
+            if current.mimic.joint not in index:
+                raise ModelError(f"joint {joint.name!r} mimics {current.mimic.joint!r}, which the base link leaves out")
+            current = moving[index[current.mimic.joint]]
+        resolved.append((index[current.name], multiplier, offset) if current is not joint else None)
+    return tuple(resolved)
+
+
+def _ten_parameters(link: LinkDescription, pose: np.ndarray) -> list[float]:
+    """Returns [m, m c, I about the origin] of a link in the axes of the frame in which `pose` places it."""
+    if link.inertial is None:
+        return [0.0] * 10
+    mass, com, inertia = link.inertial.mass, np.asarray(link.inertial.com, float), link.inertial.inertia
+    rotation = pose[:3, :3]
+    if not is_identity(rotation):
+        com, inertia = rotation @ com, rotation @ inertia @ rotation.T
+    x, y, z = (com + pose[:3, 3]).tolist()
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = np.asarray(inertia, float).tolist()
+    return [
+        mass,
+        mass * x,
+        mass * y,
+        mass * z,
+        xx + mass * (y * y + z * z),
+        xy - mass * x * y,
+        yy + mass * (x * x + z * z),
+        xz - mass * x * z,
+        yz - mass * y * z,
+        zz + mass * (x * x + y * y),
+    ]
+
+
+def _body_inertias(
+    links: list[LinkDescription],
+    bodies: list[int],
+    poses: list[np.ndarray],
+    own: np.ndarray,
+    count: int,
+) -> np.ndarray:
+    total = np.zeros((count, 10))
+    for index, (link, body, pose) in enumerate(zip(links, bodies, poses, strict=True)):
+        if body >= 0 and link.inertial is not None:
+            at_origin = is_identity(pose[:3, :3]) and not pose[:3, 3].any()
+            total[body] += own[index] if at_origin else _ten_parameters(link, pose)
+    return total
+
+
+def _capsules(index: int, link: LinkDescription) -> list[tuple[int, np.ndarray, float, CollisionDescription]]:
+    """Returns the capsules and spheres of a link with their segments, the end at +z first, and radii."""
+    found = []
+    for collision in link.collisions:
+        geometry = collision.geometry
+        if isinstance(geometry, CapsuleGeometry | SphereGeometry):
+            half = 0.5 * geometry.length if isinstance(geometry, CapsuleGeometry) else 0.0
+            origin = np.asarray(collision.origin, float)
+            center, reach = origin[:3, 3], half * origin[:3, 2]
+            found.append((index, np.array([center + reach, center - reach]), geometry.radius, collision))
+    return found
+
+
+def _mobile_base(
+    description: RobotDescription, moving: list[JointDescription], findings: Findings
+) -> MobileBaseDescription | None:
+    mobile = description.mobile_base
+    if mobile is None:
+        return None
+    lost = sorted(set(mobile.joints) - {joint.name for joint in moving})
+    if not lost:
+        return mobile
+    message = f"is left out: its joints {', '.join(map(repr, lost))} do not move or are not below the base link"
+    findings.add("note", message, "mobile base", findings.lines.get(("mobile", 0), 0))
+    return None

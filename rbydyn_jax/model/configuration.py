@@ -1,0 +1,158 @@
+"""Configurations as points of a manifold: neutral, random, integrate, difference and the rates of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._check import check_array
+from .._errors import DtypeError
+from .joints import JointType
+from .model import Model
+
+
+def _checked(model: Model, **arrays: Array) -> list[Array]:
+    if not isinstance(model, Model):
+        raise DtypeError(f"model must be a Model, got {type(model).__name__}")
+    sizes = {"q": (model.nq, "model.nq"), "v": (model.nv, "model.nv")}
+    checked = []
+    for name, x in arrays.items():
+        size, meaning = sizes["q" if name.startswith("q") else "v"]
+        checked.append(check_array(x, name, (size,), meaning))
+    return checked
+
+
+def _independent(model: Model) -> list[tuple[JointType, slice, slice]]:
+    tree = model.tree
+    return [
+        (joint, tree.q_slices[i], tree.v_slices[i])
+        for i, joint in enumerate(tree.joints)
+        if tree.mimics[i] is None
+    ]
+
+
+def _is_line(joint: JointType) -> bool:
+    return type(joint).integrate is JointType.integrate
+
+
+def _by_joint(model: Model, on_joint: Callable, on_lines: Callable) -> Array:
+    """Assembles a vector joint by joint, or at once where all coordinates form a vector space."""
+    parts = _independent(model)
+    if all(_is_line(joint) for joint, _, _ in parts):
+        return on_lines()
+    return jnp.concatenate([on_joint(joint, qs, vs) for joint, qs, vs in parts])
+
+
+def neutral(model: Model) -> Float[Array, "nq"]:
+    """The configuration in which every joint's transform is the identity (mimic joints aside).
+
+    Example:
+        >>> neutral(robots.double_pendulum()).tolist()
+        [0.0, 0.0]
+    """
+    _checked(model)
+    pieces = [joint.neutral() for joint, _, _ in _independent(model)]
+    return jnp.asarray(np.concatenate(pieces) if pieces else np.zeros(0), model.inertias.dtype)
+
+
+@jax.jit
+def random_configuration(model: Model, key: PRNGKeyArray) -> Float[Array, "nq"]:
+    """A random configuration within the position limits.
+
+    Uniform between finite limits and in [-pi, pi] where there is none; rotations uniform on the sphere of quaternions;
+    floating joints within 1 m of the origin.
+
+    Args:
+        model: The robot.
+        key: A key of `jax.random`.
+    """
+    _checked(model)
+    low = jnp.where(jnp.isfinite(model.position_lower), model.position_lower, -jnp.pi)
+    high = jnp.where(jnp.isfinite(model.position_upper), model.position_upper, jnp.pi)
+    q = jax.random.uniform(key, (model.nq,), low.dtype, low, high)
+    for k, (joint, qs, _) in enumerate(_independent(model)):
+        if not _is_line(joint):
+            q = q.at[qs].set(joint.random(jax.random.fold_in(key, k), low[qs], high[qs]))
+    return q
+
+
+@jax.jit
+def integrate(model: Model, q: Float[Array, "nq"], dv: Float[Array, "nv"]) -> Float[Array, "nq"]:
+    r"""The configuration $q \oplus dv$ reached from `q` at constant velocity `dv` in one second.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        dv: Velocity times time [rad, m].
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
+    q, dv = _checked(model, q=q, dv=dv)
+    return _by_joint(model, lambda j, qs, vs: j.integrate(q[qs], dv[vs]), lambda: q + dv)
+
+
+@jax.jit
+def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> Float[Array, "nv"]:
+    r"""The velocity $q_1 \ominus q_0$ that leads from `q0` to `q1` in one second: `integrate(model, q0, it)` is `q1`.
+
+    Args:
+        model: The robot.
+        q0: Start [rad, m].
+        q1: End [rad, m].
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
+    q0, q1 = _checked(model, q0=q0, q1=q1)
+    return _by_joint(model, lambda j, qs, vs: j.difference(q0[qs], q1[qs]), lambda: q1 - q0)
+
+
+@jax.jit
+def normalize(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
+    """The same configuration with quaternions of unit length; `q` of shape (nq,)."""
+    (q,) = _checked(model, q=q)
+    return _by_joint(model, lambda j, qs, vs: j.normalize(q[qs]), lambda: q)
+
+
+@jax.jit
+def clamp(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
+    """The configuration moved inside the position limits, coordinate by coordinate; `q` of shape (nq,)."""
+    (q,) = _checked(model, q=q)
+    return jnp.clip(q, model.position_lower.astype(q.dtype), model.position_upper.astype(q.dtype))
+
+
+@jax.jit
+def qdot_from_v(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nq"]:
+    """Time derivative of the configuration's coordinates at velocity `v` [rad/s, m/s].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
+    q, v = _checked(model, q=q, v=v)
+    return _by_joint(model, lambda j, qs, vs: j.qdot_from_v(q[qs], v[vs]), lambda: v)
+
+
+@jax.jit
+def v_from_qdot(model: Model, q: Float[Array, "nq"], qdot: Float[Array, "nq"]) -> Float[Array, "nv"]:
+    """Velocity at which the configuration's coordinates change by `qdot` per second; the inverse of `qdot_from_v`.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        qdot: Time derivative of `q`.
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
+    q, qdot = _checked(model, q=q, qdot=qdot)
+    return _by_joint(model, lambda j, qs, vs: j.v_from_qdot(q[qs], qdot[qs]), lambda: qdot)

@@ -1,0 +1,253 @@
+"""Model -> Model: other numbers on the same topology. Structural changes are in `io.restructure`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array
+from .._errors import DtypeError, ModelError
+from ..spatial import inertia as inertias
+from .model import Model, make_pattern, twelve
+from .tree import KinematicTree
+
+_LIMITS = ("position_lower", "position_upper", "velocity_limit", "acceleration_limit", "effort_limit")
+
+
+def _model(model: Model) -> Model:
+    if not isinstance(model, Model):
+        raise DtypeError(f"model must be a Model, got {type(model).__name__}")
+    return model
+
+
+def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
+    """The same robot in another field of gravity.
+
+    Args:
+        model: The robot.
+        gravity: Acceleration of free fall in world axes [m/s^2].
+
+    Raises:
+        ShapeError: `gravity` is not of shape (3,).
+
+    Example:
+        >>> moon = with_gravity(robots.pendulum(), jnp.array([0.0, 0.0, -1.62]))
+        >>> round(float(gravity_forces(moon, jnp.array([jnp.pi / 2]))[0]), 4)
+        1.62
+    """
+    gravity = check_array(gravity, "gravity", (3,)).astype(_model(model).gravity.dtype)
+    return eqx.tree_at(lambda m: m.gravity, model, gravity)
+
+
+def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
+    """The same robot with other limits.
+
+    Args:
+        model: The robot.
+        **limits: New values of `position_lower`, `position_upper` (nq,), `velocity_limit`, `acceleration_limit` or
+            `effort_limit` (nv,) [rad, m, s, N m, N]. Infinity stands for no limit.
+
+    Raises:
+        ModelError: A name is none of these, a limit is NaN, or a lower limit is above the upper one.
+        ShapeError: A value has another shape.
+    """
+    _model(model)
+    for name, value in limits.items():
+        if name not in _LIMITS:
+            raise ModelError(f"no limit named {name!r}; the limits are {', '.join(_LIMITS)}")
+        old = getattr(model, name)
+        new = check_array(value, name, old.shape).astype(old.dtype)
+        if not isinstance(new, jax.core.Tracer):
+            _refuse(np.isnan(new), name, "is NaN", model)
+            if name.endswith("_limit"):
+                _refuse(np.asarray(new) < 0, name, "is negative", model)
+        model = eqx.tree_at(lambda m, name=name: getattr(m, name), model, new)
+    low, high = model.position_lower, model.position_upper
+    if not isinstance(low, jax.core.Tracer) and not isinstance(high, jax.core.Tracer):
+        _refuse(np.asarray(low) > np.asarray(high), "position_lower", "is above position_upper", model)
+    return model
+
+
+def _refuse(bad: np.ndarray, name: str, what: str, model: Model) -> None:
+    if np.any(bad):
+        k = int(np.flatnonzero(bad)[0])
+        slices = model.tree.q_slices if name.startswith("position") else model.tree.v_slices
+        joint = next(j for j, s in zip(model.joint_names, slices, strict=True) if s.start <= k < s.stop)
+        raise ModelError(f"joint {joint!r}: {name}[{k}] {what}")
+
+
+def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) -> Model:
+    """The same robot with other inertial parameters of some links.
+
+    Args:
+        model: The robot.
+        values: For each link, by name or index, its own 10 parameters about its origin in its axes: m, m c (3), Ixx, Ixy,
+            Iyy, Ixz, Iyz, Izz [kg, kg m, kg m^2]. Traced values are welcome.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        ShapeError: A value is not of shape (10,).
+    """
+    _model(model)
+    for link, value in values.items():
+        index = model.link_index(link)
+        new = check_array(value, f"values[{link!r}]", (10,)).astype(model.inertias.dtype)
+        model = _add_inertia(model, index, new - model.link_inertias[index])
+    return model
+
+
+def _add_inertia(model: Model, link: int, change: Array) -> Model:
+    """Adds inertial parameters, given in the link's axes, to a link and to the body that it is part of."""
+    body, slot = model.tree.link_bodies[link], model.tree.welded_slots[link]
+    if slot >= 0:
+        model = eqx.tree_at(lambda m: m.welded_inertias, model, model.welded_inertias.at[slot].add(change))
+    if body >= 0:
+        moved = inertias.transform(model.link_placements[link], change)
+        model = eqx.tree_at(lambda m: m.inertias, model, model.inertias.at[body].add(moved))
+    return model
+
+
+def attach_payload(
+    model: Model,
+    link: str | int,
+    mass: Float[Array, ""] | float,
+    com: Float[Array, "3"] | None = None,
+    inertia: Float[Array, "3 3"] | None = None,
+) -> Model:
+    """The same robot with a rigid payload on a link; compiles nothing anew, and may be traced or vmapped.
+
+    Args:
+        model: The robot.
+        link: The link, by name or index.
+        mass: Mass of the payload [kg].
+        com: Its centre of mass in link axes [m]; default is the link's origin.
+        inertia: Its moment of inertia about its centre of mass in link axes [kg m^2]; default is a point mass.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> float(total_mass(attach_payload(robots.pendulum(mass=2.0), "bob", 0.5)))
+        2.5
+    """
+    dtype = _model(model).inertias.dtype
+    m = check_array(mass, "mass", ()).astype(dtype)
+    c = jnp.zeros(3, dtype) if com is None else check_array(com, "com", (3,)).astype(dtype)
+    I = jnp.zeros((3, 3), dtype) if inertia is None else check_array(inertia, "inertia", (3, 3)).astype(dtype)
+    return _add_inertia(model, model.link_index(link), inertias.from_mass_com(m, c, I))
+
+
+def with_geometry(
+    model: Model,
+    *,
+    joint_placements: Float[Array, "nb 4 4"] | None = None,
+    joint_axes: Float[Array, "nb 3"] | None = None,
+    link_placements: Float[Array, "nl 4 4"] | None = None,
+) -> Model:
+    """The same robot with other lengths and directions.
+
+    Where the new numbers are 0, 1 and -1 at the same places, nothing is compiled anew. Traced numbers have no known zeros:
+    the result then takes all of them as inputs, see `unstructured`.
+
+    Args:
+        model: The robot.
+        joint_placements: New T_parent_joint at zero position.
+        joint_axes: New unit axes in the joint frames.
+        link_placements: New T_body_link; that of a link whose frame is its body's must stay the identity.
+
+    Raises:
+        ModelError: The placement of a body's own link is not the identity, or an axis not of unit length.
+        ShapeError: An argument has another shape.
+    """
+    tree, dtype = _model(model).tree, model.geometry.dtype
+    new = {
+        name: getattr(model, name) if x is None else check_array(x, name, getattr(model, name).shape).astype(dtype)
+        for name, x in (
+            ("joint_placements", joint_placements),
+            ("joint_axes", joint_axes),
+            ("link_placements", link_placements),
+        )
+    }
+    if any(isinstance(x, jax.core.Tracer) for x in new.values()):
+        return _dense(model, new["joint_placements"], new["joint_axes"], new["link_placements"])
+    arrays = {name: np.asarray(x) for name, x in new.items()}
+    for link in tree.principal_links:
+        if not np.array_equal(arrays["link_placements"][link], np.eye(4)):
+            raise ModelError(f"link {tree.link_names[link]!r}: its frame is its body's, so its placement is the identity")
+    off = np.abs(np.linalg.norm(arrays["joint_axes"], axis=1) - 1.0) > 1e3 * jnp.finfo(dtype).eps
+    if off.any():
+        raise ModelError(f"joint {tree.joint_names[int(np.flatnonzero(off)[0])]!r}: its axis is not of unit length")
+    values: list[float] = []
+    changed = dataclasses.replace(
+        tree,
+        placement_pattern=make_pattern(twelve(arrays["joint_placements"]), values),
+        axis_pattern=make_pattern(arrays["joint_axes"], values),
+        link_pattern=make_pattern(twelve(arrays["link_placements"]), values),
+    )
+    return _replaced(model, changed, jnp.asarray(values, dtype))
+
+
+def unstructured(model: Model) -> Model:
+    """The same robot with *every* number of its geometry as an input, zeros and ones included.
+
+    For calibration, where zeros are estimated too, and for batches of robots whose zeros differ. It runs slower: nothing
+    is left out of the computation.
+    """
+    return _dense(_model(model), model.joint_placements, model.joint_axes, model.link_placements)
+
+
+def _dense(model: Model, joint_placements: Array, joint_axes: Array, link_placements: Array) -> Model:
+    tree, nb, nl = model.tree, model.nb, len(model.link_names)
+    own = set(tree.principal_links)
+    others = [k for k in range(nl) if k not in own]
+    index = np.arange(nb * 15 + len(others) * 12)
+    rows = index[nb * 15 :].reshape(-1, 12)
+    changed = dataclasses.replace(
+        tree,
+        placement_pattern=tuple(map(tuple, index[: nb * 12].reshape(-1, 12).tolist())),
+        axis_pattern=tuple(map(tuple, index[nb * 12 : nb * 15].reshape(-1, 3).tolist())),
+        link_pattern=tuple(
+            tree.link_pattern[k] if k in own else tuple(rows[others.index(k)].tolist()) for k in range(nl)
+        ),
+    )
+
+    def numbers(T: Array) -> Array:
+        return jnp.concatenate([T[:, :3, :3].reshape(-1, 9), T[:, :3, 3]], axis=1).reshape(-1)
+
+    geometry = jnp.concatenate(
+        [numbers(joint_placements), joint_axes.reshape(-1), numbers(link_placements[np.array(others, int)])]
+    )
+    return _replaced(model, changed, geometry)
+
+
+def _replaced(model: Model, tree: KinematicTree, geometry: Array) -> Model:
+    return dataclasses.replace(model, tree=tree, geometry=geometry)
+
+
+def stack_models(models: Sequence[Model]) -> Model:
+    """One model with a leading batch axis on every leaf, for `jax.vmap` over robots.
+
+    Robots of one topology whose geometry has its zeros and ones at different places are made `unstructured` first.
+
+    Args:
+        models: Robots of one topology.
+
+    Raises:
+        ModelError: There is none, or they differ in topology, names or joint types.
+    """
+    if not models:
+        raise ModelError("stack_models needs at least one model")
+    first = _model(models[0])
+    if any(m.tree != first.tree for m in models):
+        models = [unstructured(m) for m in models]
+        for k, m in enumerate(models):
+            if m.tree != models[0].tree:
+                raise ModelError(f"models[{k}] ({m.name!r}) has another topology than models[0] ({first.name!r})")
+    return jax.tree.map(lambda *x: jnp.stack(x), *[dataclasses.replace(m, tree=models[0].tree) for m in models])

@@ -1,0 +1,290 @@
+"""The robot as a pytree: numbers are leaves, topology is static."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import Finding
+from ..spatial import inertia
+from .tree import IS_MINUS_ONE, IS_ONE, IS_ZERO, KinematicTree, MimicJoint, MobileBase
+
+
+class Model(eqx.Module):
+    """A robot: immutable, a pytree of few arrays, with its topology as static data.
+
+    All leaves are traced inputs of a compiled function: a changed mass, payload, limit, length or gravity compiles
+    nothing, and gradients with respect to every leaf are exact. What *is* part of the compiled code is in `tree`: the
+    topology, the names, and which numbers of the geometry are 0, 1 or -1 (a pure translation, an axis along y). The
+    numbers that are not are the leaf `geometry`; `joint_placements`, `joint_axes` and `link_placements` show them as
+    matrices, and `with_geometry` replaces them.
+
+    Attributes:
+        tree: Topology and names.
+        geometry: The numbers of joint placements, joint axes and link placements that are not 0, 1 or -1.
+        inertias: Inertial parameters of each body with all that is welded to it, about the body's origin in its axes:
+            m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz.
+        welded_inertias: The shares of the links that are welded to another link or to the world, in their own axes.
+        position_lower: Lower limit of q [rad, m].
+        position_upper: Upper limit of q [rad, m].
+        velocity_limit: Largest |v| [rad/s, m/s].
+        acceleration_limit: Largest |a| [rad/s^2, m/s^2].
+        effort_limit: Largest |tau| [N m, N].
+        armature: Inertia of rotors, seen at the joint [kg m^2, kg].
+        damping: Viscous friction [N m s/rad, N s/m].
+        friction: Coulomb friction [N m, N].
+        mimic_multipliers: Multiplier of each mimic joint.
+        mimic_offsets: Offset of each mimic joint.
+        gravity: Acceleration of free fall in world axes [m/s^2].
+        capsule_segments: End points of the axis of each collision capsule, in its link's axes [m].
+        capsule_radii: Radius of each collision capsule [m].
+    """
+
+    tree: KinematicTree = eqx.field(static=True)
+    geometry: Float[Array, "k"]
+    inertias: Float[Array, "nb 10"]
+    welded_inertias: Float[Array, "nw 10"]
+    position_lower: Float[Array, "nq"]
+    position_upper: Float[Array, "nq"]
+    velocity_limit: Float[Array, "nv"]
+    acceleration_limit: Float[Array, "nv"]
+    effort_limit: Float[Array, "nv"]
+    armature: Float[Array, "nv"]
+    damping: Float[Array, "nv"]
+    friction: Float[Array, "nv"]
+    mimic_multipliers: Float[Array, "nm"]
+    mimic_offsets: Float[Array, "nm"]
+    gravity: Float[Array, "3"]
+    capsule_segments: Float[Array, "nc 2 3"]
+    capsule_radii: Float[Array, "nc"]
+
+    @property
+    def name(self) -> str:
+        """Name of the robot."""
+        return self.tree.name
+
+    @property
+    def nq(self) -> int:
+        """Size of the configuration q."""
+        return self.tree.nq
+
+    @property
+    def nv(self) -> int:
+        """Size of the velocity v."""
+        return self.tree.nv
+
+    @property
+    def nb(self) -> int:
+        """Number of bodies that move, one for each joint."""
+        return self.tree.nb
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the moving joints, in the order of q and v."""
+        return self.tree.joint_names
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of all links, the root first."""
+        return self.tree.link_names
+
+    @property
+    def report(self) -> tuple[Finding, ...]:
+        """What the robot's file held that was corrected or not used."""
+        return self.tree.report
+
+    def link_index(self, link: str | int) -> int:
+        """Index of a link; raises NameNotFoundError with the closest names."""
+        return self.tree.link_index(link)
+
+    def joint_index(self, joint: str | int) -> int:
+        """Index of a moving joint; raises NameNotFoundError with the closest names."""
+        return self.tree.joint_index(joint)
+
+    @property
+    def joint_placements(self) -> Float[Array, "nb 4 4"]:
+        """T_parent_joint of each joint at zero position."""
+        return poses_from_pattern(self.geometry, self.tree.placement_pattern)
+
+    @property
+    def joint_axes(self) -> Float[Array, "nb 3"]:
+        """Unit axis of each joint, in the joint's frame."""
+        return numbers_from_pattern(self.geometry, self.tree.axis_pattern, 3)
+
+    @property
+    def link_placements(self) -> Float[Array, "nl 4 4"]:
+        """T_body_link of each link."""
+        return poses_from_pattern(self.geometry, self.tree.link_pattern)
+
+    @property
+    def link_inertias(self) -> Float[Array, "nl 10"]:
+        """Each link's own inertial parameters, in its own axes."""
+        shares = welded_shares(self)
+        rows = [
+            self.inertias[body] - shares[body] if slot < 0 else self.welded_inertias[slot]
+            for body, slot in zip(self.tree.link_bodies, self.tree.welded_slots, strict=True)
+        ]
+        return jnp.stack(rows) if rows else jnp.zeros((0, 10), self.inertias.dtype)
+
+    def __repr__(self) -> str:
+        return f"Model({self.name!r}, nq={self.nq}, nv={self.nv}, joints={self.nb}, links={len(self.link_names)})"
+
+
+def numbers_from_pattern(geometry: Array, pattern: Sequence[Sequence[int]], width: int) -> Array:
+    """The dense array (n, width) of a pattern: indices pick numbers of `geometry`, constants are filled in."""
+    index = np.asarray(pattern, dtype=np.int64).reshape(-1, width)
+    constants = np.select([index == IS_ONE, index == IS_MINUS_ONE], [1.0, -1.0], 0.0)
+    if geometry.shape[0] == 0:
+        return jnp.asarray(constants, geometry.dtype)
+    return jnp.where(index >= 0, geometry[np.maximum(index, 0)], jnp.asarray(constants, geometry.dtype))
+
+
+def poses_from_pattern(geometry: Array, pattern: Sequence[Sequence[int]]) -> Array:
+    """The 4x4 matrices of a pattern of 12 numbers each."""
+    numbers = numbers_from_pattern(geometry, pattern, 12)
+    n = numbers.shape[0]
+    top = jnp.concatenate([numbers[:, :9].reshape(n, 3, 3), numbers[:, 9:].reshape(n, 3, 1)], axis=2)
+    bottom = jnp.broadcast_to(jnp.array([[0.0, 0.0, 0.0, 1.0]], numbers.dtype), (n, 1, 4))
+    return jnp.concatenate([top, bottom], axis=1)
+
+
+def welded_shares(model: Model) -> Array:
+    """For each body, the sum of the inertias of the links that are welded to its principal link."""
+    shares = jnp.zeros_like(model.inertias)
+    slots = np.array(model.tree.welded_slots)
+    bodies = np.array(model.tree.link_bodies)
+    links = np.flatnonzero((slots >= 0) & (bodies >= 0))
+    if links.size == 0:
+        return shares
+    moved = jax.vmap(inertia.transform)(model.link_placements[links], model.welded_inertias[slots[links]])
+    return shares.at[bodies[links]].add(moved)
+
+
+def make_pattern(rows: np.ndarray, values: list[float]) -> tuple[tuple[int, ...], ...]:
+    """The pattern of an array (n, width): zeros and plus or minus ones by name, other numbers appended to `values`."""
+    pattern = []
+    for row in rows:
+        entries = []
+        for x in row.tolist():
+            constant = {0.0: IS_ZERO, 1.0: IS_ONE, -1.0: IS_MINUS_ONE}.get(x)
+            if constant is None:
+                constant = len(values)
+                values.append(x)
+            entries.append(constant)
+        pattern.append(tuple(entries))
+    return tuple(pattern)
+
+
+def twelve(T: np.ndarray) -> np.ndarray:
+    """The 12 numbers of poses (n, 4, 4): rows of R, then p."""
+    n = len(T)
+    return np.concatenate([T[:, :3, :3].reshape(n, 9), T[:, :3, 3].reshape(n, 3)], axis=1) if n else np.zeros((0, 12))
+
+
+class RobotArrays(Protocol):
+    """A welded robot in plain numpy: what a Model is made of."""
+
+    name: str
+    joint_names: tuple[str, ...]
+    joint_types: tuple[str, ...]
+    parents: tuple[int, ...]
+    joint_placements: np.ndarray
+    joint_axes: np.ndarray
+    mimic: tuple[tuple[int, float, float] | None, ...]
+    link_names: tuple[str, ...]
+    link_bodies: tuple[int, ...]
+    link_placements: np.ndarray
+    link_inertias: np.ndarray
+    body_inertias: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    effort: np.ndarray
+    damping: np.ndarray
+    friction: np.ndarray
+    armature: np.ndarray
+    capsule_links: tuple[int, ...]
+    capsule_segments: np.ndarray
+    capsule_radii: np.ndarray
+    capsule_coltypes: tuple[int, ...]
+    capsule_colaffinities: tuple[int, ...]
+
+
+def model_from_arrays(
+    robot: RobotArrays,
+    *,
+    report: Sequence[Finding] = (),
+    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    mobile_base: MobileBase | None = None,
+    dtype: jnp.dtype | None = None,
+) -> Model:
+    """The Model of a welded robot in plain numpy; `dtype` defaults to JAX's default float."""
+    values: list[float] = []
+    placement_pattern = make_pattern(twelve(np.asarray(robot.joint_placements, float)), values)
+    axis_pattern = make_pattern(np.asarray(robot.joint_axes, float), values)
+    link_pattern = make_pattern(twelve(np.asarray(robot.link_placements, float)), values)
+    slots = iter(range(len(robot.mimic)))
+    mimics = tuple(None if m is None else MimicJoint(int(m[0]), next(slots)) for m in robot.mimic)
+    tree = KinematicTree(
+        name=robot.name,
+        joint_names=tuple(robot.joint_names),
+        joint_types=tuple(robot.joint_types),
+        parents=tuple(int(p) for p in robot.parents),
+        mimics=mimics,
+        link_names=tuple(robot.link_names),
+        link_bodies=tuple(int(b) for b in robot.link_bodies),
+        placement_pattern=placement_pattern,
+        axis_pattern=axis_pattern,
+        link_pattern=link_pattern,
+        capsule_links=tuple(int(i) for i in robot.capsule_links),
+        capsule_coltypes=tuple(int(i) for i in robot.capsule_coltypes),
+        capsule_colaffinities=tuple(int(i) for i in robot.capsule_colaffinities),
+        mobile_base=mobile_base,
+        report=tuple(report),
+    )
+    free = [i for i, m in enumerate(mimics) if m is None]
+
+    def array(x) -> Array:
+        return jnp.asarray(np.asarray(x, float), dtype or jnp.zeros(()).dtype)
+
+    def per_velocity(x) -> Array:
+        return array([x[i] for i in free for _ in range(tree.joints[i].nv)])
+
+    def per_position(x: np.ndarray, unbounded: float) -> Array:
+        bounded = {"revolute", "continuous", "prismatic"}
+        return array(
+            [
+                x[i] if robot.joint_types[i] in bounded else unbounded
+                for i in free
+                for _ in range(tree.joints[i].nq)
+            ]
+        )
+
+    welded = [link for link, slot in enumerate(tree.welded_slots) if slot >= 0]
+    followers = [m for m in robot.mimic if m is not None]
+    return Model(
+        tree=tree,
+        geometry=array(values),
+        inertias=array(np.asarray(robot.body_inertias).reshape(-1, 10)),
+        welded_inertias=array(np.asarray(robot.link_inertias).reshape(-1, 10)[welded]),
+        position_lower=per_position(robot.lower, -np.inf),
+        position_upper=per_position(robot.upper, np.inf),
+        velocity_limit=per_velocity(robot.velocity),
+        acceleration_limit=per_velocity(robot.acceleration),
+        effort_limit=per_velocity(robot.effort),
+        armature=per_velocity(robot.armature),
+        damping=per_velocity(robot.damping),
+        friction=per_velocity(robot.friction),
+        mimic_multipliers=array([m[1] for m in followers]),
+        mimic_offsets=array([m[2] for m in followers]),
+        gravity=array(gravity),
+        capsule_segments=array(np.asarray(robot.capsule_segments).reshape(-1, 2, 3)),
+        capsule_radii=array(robot.capsule_radii),
+    )

@@ -1,0 +1,210 @@
+"""The static half of a robot: topology, names, index maps and the pattern of zeros and ones in its geometry."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from .._errors import Finding, NameNotFoundError
+from .joints import JOINT_TYPES, JointType
+
+# How one number of the geometry is stored: an index into the leaf `Model.geometry`, or one of these constants.
+IS_ZERO, IS_ONE, IS_MINUS_ONE = -1, -2, -3
+
+
+@dataclass(frozen=True)
+class MimicJoint:
+    """A joint whose position is multiplier * (position of `source`) + offset; `slot` indexes the two numbers."""
+
+    source: int
+    slot: int
+
+
+@dataclass(frozen=True)
+class MobileBase:
+    """What a mobile robot's file says of its wheels: see `MobileBaseDescription`."""
+
+    kind: str
+    origin: tuple[float, ...]
+    joints: tuple[str, ...]
+    params: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class KinematicTree:
+    """Topology of a robot: hashable by value, so that two loads of one file share every compilation.
+
+    Body `i` is moved by joint `i` relative to body `parents[i]` (-1 is the world). Links are frames on bodies.
+
+    Attributes:
+        name: Name of the robot.
+        joint_names: Names of the moving joints, in the order of q, v and tau.
+        joint_types: Their types, keys of `JOINT_TYPES`.
+        parents: Parent body of each body, -1 for the world.
+        mimics: For each joint, None or what it mimics.
+        link_names: Names of all links, the root first.
+        link_bodies: The body on which each link sits, -1 for the world.
+        placement_pattern: For each joint the 12 numbers (rows of R, then p) of its placement, as indices or constants.
+        axis_pattern: The same for the 3 numbers of its axis.
+        link_pattern: The same for the 12 numbers of each link's placement on its body.
+        capsule_links: The link of each collision capsule.
+        capsule_coltypes: Its group bits.
+        capsule_colaffinities: The group bits that it is tested against.
+        mobile_base: Wheels, if the robot has them.
+        report: What was corrected or not used when the robot was read; no part of the identity of the tree.
+    """
+
+    name: str
+    joint_names: tuple[str, ...]
+    joint_types: tuple[str, ...]
+    parents: tuple[int, ...]
+    mimics: tuple[MimicJoint | None, ...]
+    link_names: tuple[str, ...]
+    link_bodies: tuple[int, ...]
+    placement_pattern: tuple[tuple[int, ...], ...]
+    axis_pattern: tuple[tuple[int, ...], ...]
+    link_pattern: tuple[tuple[int, ...], ...]
+    capsule_links: tuple[int, ...] = ()
+    capsule_coltypes: tuple[int, ...] = ()
+    capsule_colaffinities: tuple[int, ...] = ()
+    mobile_base: MobileBase | None = None
+    report: tuple[Finding, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def _key(self) -> str:
+        values = tuple(getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "report")
+        return hashlib.sha256(repr(values).encode()).hexdigest()
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, KinematicTree) and self._key == other._key)
+
+    @property
+    def nb(self) -> int:
+        """Number of bodies, and of moving joints."""
+        return len(self.parents)
+
+    @cached_property
+    def joints(self) -> tuple[JointType, ...]:
+        """The joint types as objects."""
+        return tuple(JOINT_TYPES[t] for t in self.joint_types)
+
+    def _slices(self, sizes: tuple[int, ...]) -> tuple[slice, ...]:
+        """Consecutive slices over the independent joints; a mimic joint repeats its source's."""
+        slices: dict[int, slice] = {}
+        at = 0
+        for i, (mimic, size) in enumerate(zip(self.mimics, sizes, strict=True)):
+            if mimic is None:
+                slices[i] = slice(at, at + size)
+                at += size
+        return tuple(slices[i if m is None else m.source] for i, m in enumerate(self.mimics))
+
+    @cached_property
+    def q_slices(self) -> tuple[slice, ...]:
+        """Where each joint's position stands in q."""
+        return self._slices(tuple(j.nq for j in self.joints))
+
+    @cached_property
+    def v_slices(self) -> tuple[slice, ...]:
+        """Where each joint's velocity stands in v."""
+        return self._slices(tuple(j.nv for j in self.joints))
+
+    @cached_property
+    def nq(self) -> int:
+        """Size of q."""
+        return sum(j.nq for j, m in zip(self.joints, self.mimics, strict=True) if m is None)
+
+    @cached_property
+    def nv(self) -> int:
+        """Size of v."""
+        return sum(j.nv for j, m in zip(self.joints, self.mimics, strict=True) if m is None)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The bodies so that parents come before their children."""
+        children: dict[int, list[int]] = {}
+        for i, p in enumerate(self.parents):
+            children.setdefault(p, []).append(i)
+        order, stack = [], list(reversed(children.get(-1, [])))
+        while stack:
+            i = stack.pop()
+            order.append(i)
+            stack += reversed(children.get(i, []))
+        return tuple(order)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The children of each body."""
+        lists: list[list[int]] = [[] for _ in self.parents]
+        for i in self.order:
+            if self.parents[i] >= 0:
+                lists[self.parents[i]].append(i)
+        return tuple(tuple(c) for c in lists)
+
+    def path(self, body: int) -> tuple[int, ...]:
+        """The bodies from the world to `body`, both `body` included and the world left out."""
+        path = []
+        while body >= 0:
+            path.append(body)
+            body = self.parents[body]
+        return tuple(reversed(path))
+
+    def paths(self, bodies: Iterable[int]) -> tuple[int, ...]:
+        """All bodies on the paths from the world to `bodies`, parents before children."""
+        wanted = {i for body in bodies for i in self.path(body)}
+        return tuple(i for i in self.order if i in wanted)
+
+    @cached_property
+    def principal_links(self) -> tuple[int, ...]:
+        """For each body, the link whose frame is the body's."""
+        identity = (IS_ONE, *(IS_ZERO,) * 3, IS_ONE, *(IS_ZERO,) * 3, IS_ONE, *(IS_ZERO,) * 3)
+        found: dict[int, int] = {}
+        for link, (body, pattern) in enumerate(zip(self.link_bodies, self.link_pattern, strict=True)):
+            if body >= 0 and pattern == identity:
+                found.setdefault(body, link)
+        return tuple(found[i] for i in range(self.nb))
+
+    @cached_property
+    def welded_slots(self) -> tuple[int, ...]:
+        """For each link, its row in `Model.welded_inertias`, or -1 for the principal link of a body."""
+        principal, slots, at = set(self.principal_links), [], 0
+        for link in range(len(self.link_names)):
+            slots.append(-1 if link in principal else at)
+            at += link not in principal
+        return tuple(slots)
+
+    def link_index(self, link: str | int) -> int:
+        """Index of a link given by name or index.
+
+        Raises:
+            NameNotFoundError: There is no such link.
+        """
+        return _index(link, self.link_names, "link")
+
+    def joint_index(self, joint: str | int) -> int:
+        """Index of a moving joint given by name or index.
+
+        Raises:
+            NameNotFoundError: There is no such joint.
+        """
+        return _index(joint, self.joint_names, "joint")
+
+
+def _index(item: str | int, names: tuple[str, ...], kind: str) -> int:
+    if isinstance(item, str):
+        if item in names:
+            return names.index(item)
+    elif isinstance(item, int | np.integer) and not isinstance(item, bool) and 0 <= item < len(names):
+        return int(item)
+    raise NameNotFoundError(str(item), kind, names)

@@ -1,0 +1,45 @@
+"""What the small functions of this package share: the compiling decorator and exact products of small arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def jitted(function: F) -> F:
+    """Compiles a function for eager calls; an outer trace sees its operations inline."""
+    return cast(F, jax.jit(function, inline=True))
+
+
+def dot(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, ""]:
+    """Inner product of two vectors."""
+    return jnp.sum(a * b)
+
+
+def matvec(a: Float[Array, "m n"], x: Float[Array, " n"]) -> Float[Array, " m"]:
+    """Product of a small matrix and a vector.
+
+    Element by element: `@` may round float32 to fewer digits on a GPU, and does not fuse on a CPU.
+    """
+    return jnp.sum(a * x[None, :], axis=1)
+
+
+def matmul(a: Float[Array, "m n"], b: Float[Array, "n k"]) -> Float[Array, "m k"]:
+    """Product of two small matrices, element by element as in `matvec`."""
+    return jnp.sum(a[:, :, None] * b[None, :, :], axis=1)
+
+
+def outer(a: Float[Array, " m"], b: Float[Array, " n"]) -> Float[Array, "m n"]:
+    """Outer product $a b^T$."""
+    return a[:, None] * b[None, :]
+
+
+def cross(a: Float[Array, "3"], b: Float[Array, "3"]) -> Float[Array, "3"]:
+    """Cross product of two vectors."""
+    return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])

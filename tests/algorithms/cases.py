@@ -1,0 +1,115 @@
+"""The robots on which every algorithm is checked, their oracles, and states to check them at."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rbydyn_jax import Model, load_urdf, random_configuration, robots
+from rbydyn_jax.testing import random_tree
+from tests.helpers import BATCH, Kind, assert_close, example_robot, normal, oracle
+
+# One robot for each feature: a real branched one, a real arm, all joint types twice, mimic joints, a fixed-axis chain.
+ROBOTS = ("rby1a", "panda_like", "every_type", "mimic")
+MORE_ROBOTS = ("rby1m", "rby1ub", "chain", "anymal", "talos", "ur5", "panda")
+
+_FILES = {
+    "anymal": "anymal_c_simple_description/urdf/anymal.urdf",
+    "talos": "talos_data/robots/talos_reduced.urdf",
+    "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "panda": "panda_description/urdf/panda.urdf",
+}
+
+
+@functools.cache
+def robot(name: str) -> Model:
+    """One of the robots by its short name."""
+    match name:
+        case "every_type":
+            return random_tree(1, n=14)
+        case "mimic":
+            return random_tree(2, ("revolute", "prismatic", "continuous"), 9, mimics=3)
+        case "chain":
+            return random_tree(3, ("revolute", "prismatic"), 8, branching=0.0)
+        case "scalar_tree":
+            return random_tree(4, ("revolute", "prismatic", "continuous", "fixed"), 10)
+        case "floating_tree":
+            return random_tree(5, ("floating", "spherical", "planar", "revolute"), 4)
+        case "rby1a" | "rby1m" | "rby1ub" | "panda_like":
+            return getattr(robots, name)()
+        case _:
+            # Legged robots get a floating base, arms stay bolted down.
+            return load_urdf(example_robot(_FILES[name]), floating_base=name in ("anymal", "talos"))
+
+
+@functools.cache
+def pin_robot(name: str):
+    """The robot in pinocchio."""
+    oracle("pinocchio")
+    from tests.oracles.pinocchio_oracle import pin_model
+
+    return pin_model(robot(name))
+
+
+@functools.cache
+def tips(name: str) -> tuple[str, ...]:
+    """Two links far from the root and of different branches where there are any."""
+    model = robot(name)
+    depth = [len(model.tree.path(body)) if body >= 0 else 0 for body in model.tree.link_bodies]
+    order = sorted(range(len(depth)), key=lambda i: -depth[i])
+    first = order[0]
+    other = next((i for i in order if depth[i] > 0 and not _related(model, i, first)), order[len(order) // 2])
+    return model.link_names[first], model.link_names[other]
+
+
+def _related(model: Model, i: int, j: int) -> bool:
+    a, b = model.tree.link_bodies[i], model.tree.link_bodies[j]
+    return a in model.tree.path(b) or b in model.tree.path(a)
+
+
+class States(NamedTuple):
+    """A batch of states."""
+
+    q: jax.Array
+    v: jax.Array
+    a: jax.Array
+    tau: jax.Array
+    f_ext: jax.Array
+
+
+@functools.cache
+def states(name: str, count: int = BATCH, seed: int = 0) -> States:
+    """Random states inside the limits, the wrenches among them."""
+    model = robot(name)
+    q = jax.jit(jax.vmap(lambda key: random_configuration(model, key)))(jax.random.split(jax.random.key(seed), count))
+    v, a, tau = (normal(seed + i, count, model.nv) for i in (1, 2, 3))
+    return States(q, v, a, 10 * tau, normal(seed + 4, count, model.nb, 6))
+
+
+def run(function: Callable, *arguments: Any) -> Any:
+    """`function` over the leading axis of the arguments, compiled."""
+    return jax.jit(jax.vmap(function))(*arguments)
+
+
+def compare(ours: Callable, theirs: Callable, *arguments: jax.Array, kind: Kind = "value") -> None:
+    """Asserts that a function equals its oracle on a batch."""
+    got = run(ours, *arguments)
+    rows = [np.asarray(argument) for argument in arguments]
+    want = np.stack([np.asarray(theirs(*row)) for row in zip(*rows, strict=True)])
+    assert_close(got, want, kind=kind)
+
+
+def along(model: Model, function: Callable, q: jax.Array, v: jax.Array, *tangents: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The value and the time derivative of `function(q, *others)` when q moves with v; tangents are (other, rate)."""
+    from rbydyn_jax import integrate
+
+    def moved(t):
+        return function(integrate(model, q, t * v), *(x + t * rate for x, rate in tangents))
+
+    zero = jnp.zeros((), q.dtype)
+    return jax.jvp(moved, (zero,), (jnp.ones_like(zero),))

@@ -1,0 +1,266 @@
+"""Laws of mechanics that hold on every robot, at random states of random trees with every joint type."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax.io import JointDescription, LinkDescription, RobotDescription, build_model
+from rbydyn_jax.testing import random_description, random_transform
+from tests.helpers import X64, assert_close
+
+from .cases import along, robot, run, states, tips
+
+TREES = ("every_type", "floating_tree", "mimic", "rby1a")
+every_tree = pytest.mark.parametrize("name", TREES)
+
+
+@every_tree
+def test_kinetic_energy_is_half_v_M_v(name):
+    model, s = robot(name), states(name)
+    want = run(lambda q, v: 0.5 * v @ rb.crba(model, q) @ v, s.q, s.v)
+    assert_close(run(lambda q, v: rb.kinetic_energy(model, q, v), s.q, s.v), want)
+
+
+@every_tree
+def test_gravity_forces_are_the_gradient_of_potential_energy(name):
+    """Along the velocity coordinates, which for quaternion joints are no derivatives of coordinates."""
+    model, q = robot(name), states(name).q
+    zero = jnp.zeros(model.nv, q.dtype)
+    slope = run(lambda q: jax.grad(lambda dv: rb.potential_energy(model, rb.integrate(model, q, dv)))(zero), q)
+    assert_close(run(lambda q: rb.gravity_forces(model, q), q), slope)
+
+
+@every_tree
+def test_mass_matrix_is_the_derivative_of_inverse_dynamics(name):
+    model, s = robot(name), states(name)
+    slope = run(lambda q, v, a: jax.jacfwd(lambda a: rb.rnea(model, q, v, a))(a), *s[:3])
+    assert_close(run(lambda q: rb.crba(model, q), s.q), slope)
+
+
+@every_tree
+def test_inverse_dynamics_is_affine_in_acceleration_and_wrench(name):
+    """tau = M a + c - sum J_b' f_b, with body Jacobians of the links that carry the body frames."""
+    model, s = robot(name), states(name)
+    links = [model.link_names[i] for i in model.tree.principal_links]
+
+    def assembled(q, v, a, f_ext):
+        pushed = sum(rb.jacobian(model, q, link, frame="local").T @ f for link, f in zip(links, f_ext, strict=True))
+        return rb.crba(model, q) @ a + rb.bias_forces(model, q, v) - pushed
+
+    got = run(lambda *x: rb.rnea(model, *x), s.q, s.v, s.a, s.f_ext)
+    assert_close(got, run(assembled, s.q, s.v, s.a, s.f_ext))
+
+
+@every_tree
+def test_power_balance(name):
+    """tau . v + sum f_b . V_b = d/dt (K + U) along the motion that aba predicts."""
+    model, s = robot(name), states(name)
+    links = [model.link_names[i] for i in model.tree.principal_links]
+
+    def energy(q, v):
+        return rb.kinetic_energy(model, q, v) + rb.potential_energy(model, q)
+
+    def rates(q, v, tau, f_ext):
+        a = rb.aba(model, q, v, tau, f_ext)
+        twists = [rb.link_velocity(model, q, v, link, frame="local") for link in links]
+        power = tau @ v + sum(f @ V for f, V in zip(f_ext, twists, strict=True))
+        return power, along(model, energy, q, v, (v, a))[1]
+
+    power, rate = run(rates, s.q, s.v, s.tau, s.f_ext)
+    # The rate is a difference of large terms (kinetic, potential), of which aba's error is amplified by M.
+    assert_close(rate, power, kind="solve")
+
+
+@every_tree
+def test_velocity_terms_are_quadratic_and_time_reversible(name):
+    model, s = robot(name), states(name)
+    weightless = rb.with_gravity(model, jnp.zeros(3, s.q.dtype))
+    once = run(lambda q, v: rb.bias_forces(weightless, q, v), s.q, s.v)
+    assert_close(run(lambda q, v: rb.bias_forces(weightless, q, 2 * v), s.q, s.v), 4 * once)
+    assert_close(run(lambda q, v: rb.bias_forces(weightless, q, -v), s.q, s.v), once)
+    assert not run(lambda q: rb.bias_forces(weightless, q, jnp.zeros(model.nv, q.dtype)), s.q).any()
+
+
+@pytest.mark.parametrize("name", ["mimic", "rby1a", "chain"])
+def test_coriolis_matrix_has_the_forces_of_christoffel_symbols(name):
+    """c_k = sum (d_i M_kj - 1/2 d_k M_ij) v_i v_j, where velocities are derivatives of coordinates."""
+    model, s = robot(name), states(name)
+
+    def lagrange(q, v):
+        slopes = jax.jacfwd(lambda q: rb.crba(model, q))(q)
+        return jnp.einsum("kji,i,j->k", slopes, v, v) - 0.5 * jnp.einsum("ijk,i,j->k", slopes, v, v)
+
+    got = run(lambda q, v: rb.bias_forces(model, q, v) - rb.gravity_forces(model, q), s.q[:20], s.v[:20])
+    assert_close(got, run(lagrange, s.q[:20], s.v[:20]))
+
+
+@every_tree
+def test_acceleration_has_the_hessian_as_its_quadratic_part(name):
+    """Second order: x(q + dv) - x(q) = J dv + 1/2 dv.H.dv, with an error of third order."""
+    if not X64:
+        pytest.skip("third-order remainders need float64")
+    model, s = robot(name), states(name)
+    link = tips(name)[0]
+
+    def remainders(q, v):
+        position = lambda h: rb.link_pose(model, rb.integrate(model, q, h * v), link)[:3, 3]  # noqa: E731
+        first = rb.jacobian(model, q, link)[3:] @ v
+        second = rb.jacobian_dot_v(model, q, v, link)[3:]
+        return jnp.stack([position(h) - position(0.0) - h * first - h * h / 2 * second for h in (1e-3, 2e-3)])
+
+    small, large = np.moveaxis(np.asarray(run(remainders, s.q, s.v)), 1, 0)
+    ratio = np.linalg.norm(large) / np.linalg.norm(small)
+    assert ratio == pytest.approx(8.0, rel=0.02)
+
+
+@every_tree
+def test_momentum_matrix_is_the_rigid_part_of_the_mass_matrix(name):
+    """The twist of the whole robot as one rigid body: A v is the sum of I_b V_b over the bodies, in world axes."""
+    model, s = robot(name), states(name)
+    links = [model.link_names[i] for i in model.tree.principal_links]
+    weights = [
+        rb.spatial_inertia(single, rb.neutral(single), "body") for single in map(_single(model), range(model.nb))
+    ]
+
+    def summed(q, v):
+        total = jnp.zeros(6, q.dtype)
+        for link, weight in zip(links, weights, strict=True):
+            T = rb.link_pose(model, q, link)
+            h = weight @ rb.link_velocity(model, q, v, link, frame="local")
+            f = T[:3, :3] @ h[3:]
+            total += jnp.concatenate([T[:3, :3] @ h[:3] + jnp.cross(T[:3, 3], f), f])
+        return total
+
+    assert_close(run(lambda q, v: rb.momentum(model, q, v), s.q, s.v), run(summed, s.q, s.v))
+    assert_close(run(lambda q, v: rb.momentum_matrix(model, q) @ v, s.q, s.v), run(summed, s.q, s.v))
+
+
+def _single(model):
+    """Each body of a robot as a robot of its own on a floating joint."""
+    from rbydyn_jax.io import Inertial
+    from tests.oracles.conventions import com_inertia, float64
+
+    def build(i):
+        mass, com, inertia = com_inertia(float64(model.inertias)[i])
+        links = (LinkDescription("root"), LinkDescription("body", Inertial(mass, com, inertia)))
+        return build_model(RobotDescription("one", links, (JointDescription("j", "floating", "root", "body"),)))
+
+    return build
+
+
+def test_momentum_of_a_free_robot_changes_by_the_forces_on_it():
+    """d/dt of linear and angular momentum = weight and external wrenches, whatever the joint torques do."""
+    model, s = _free_robot(), None
+    key = jax.random.split(jax.random.key(1), 100)
+    q = run(lambda k: rb.random_configuration(model, k), key)
+    v, tau = jax.random.normal(jax.random.key(2), (2, 100, model.nv), q.dtype)
+    del s
+
+    def rates(q, v, tau):
+        tau = tau.at[:6].set(0.0)
+        a = rb.aba(model, q, v, tau)
+        rate = along(model, lambda q, v: rb.momentum(model, q, v), q, v, (v, a))[1]
+        weight = rb.total_mass(model) * model.gravity
+        return rate, jnp.concatenate([jnp.cross(rb.center_of_mass(model, q), weight), weight])
+
+    rate, weight = run(rates, q, v, tau)
+    assert_close(rate, weight, kind="solve")
+
+
+def _free_robot():
+    rest = random_description(9, ("revolute", "prismatic", "spherical", "planar"), 8, armature=False)
+    base = JointDescription("free", "floating", "ground", "hip", origin=random_transform(1))
+    hip = LinkDescription("hip", rest.links[1].inertial)
+    joint = JointDescription("waist", "fixed", "hip", "link_0")
+    return build_model(
+        RobotDescription("free", (LinkDescription("ground"), hip, *rest.links), (base, joint, *rest.joints))
+    )
+
+
+def test_energy_is_kept_in_free_motion():
+    """A ball-joint pendulum for one second of Runge-Kutta: no NaN, and the energy stays."""
+    if not X64:
+        pytest.skip("the drift is a matter of float64")
+    body = random_description(3, ("spherical",), 1).links[1]
+    joint = JointDescription("ball", "spherical", "root", "link_1")
+    model = build_model(RobotDescription("pendulum", (LinkDescription("root"), body), (joint,)))
+    q, v = rb.neutral(model), jnp.array([1.0, 2.0, -0.5])
+    zero, h = jnp.zeros(3), 1e-3
+
+    def rate(q, v):
+        return rb.qdot_from_v(model, q, v), rb.aba(model, q, v, zero)
+
+    def step(state, _):
+        def shifted(k, c):
+            return jax.tree.map(lambda x, dx: x + c * h * dx, state, k)
+
+        k1 = rate(*state)
+        k2 = rate(*shifted(k1, 0.5))
+        k3 = rate(*shifted(k2, 0.5))
+        k4 = rate(*shifted(k3, 1.0))
+        mean = jax.tree.map(lambda a, b, c, d: (a + 2 * b + 2 * c + d) / 6, k1, k2, k3, k4)
+        q, v = shifted(mean, 1.0)
+        return (rb.normalize(model, q), v), None
+
+    energy = lambda q, v: rb.kinetic_energy(model, q, v) + rb.potential_energy(model, q)  # noqa: E731
+    (q1, v1), _ = jax.jit(lambda s: jax.lax.scan(step, s, length=1000))((q, v))
+    assert not np.allclose(q1, q, atol=0.1)
+    assert_close(energy(q1, v1), energy(q, v), 1e-9, scale=10.0)
+
+
+def test_two_robots_that_share_only_the_ground_have_a_block_diagonal_mass_matrix():
+    one, two = random_description(1, ("revolute", "prismatic"), 4), random_description(2, ("planar", "revolute"), 3)
+    renamed = {link.name: f"other_{link.name}" for link in two.links} | {"link_0": "link_0"}
+    links = (*one.links, *(LinkDescription(renamed[x.name], x.inertial) for x in two.links[1:]))
+    joints = list(one.joints)
+    from dataclasses import replace
+
+    joints += [replace(j, name=f"other_{j.name}", parent=renamed[j.parent], child=renamed[j.child]) for j in two.joints]
+    both = build_model(RobotDescription("both", links, tuple(joints)))
+    parts = build_model(one), build_model(two)
+    q = [run(lambda k, m=m: rb.random_configuration(m, k), jax.random.split(jax.random.key(0), 100)) for m in parts]
+    M = run(lambda a, b: rb.crba(both, jnp.concatenate([_order(both, parts, a, b)])), *q)
+    blocks = [run(lambda q, m=m: rb.crba(m, q), x) for m, x in zip(parts, q, strict=True)]
+    first = [
+        i for n, s in zip(both.joint_names, both.tree.v_slices, strict=True) if n[:5] != "other" for i in _range(s)
+    ]
+    second = [i for i in range(both.nv) if i not in first]
+    assert_close(M[:, first][:, :, first], blocks[0])
+    assert_close(M[:, second][:, :, second], blocks[1])
+    assert not M[:, first][:, :, second].any()
+
+
+def _range(s):
+    return range(s.start, s.stop)
+
+
+def _order(both, parts, a, b):
+    """The configurations of two robots as that of their union."""
+    pieces = []
+    for name in both.joint_names:
+        other = name.startswith("other_")
+        part, q = (parts[1], b) if other else (parts[0], a)
+        pieces.append(q[part.tree.q_slices[part.joint_names.index(name.removeprefix("other_"))]])
+    return jnp.concatenate(pieces)
+
+
+def test_where_the_root_stands_changes_nothing_inside():
+    """Without gravity a robot does not feel how it is mounted: same mass matrix, same torques."""
+    description = random_description(12, n=9)
+    moved = random_transform(5)
+    mounted = RobotDescription(
+        "mounted",
+        (LinkDescription("ground"), *description.links),
+        (JointDescription("mount", "fixed", "ground", "link_0", origin=moved), *description.joints),
+    )
+    one, two = (rb.with_gravity(build_model(d), jnp.zeros(3)) for d in (description, mounted))
+    q = run(lambda k: rb.random_configuration(one, k), jax.random.split(jax.random.key(0), 100))
+    v, a = jax.random.normal(jax.random.key(3), (2, 100, one.nv), q.dtype)
+    assert_close(run(lambda q: rb.crba(two, q), q), run(lambda q: rb.crba(one, q), q))
+    assert_close(run(lambda *x: rb.rnea(two, *x), q, v, a), run(lambda *x: rb.rnea(one, *x), q, v, a))
+    poses = run(lambda q: rb.fk(one, q), q)
+    assert_close(run(lambda q: rb.fk(two, q)[1:], q), jnp.asarray(moved, q.dtype) @ poses)

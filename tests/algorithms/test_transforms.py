@@ -1,0 +1,274 @@
+"""What JAX's transformations must leave true: values, derivatives, dtypes, errors, and how often one compiles."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+import rbydyn_jax as rb
+from tests.helpers import X64, assert_close
+
+from .cases import robot, run, states, tips
+
+NAMES = ("every_type", "mimic")
+LINK = {name: tips(name)[0] for name in NAMES}
+
+# Every algorithm as a function of (model, link, states); q, v, a, tau, f_ext are arguments 2 to 6.
+ALGORITHMS = {
+    "fk": lambda m, k, q, v, a, t, f: rb.fk(m, q),
+    "link_pose": lambda m, k, q, v, a, t, f: rb.link_pose(m, q, k),
+    "jacobian": lambda m, k, q, v, a, t, f: rb.jacobian(m, q, k),
+    "jacobian_dot": lambda m, k, q, v, a, t, f: rb.jacobian_dot(m, q, v, k),
+    "jacobian_dot_v": lambda m, k, q, v, a, t, f: rb.jacobian_dot_v(m, q, v, k),
+    "hessian": lambda m, k, q, v, a, t, f: rb.hessian(m, q, k),
+    "point_jacobian": lambda m, k, q, v, a, t, f: rb.point_jacobian(m, q, k, v[:3]),
+    "quaternion_jacobian": lambda m, k, q, v, a, t, f: rb.quaternion_jacobian(m, q, k),
+    "link_velocity": lambda m, k, q, v, a, t, f: rb.link_velocity(m, q, v, k),
+    "link_acceleration": lambda m, k, q, v, a, t, f: rb.link_acceleration(m, q, v, a, k),
+    "rnea": lambda m, k, q, v, a, t, f: rb.rnea(m, q, v, a, f),
+    "bias_forces": lambda m, k, q, v, a, t, f: rb.bias_forces(m, q, v),
+    "gravity_forces": lambda m, k, q, v, a, t, f: rb.gravity_forces(m, q),
+    "coriolis_matrix": lambda m, k, q, v, a, t, f: rb.coriolis_matrix(m, q, v),
+    "crba": lambda m, k, q, v, a, t, f: rb.crba(m, q),
+    "mass_matrix_inverse": lambda m, k, q, v, a, t, f: rb.mass_matrix_inverse(m, q),
+    "aba": lambda m, k, q, v, a, t, f: rb.aba(m, q, v, t, f),
+    "kinetic_energy": lambda m, k, q, v, a, t, f: rb.kinetic_energy(m, q, v),
+    "potential_energy": lambda m, k, q, v, a, t, f: rb.potential_energy(m, q),
+    "joint_reaction_wrenches": lambda m, k, q, v, a, t, f: rb.joint_reaction_wrenches(m, q, v, a, f),
+    "center_of_mass": lambda m, k, q, v, a, t, f: rb.center_of_mass(m, q),
+    "com_acceleration": lambda m, k, q, v, a, t, f: rb.com_acceleration(m, q, v, a),
+    "momentum_matrix": lambda m, k, q, v, a, t, f: rb.momentum_matrix(m, q),
+    "spatial_inertia": lambda m, k, q, v, a, t, f: rb.spatial_inertia(m, q, k),
+    "integrate": lambda m, k, q, v, a, t, f: rb.integrate(m, q, v),
+    "difference": lambda m, k, q, v, a, t, f: rb.difference(m, q, rb.integrate(m, q, v)),
+    "qdot_from_v": lambda m, k, q, v, a, t, f: rb.qdot_from_v(m, q, v),
+}
+CORE = ("fk", "jacobian", "rnea", "crba", "aba")
+SOLVES = ("aba", "mass_matrix_inverse")
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+core_algorithm = pytest.mark.parametrize("algorithm", CORE)
+every_name = pytest.mark.parametrize("name", NAMES)
+
+
+def _kind(algorithm):
+    return "solve" if algorithm in SOLVES else "value"
+
+
+def _function(algorithm, name):
+    return lambda *s: ALGORITHMS[algorithm](robot(name), LINK[name], *s)
+
+
+@pytest.mark.float32
+@every_algorithm
+def test_eager_equals_jit_equals_vmap(algorithm):
+    f, s = _function(algorithm, "every_type"), states("every_type", 7)
+    compiled = jax.jit(f)
+    rows = list(zip(*s, strict=True))
+    eager = np.stack([f(*row) for row in rows[:2]])
+    batched = run(f, *s)
+    kind = _kind(algorithm)
+    assert_close(np.stack([compiled(*row) for row in rows[:2]]), eager, kind=kind)
+    assert_close(batched[:2], eager, kind=kind)
+    assert batched.dtype == s.q.dtype
+
+
+@core_algorithm
+def test_other_and_nested_batch_axes(algorithm):
+    f, s = _function(algorithm, "mimic"), states("mimic", 6)
+    want, kind = run(f, *s), _kind(algorithm)
+    last = tuple(jnp.moveaxis(x, 0, -1) for x in s)
+    got = jax.jit(jax.vmap(f, in_axes=-1, out_axes=1))(*last)
+    assert_close(jnp.moveaxis(got, 1, 0), want, kind=kind)
+    blocks = tuple(x.reshape(2, 3, *x.shape[1:]) for x in s)
+    assert_close(jax.jit(jax.vmap(jax.vmap(f)))(*blocks).reshape(want.shape), want, kind=kind)
+    # Only the configuration is a batch; and the velocities alone.
+    q_only = jax.jit(jax.vmap(f, in_axes=(0, None, None, None, None)))(s.q, *(x[0] for x in s[1:]))
+    assert_close(q_only[0], want[0], kind=kind)
+    v_only = jax.jit(jax.vmap(f, in_axes=(None, 0, 0, 0, 0)))(s.q[0], *s[1:])
+    assert_close(v_only[0], want[0], kind=kind)
+
+
+@core_algorithm
+def test_a_batch_of_models(algorithm):
+    """stack_models makes robots of one topology a batch like any other."""
+    model, s = robot("mimic"), states("mimic", 3)
+    models = [dataclasses.replace(model, inertias=model.inertias * (1.0 + 0.1 * k)) for k in range(3)]
+    f = lambda m, *x: ALGORITHMS[algorithm](m, LINK["mimic"], *x)  # noqa: E731
+    got = jax.jit(jax.vmap(f))(rb.stack_models(models), *s)
+    for k, one in enumerate(models):
+        assert_close(got[k], f(one, *(x[k] for x in s)), kind=_kind(algorithm))
+
+
+@every_algorithm
+def test_forward_and_reverse_derivatives_agree(algorithm):
+    f, s = _function(algorithm, "every_type"), states("every_type", 2)
+    row = tuple(x[0] for x in s)
+    arguments = tuple(range(5))
+    forward = jax.jit(jax.jacfwd(f, argnums=arguments))(*row)
+    reverse = jax.jit(jax.jacrev(f, argnums=arguments))(*row)
+    for one, two in zip(forward, reverse, strict=True):
+        if np.abs(one).max() > 0:
+            assert_close(two, one, kind="solve")
+        else:
+            assert not np.asarray(two).any()
+
+
+@pytest.mark.skipif(not X64, reason="finite differences need float64")
+@every_algorithm
+def test_derivatives_are_those_of_finite_differences(algorithm):
+    f, s = _function(algorithm, "every_type"), states("every_type", 2, seed=9)
+    check_grads(jax.jit(f), tuple(x[0] for x in s), order=1, modes=("fwd", "rev"), atol=1e-5, rtol=1e-5, eps=1e-6)
+
+
+@pytest.mark.skipif(not X64, reason="finite differences need float64")
+@pytest.mark.parametrize("algorithm", ["fk", "rnea", "aba", "crba"])
+def test_second_derivatives_are_those_of_finite_differences(algorithm):
+    f, s = _function(algorithm, "mimic"), states("mimic", 2, seed=9)
+    scalar = lambda *x: jnp.sum(jnp.sin(f(*x)))  # noqa: E731
+    row = tuple(x[0] for x in s)
+    check_grads(jax.jit(jax.grad(scalar)), row, order=1, modes=("fwd", "rev"), atol=1e-5, rtol=1e-5, eps=1e-6)
+
+
+LEAVES = {
+    "fk": ("geometry", "mimic_multipliers", "mimic_offsets"),
+    "rnea": ("geometry", "inertias", "armature", "gravity", "mimic_multipliers", "mimic_offsets"),
+    "crba": ("geometry", "inertias", "armature", "mimic_multipliers", "mimic_offsets"),
+    "aba": ("geometry", "inertias", "armature", "gravity", "mimic_multipliers", "mimic_offsets"),
+    "center_of_mass": ("geometry", "inertias"),
+    "kinetic_energy": ("geometry", "inertias", "armature"),
+}
+
+
+@pytest.mark.skipif(not X64, reason="finite differences need float64")
+@pytest.mark.parametrize("algorithm", LEAVES)
+def test_gradients_with_respect_to_every_leaf(algorithm):
+    """Each leaf that matters has a slope, equal to the finite difference, and a leaf that does not has none."""
+    model, s = robot("mimic"), states("mimic", 2)
+    row = tuple(x[0] for x in s)
+    weights = None
+
+    def scalar(m):
+        nonlocal weights
+        y = ALGORITHMS[algorithm](m, LINK["mimic"], *row)
+        weights = np.cos(np.arange(y.size)).reshape(y.shape)
+        return jnp.sum(weights * y)
+
+    value, slopes = jax.jit(scalar), jax.jit(jax.grad(scalar))(model)
+    rng = np.random.default_rng(0)
+    for field in dataclasses.fields(model):
+        if field.name == "tree":
+            continue
+        leaf, slope = getattr(model, field.name), np.asarray(getattr(slopes, field.name))
+        if field.name not in LEAVES[algorithm]:
+            assert not slope.any(), f"{algorithm} should not depend on {field.name}"
+            continue
+        assert np.isfinite(slope).all()
+        direction = rng.normal(size=leaf.shape)
+        step = 1e-6
+        ends = [value(dataclasses.replace(model, **{field.name: leaf + h * direction})) for h in (step, -step)]
+        assert slope.any(), f"{algorithm} should depend on {field.name}"
+        assert_close(
+            np.sum(slope * direction), (ends[0] - ends[1]) / (2 * step), 1e-6, scale=float(np.abs(slope).sum())
+        )
+
+
+@every_algorithm
+def test_dtype_follows_the_arguments(algorithm):
+    s = tuple(x[0].astype(jnp.float32) for x in states("every_type", 2))
+    out = ALGORITHMS[algorithm](robot("every_type"), LINK["every_type"], *s)
+    assert out.dtype == jnp.float32
+
+
+@every_algorithm
+def test_nan_in_gives_nan_out(algorithm):
+    name = "mimic"  # no quaternions: every number of q enters by itself
+    row = [x[0] for x in states(name, 2)]
+    last = robot(name).tree.path(robot(name).tree.link_bodies[robot(name).link_index(LINK[name])])[-1]
+    at = robot(name).tree.q_slices[last].start
+    row[0] = row[0].at[at].set(jnp.nan)
+    assert np.isnan(ALGORITHMS[algorithm](robot(name), LINK[name], *row)).any()
+
+
+@pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if a not in ("integrate", "difference")])
+def test_wrong_shape_is_named(algorithm):
+    name = "every_type"
+    row = [x[0] for x in states(name, 2)]
+    row[0] = row[0][:-1]
+    with pytest.raises(rb.ShapeError, match=rf"^q .*{robot(name).nq}.*got .*{robot(name).nq - 1}"):
+        ALGORITHMS[algorithm](robot(name), LINK[name], *row)
+
+
+def test_a_batch_without_vmap_is_told_of_vmap():
+    with pytest.raises(rb.ShapeError, match="vmap"):
+        rb.fk(robot("mimic"), states("mimic").q)
+
+
+@pytest.mark.parametrize("wrong", [[0.0] * 6, (0.0,) * 6, "q", None, np.zeros(6, int), np.zeros(6, complex)])
+def test_wrong_type_is_named(wrong):
+    with pytest.raises((rb.DtypeError, TypeError), match="q"):
+        rb.fk(robot("mimic"), wrong)
+
+
+def test_wrong_model_is_named():
+    with pytest.raises((rb.RbydynError, TypeError), match=r"[Mm]odel"):
+        rb.rnea("robot.urdf", jnp.zeros(2), jnp.zeros(2), jnp.zeros(2))
+
+
+def test_misspelt_link_offers_the_closest():
+    with pytest.raises(rb.NameNotFoundError, match="'ee_right'"):
+        rb.jacobian(robot("rby1a"), states("rby1a").q[0], "ee_rigth")
+    with pytest.raises(rb.NameNotFoundError):
+        rb.link_pose(robot("rby1a"), states("rby1a").q[0], 10_000)
+
+
+def test_unknown_frame_is_named():
+    with pytest.raises(rb.RbydynError, match="world_aligned"):
+        rb.jacobian(robot("mimic"), states("mimic").q[0], LINK["mimic"], frame="body")
+
+
+def test_equal_loads_trace_once_and_a_changed_number_traces_nothing():
+    traces = 0
+
+    @jax.jit
+    def torque(model, q):
+        nonlocal traces
+        traces += 1
+        return rb.rnea(model, q, jnp.zeros_like(q), jnp.zeros_like(q))
+
+    text = rb.to_urdf(robot("chain"))
+    q = states("chain").q[0]
+    one, two = rb.load_urdf_string(text), rb.load_urdf_string(text)
+    assert one is not two and one.tree == two.tree and hash(one.tree) == hash(two.tree)
+    want = torque(one, q)
+    assert_close(torque(two, q), want)
+    heavier = dataclasses.replace(one, inertias=2.0 * one.inertias)
+    assert_close(torque(heavier, q), 2.0 * want)  # armature does not matter at rest
+    for field in dataclasses.fields(one):
+        if field.name != "tree":
+            torque(dataclasses.replace(one, **{field.name: 1.01 * getattr(one, field.name)}), q)
+    assert traces == 1
+
+
+def test_another_topology_traces_again():
+    traces = 0
+
+    @jax.jit
+    def height(model):
+        nonlocal traces
+        traces += 1
+        return rb.center_of_mass(model, rb.neutral(model))[2]
+
+    assert np.isfinite(height(robot("mimic"))) and np.isfinite(height(robot("chain")))
+    assert traces == 2
+
+
+def test_a_model_survives_flattening():
+    model, q = robot("rby1a"), states("rby1a").q[0]
+    leaves, structure = jax.tree.flatten(model)
+    assert all(isinstance(leaf, jax.Array) for leaf in leaves)
+    assert_close(rb.crba(jax.tree.unflatten(structure, leaves), q), rb.crba(model, q))
