@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +35,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def dtype() -> jnp.dtype:
     """The floating-point type of this run: float64, or float32 with RBYDYN_TEST_X64=0."""
     return jnp.dtype(jnp.float64 if X64 else jnp.float32)
+
+
+@pytest.fixture(scope="module")
+def unoptimized() -> Iterator[None]:
+    """Compiles without most optimizations, three times as fast: for tests of derivatives, whose programs are large.
+
+    The values of the algorithms are tested as users compile them.
+    """
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture(autouse=True)

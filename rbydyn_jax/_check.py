@@ -35,12 +35,12 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
     if shape is not None:
         ok = len(shape) == array.ndim and all(e is None or e == g for e, g in zip(shape, array.shape, strict=True))
         if not ok:
-            want = "(" + ", ".join("..." if e is None else str(e) for e in shape) + ("," if len(shape) == 1 else "") + ")"
+            want = (
+                "(" + ", ".join("..." if e is None else str(e) for e in shape) + ("," if len(shape) == 1 else "") + ")"
+            )
             extra = f" ({meaning})" if meaning else ""
             batched = (
-                "; for a batch use jax.vmap"
-                if array.ndim == len(shape) + 1 and array.shape[1:] == tuple(shape)
-                else ""
+                "; for a batch use jax.vmap" if array.ndim == len(shape) + 1 and array.shape[1:] == tuple(shape) else ""
             )
             raise ShapeError(f"{name} must have shape {want}{extra}, got {array.shape}{batched}")
     return array

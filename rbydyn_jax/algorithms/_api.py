@@ -43,14 +43,16 @@ def check_frame(frame: str) -> None:
 def arguments(model: Any, **arrays: Any) -> tuple[Any, ...]:
     """The model and its array arguments, checked and of one dtype.
 
-    Names tell the shapes: q (nq,), f_ext (nb, 6), point (3,), all others (nv,). The dtype is that of the arrays, and the
-    model follows it. None stays None.
+    Names tell the shapes: q (nq,), f_ext (nb, 6), point (3,), all others (nv,). The dtype is that of the arrays, and
+    the model follows it. None stays None.
     """
     model = check_model(model)
     shapes = {"q": ((model.nq,), "model.nq"), "f_ext": ((model.nb, 6), "model.nb, 6"), "point": ((3,), "")}
     default = ((model.nv,), "model.nv")
     checked = {
-        name: None if x is None else check_array(x, name, *shapes.get(name.removesuffix("0").removesuffix("1"), default))
+        name: None
+        if x is None
+        else check_array(x, name, *shapes.get(name.removesuffix("0").removesuffix("1"), default))
         for name, x in arrays.items()
     }
     dtype = jnp.result_type(*(x for x in checked.values() if x is not None))

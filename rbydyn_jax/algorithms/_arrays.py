@@ -1,8 +1,8 @@
 """The array-style traversal: all isomorphic runs of joints at once, scanned along their length.
 
-The tree is cut into unbranched runs of joints of one type. Runs of one length and type at the same depth form a group; a
-step works on arrays with one entry for each run of the group, and `lax.scan` takes it along the runs. The program has as
-many steps as there are groups, whatever the length of a chain. It contains plain array operations only.
+The tree is cut into unbranched runs of joints of one type. Runs of one length and type at the same depth form a group;
+a step works on arrays with one entry for each run of the group, and `lax.scan` takes it along the runs. The program has
+as many steps as there are groups, whatever the length of a chain. It contains plain array operations only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._trigonometry import sincos
 
 @dataclass(frozen=True)
 class Group:
-    """Isomorphic runs: `bodies[l, r]` is the l-th body of the r-th run, `parents[r]` the body on which the run stands."""
+    """Isomorphic runs: `bodies[l, r]` is the l-th body of run r, `parents[r]` the body on which it stands."""
 
     bodies: np.ndarray
     parents: tuple[int, ...]
@@ -98,8 +98,7 @@ class Arrays:
         for group in self.groups:
             at = starts[group.bodies]
             x = tuple(
-                (sine[at + k], cosine[at + k]) if k in group.joint.angles else q[at + k]
-                for k in range(group.joint.nq)
+                (sine[at + k], cosine[at + k]) if k in group.joint.angles else q[at + k] for k in range(group.joint.nq)
             )
             rows, numbers, axis = (a[group.bodies] for a in (self.model.inertias, placements, axes))
             bodies.append(
@@ -116,9 +115,7 @@ class Arrays:
     def split_v(self, v: jax.Array) -> list[tuple]:
         """The velocities (or accelerations, or forces) of each joint."""
         v = self.coordinates.spread_v(v)
-        return [
-            tuple(v[self._v_starts[g.bodies] + k] for k in range(g.joint.nv)) for g in self.groups
-        ]
+        return [tuple(v[self._v_starts[g.bodies] + k] for k in range(g.joint.nv)) for g in self.groups]
 
     def no_v(self) -> list[tuple]:
         """Joint velocities that are structurally zero."""
@@ -148,9 +145,7 @@ class Arrays:
     def split_armature(self) -> list[tuple]:
         """The rotor inertia of each joint."""
         per_dof = self.coordinates.armature
-        return [
-            tuple(per_dof[self._v_starts[g.bodies] + k] for k in range(g.joint.nv)) for g in self.groups
-        ]
+        return [tuple(per_dof[self._v_starts[g.bodies] + k] for k in range(g.joint.nv)) for g in self.groups]
 
     def _scan(self, group: Group, step: Callable, init: Any, xs: Any, *, reverse: bool) -> tuple[Any, Any]:
         """`step(body, carry, *inputs) -> (carry, out)` along the runs of a group."""
@@ -203,7 +198,7 @@ class Arrays:
                 by_parent.setdefault(parent, []).append(r)
             for parent, members in by_parent.items():
                 if parent >= 0:
-                    total = jax.tree.map(lambda a, m=np.array(members): a[m].sum(axis=0), up)
+                    total = jax.tree.map(lambda a, m=members: a[np.array(m)].sum(axis=0), up)
                     waiting.setdefault(parent, []).append(total)
         return outs
 
@@ -239,7 +234,7 @@ class Arrays:
         return jnp.stack(_dense(list(scalars), (), self.dtype))
 
     def _in_body_order(self, values: list, starts: Callable[[int], Sequence[int]]) -> jax.Array:
-        """One row for each item of each body: `values[g]` is a sequence of rows of scalars, `starts(body)` their places."""
+        """Rows in body order: `values[g]` is a sequence of rows of scalars, `starts(body)` their places."""
         blocks, places = [], []
         for group, rows in zip(self.groups, values, strict=True):
             shape = group.bodies.shape

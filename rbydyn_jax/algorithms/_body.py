@@ -90,9 +90,7 @@ class Coordinates:
     def factors(self) -> jax.Array:
         """For each velocity of all joints, the multiplier with which it is driven."""
         one = jnp.ones((), self.model.inertias.dtype)
-        per_joint = [
-            one if m is None else self.model.mimic_multipliers[m.slot] for m in self.tree.mimics
-        ]
+        per_joint = [one if m is None else self.model.mimic_multipliers[m.slot] for m in self.tree.mimics]
         return jnp.stack([f for f, size in zip(per_joint, self.sizes, strict=True) for _ in range(size)])
 
     def spread_q(self, q: jax.Array) -> jax.Array:

@@ -9,19 +9,21 @@ only, on jaxlib versions on which they were seen to work, and a test reads the c
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import jax
-import jaxlib
 from jax.experimental.xla_metadata import set_xla_metadata
 
 _TESTED_FROM, _TESTED_BELOW = (0, 10), (0, 13)
 
 
+@cache
 def tags_available() -> bool:
     """Whether this jaxlib is one on which the tags were seen to work."""
-    version = tuple(int(part) for part in jaxlib.__version__.split(".")[:2])
-    return _TESTED_FROM <= version < _TESTED_BELOW
+    found = tuple(int(part) for part in version("jaxlib").split(".")[:2])
+    return _TESTED_FROM <= found < _TESTED_BELOW
 
 
 def kernel(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,14 +1,14 @@
 """Arrays to scalars and back, with the batch as the last axis in between.
 
-`jnp.stack` under `vmap` puts the batch first, so that each of hundreds of scalars is written with a large stride. The two
-primitives here differ from `stack` and `unstack` in nothing but their batching rule: the batch goes last, and the array
+Under `vmap` arrays are usually batch-first, so that reading or writing hundreds of scalars strides through memory. The
+two primitives here are the identity and a concatenation but for their batching rule: the batch goes last, and the array
 as a whole is transposed once where it enters or leaves.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -18,11 +18,9 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..spatial._algebra import Scalar, Structural
-from ._kernels import kernel
 
 _join_p = Primitive("rbydyn_join")  # arrays of one shape s, and constants between them -> array (n, *s)
-_split_p = Primitive("rbydyn_split")  # array (n, *s) -> n arrays of shape s
-_split_p.multiple_results = True
+_batch_last_p = Primitive("rbydyn_batch_last")  # the identity
 
 # What stands at each place of a joined array: None for the next operand, or a constant.
 Layout = tuple[float | None, ...]
@@ -39,17 +37,10 @@ def _join(*rows: jax.Array, layout: Layout) -> jax.Array:
     return jnp.concatenate(pieces)
 
 
-def _split(x: jax.Array) -> list[jax.Array]:
-    return [x[i] for i in range(x.shape[0])]
-
-
-def _define(primitive: Primitive, function: Callable, lowered: Callable) -> None:
-    primitive.def_impl(jax.jit(function, static_argnames="layout" if primitive is _join_p else ()))
-    mlir.register_lowering(primitive, mlir.lower_fun(lowered, multiple_results=primitive.multiple_results))
-
-
-_define(_join_p, _join, _join)  # a concatenation is a kernel of its own
-_define(_split_p, _split, kernel(_split))
+_join_p.def_impl(jax.jit(_join, static_argnames="layout"))
+_batch_last_p.def_impl(lambda x: x)
+mlir.register_lowering(_join_p, mlir.lower_fun(_join, multiple_results=False))
+mlir.register_lowering(_batch_last_p, lambda ctx, x: [x])
 
 
 @_join_p.def_abstract_eval
@@ -57,9 +48,9 @@ def _join_shape(*rows, layout):
     return rows[0].update(shape=(len(layout), *rows[0].shape), weak_type=False)
 
 
-@_split_p.def_abstract_eval
-def _split_shape(x):
-    return [x.update(shape=x.shape[1:], weak_type=False) for _ in range(x.shape[0])]
+@_batch_last_p.def_abstract_eval
+def _batch_last_shape(x):
+    return x.update(weak_type=False)
 
 
 def _join_batch(rows, axes, *, layout):
@@ -72,51 +63,36 @@ def _join_batch(rows, axes, *, layout):
     return out, out.ndim - 1
 
 
-def _split_batch(args, axes):
+def _batch_last_batch(args, axes):
     x = jnp.moveaxis(args[0], axes[0], -1)
-    return _split_p.bind(x), [x.ndim - 2] * x.shape[0]
+    return _batch_last_p.bind(x), x.ndim - 1
 
 
 batching.primitive_batchers[_join_p] = _join_batch
-batching.primitive_batchers[_split_p] = _split_batch
-
-
-def _instantiate(tangents):
-    return [ad.instantiate_zeros(t) for t in tangents]
+batching.primitive_batchers[_batch_last_p] = _batch_last_batch
 
 
 def _join_jvp(primals, tangents, *, layout):
     flat = tuple(None if entry is None else 0.0 for entry in layout)
-    return _join_p.bind(*primals, layout=layout), _join_p.bind(*_instantiate(tangents), layout=flat)
+    dense = [ad.instantiate_zeros(t) for t in tangents]
+    return _join_p.bind(*primals, layout=layout), _join_p.bind(*dense, layout=flat)
 
 
 def _join_transpose(ct, *rows, layout):
     if type(ct) is ad.Zero:
         return [None] * len(rows)
-    return split(ct, [k for k, entry in enumerate(layout) if entry is None])
-
-
-def _split_jvp(primals, tangents):
-    return _split_p.bind(*primals), _split_p.bind(*_instantiate(tangents))
-
-
-def _split_transpose(cts, x):
-    return [_join_p.bind(*_instantiate(cts), layout=(None,) * len(cts))]
+    ct = batch_last(ct)
+    return [ct[k] for k, entry in enumerate(layout) if entry is None]
 
 
 ad.primitive_jvps[_join_p] = _join_jvp
-ad.primitive_jvps[_split_p] = _split_jvp
 ad.primitive_transposes[_join_p] = _join_transpose
-ad.primitive_transposes[_split_p] = _split_transpose
+ad.deflinear2(_batch_last_p, lambda ct, x: [ct])
 
 
-def split(x: jax.Array, indices: Iterable[int] | None = None) -> list[jax.Array]:
-    """The scalars x[i], for all i or the given ones."""
-    if indices is not None:
-        indices = list(indices)
-        if indices != list(range(x.shape[0])):
-            x = x[jnp.array(indices)]
-    return _split_p.bind(x) if x.shape[0] else []
+def batch_last(x: jax.Array) -> jax.Array:
+    """The same array; under `vmap` its batch axis is the last one."""
+    return _batch_last_p.bind(x)
 
 
 def join(scalars: Sequence[Scalar], dtype: Any) -> jax.Array:
@@ -126,3 +102,27 @@ def join(scalars: Sequence[Scalar], dtype: Any) -> jax.Array:
     if not operands:
         return jnp.array(layout, dtype)
     return _join_p.bind(*operands, layout=layout)
+
+
+@jax.tree_util.register_pytree_node_class
+class Rows:
+    """Some rows of an array as scalars-to-be: `scalars` takes them out, inside the kernel that needs them."""
+
+    def __init__(self, array: jax.Array, indices: tuple[int, ...]) -> None:
+        self.array, self.indices = array, indices
+
+    def tree_flatten(self) -> tuple[tuple, tuple[int, ...]]:
+        return (self.array,), self.indices
+
+    @classmethod
+    def tree_unflatten(cls, indices: tuple[int, ...], children: tuple) -> Rows:
+        return cls(children[0], indices)
+
+    @property
+    def scalars(self) -> tuple[jax.Array, ...]:
+        return tuple(self.array[k] for k in self.indices)
+
+
+def take_scalars(tree: Any) -> Any:
+    """A pytree in which every `Rows` is replaced by the tuple of its scalars."""
+    return jax.tree.map(lambda x: x.scalars if isinstance(x, Rows) else x, tree, is_leaf=lambda x: isinstance(x, Rows))

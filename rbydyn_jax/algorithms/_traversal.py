@@ -1,9 +1,10 @@
 """Walks over the tree. The only place that knows tree order and memory layout.
 
-An algorithm is written once, as steps on one body in the structural scalars of `spatial._algebra`; a traversal takes the
-steps from the root outward or from the leaves inward. There are two, with one interface:
+An algorithm is written once, as steps on one body in the structural scalars of `spatial._algebra`; a traversal takes
+the steps from the root outward or from the leaves inward. There are two, with one interface:
 
-- `Unrolled` (in `_unrolled`) takes each body in turn, drops what is structurally zero, and makes one CPU kernel of each step.
+- `Unrolled` (in `_unrolled`) takes each body in turn, drops what is structurally zero, and makes one CPU kernel of each
+step.
 - `Arrays` (in `_arrays`) takes all isomorphic unbranched runs of joints at once and scans along them: its program does
   not grow with the length of a chain, and it holds no CPU tags.
 
@@ -35,6 +36,7 @@ def gravity_root(model: Model) -> Vec3:
 
 def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any) -> Any:
     """Runs `algorithm(traversal, *arrays)` with the traversal that suits the tree and the platform lowered for."""
+
     def unrolled(model: Model, q: jax.Array, *rest: Any) -> Any:
         return algorithm(Unrolled(model, q), *rest)
 
@@ -43,4 +45,6 @@ def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any) -> A
 
     if model.nb > UNROLLED_LIMIT or not tags_available():
         return scanned(model, q, *arrays)
+    if {device.platform for device in jax.devices()} == {"cpu"}:  # spare the trace of what cannot be lowered
+        return unrolled(model, q, *arrays)
     return jax.lax.platform_dependent(model, q, *arrays, cpu=unrolled, default=scanned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,14 +15,14 @@ from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
 from ..spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO, Force, Scalar, Transform, Vec3, add
 from ._body import Body, Coordinates, add_states, inertia_from_row, pairing, transform_from_numbers
 from ._kernels import kernel
-from ._layout import join, split
+from ._layout import Rows, batch_last, join, take_scalars
 from ._trigonometry import sincos
 
 _CONSTANTS = {IS_ZERO: ZERO, IS_ONE: ONE, IS_MINUS_ONE: MINUS_ONE}
 
 
 class Unrolled:
-    """The traversal that takes the bodies one by one. A per-body value is a list with one pytree of scalars for each."""
+    """The traversal of the bodies one by one. A per-body value is a list with one pytree of scalars for each."""
 
     def __init__(self, model: Model, q: jax.Array) -> None:
         self.model, self.tree = model, model.tree
@@ -30,17 +31,17 @@ class Unrolled:
         self._x = self._positions(self.coordinates.spread_q(q))
 
     def _positions(self, q: jax.Array) -> list[tuple]:
-        sizes = [j.nq for j in self.tree.joints]
-        starts = np.cumsum([0, *sizes])
-        angles = [int(start + k) for start, j in zip(starts, self.tree.joints, strict=False) for k in j.angles]
-        numbers = [k for k in range(int(starts[-1])) if k not in set(angles)]
-        by_index: dict[int, Any] = {}
-        if numbers:
-            by_index |= dict(zip(numbers, split(q, numbers), strict=True))
-        if angles:
-            sine, cosine = sincos(q)
-            by_index |= dict(zip(angles, zip(split(sine, angles), split(cosine, angles), strict=True), strict=True))
-        return [tuple(by_index[int(start) + k] for k in range(n)) for start, n in zip(starts, sizes, strict=False)]
+        """For each joint: its coordinates, and the sine and cosine of those that are angles."""
+        sine, cosine = sincos(q) if any(j.angles for j in self.tree.joints) else (q, q)
+        q, sine, cosine = batch_last(q), batch_last(sine), batch_last(cosine)
+        starts = np.cumsum([0, *(j.nq for j in self.tree.joints)]).tolist()
+        return [
+            tuple(
+                (Rows(sine, (start + k,)), Rows(cosine, (start + k,))) if k in joint.angles else Rows(q, (start + k,))
+                for k in range(joint.nq)
+            )
+            for start, joint in zip(starts, self.tree.joints, strict=False)
+        ]
 
     @staticmethod
     def _numbers(geometry: jax.Array, pattern: Sequence[int]) -> list[Scalar]:
@@ -53,22 +54,28 @@ class Unrolled:
             axis=Vec3(*self._numbers(geometry, self.tree.axis_pattern[i])),
             placement=transform_from_numbers(self._numbers(geometry, self.tree.placement_pattern[i])),
             inertia=inertia_from_row([inertias[i, k] for k in range(10)]),
-            x=x,
+            x=tuple(tuple(y.scalars[0] for y in x_k) if isinstance(x_k, tuple) else x_k.scalars[0] for x_k in x),
         )
 
     def _run(self, i: int, step: Callable, *inputs: Any) -> Any:
         """One step on body `i` as one kernel."""
 
         def on_body(leaves: tuple, x: tuple, *rest: Any) -> Any:
-            return step(self._body(i, leaves, x), *rest)
+            return step(self._body(i, leaves, x), *take_scalars(rest))
 
         return kernel(on_body)(self._leaves, self._x[i], *inputs)
 
-    def split_v(self, v: jax.Array) -> list[tuple]:
+    def _by_joint(self, x: jax.Array) -> list[Rows]:
+        x, starts = batch_last(x), np.cumsum([0, *self.coordinates.sizes]).tolist()
+        return [Rows(x, tuple(range(a, b))) for a, b in itertools.pairwise(starts)]
+
+    def split_v(self, v: jax.Array) -> list[Rows]:
         """The velocities (or accelerations, or forces) of each joint."""
-        v = self.coordinates.spread_v(v)
-        scalars = iter(split(v, range(v.shape[0])))
-        return [tuple(next(scalars) for _ in range(j.nv)) for j in self.tree.joints]
+        return self._by_joint(self.coordinates.spread_v(v))
+
+    def split_armature(self) -> list[Rows]:
+        """The rotor inertia of each joint."""
+        return self._by_joint(self.coordinates.armature)
 
     def shared(self, value: Any) -> list:
         """The same value for every body."""
@@ -92,22 +99,25 @@ class Unrolled:
 
     def split_wrenches(self, f: jax.Array) -> list[Force]:
         """The rows of a (nb, 6) array of wrenches."""
-        n = self.tree.nb
-        c = split(f.reshape(n * 6), range(6 * n))
-        return [Force(Vec3(*c[6 * i : 6 * i + 3]), Vec3(*c[6 * i + 3 : 6 * i + 6])) for i in range(n)]
-
-    def split_armature(self) -> list[tuple]:
-        """The rotor inertia of each joint."""
-        per_dof = self.coordinates.armature
-        scalars = iter([per_dof[k] for k in range(per_dof.shape[0])])
-        return [tuple(next(scalars) for _ in range(j.nv)) for j in self.tree.joints]
+        f = batch_last(f.reshape(-1))
+        scalars = [f[k] for k in range(f.shape[0])]
+        return [
+            Force(Vec3(*scalars[6 * i : 6 * i + 3]), Vec3(*scalars[6 * i + 3 : 6 * i + 6])) for i in range(self.tree.nb)
+        ]
 
     def outward(self, step: Callable, root: Any, *inputs: list, bodies: Sequence[int] | None = None) -> list:
         """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
         states: dict[int, Any] = {-1: root}
         outs: list[Any] = [None] * self.tree.nb
-        for i in self.tree.order if bodies is None else bodies:
-            states[i], outs[i] = self._run(i, step, states[self.tree.parents[i]], *(x[i] for x in inputs))
+        wanted = self.tree.order if bodies is None else bodies
+        carriers = {self.tree.parents[i] for i in wanted}
+        for i in wanted:
+
+            def carried(body: Body, *rest: Any, is_leaf: bool = i not in carriers) -> Any:
+                state, out = step(body, *rest)
+                return (None if is_leaf else state), out
+
+            states[i], outs[i] = self._run(i, carried, states[self.tree.parents[i]], *(x[i] for x in inputs))
         return outs
 
     def inward(self, step: Callable, zero: Any, *inputs: list) -> list:
@@ -183,8 +193,8 @@ class Unrolled:
     ) -> jax.Array:
         """The array (nv, nv) of products of each joint with its ancestors.
 
-        Entry [j, i] is left_i . right_j for i an ancestor of j or j itself, entry [i, j] is upper[0]_i . upper[1]_j (the
-        same number, where `upper` is not given), all others are zero; `diagonal` is added to the diagonal.
+        Entry [j, i] is left_i . right_j for i an ancestor of j or j itself, entry [i, j] is upper[0]_i . upper[1]_j
+        (the same number, where `upper` is not given), all others are zero; `diagonal` is added to the diagonal.
         """
         sizes = self.coordinates.sizes
         starts = np.cumsum([0, *sizes])
@@ -193,7 +203,7 @@ class Unrolled:
 
         def products(lefts: list, rights: tuple, added: tuple) -> list:
             table = [[[pairing(a, f) for f in rights] for a in each] for each in lefts]
-            for k, x in enumerate(added):
+            for k, x in enumerate(take_scalars(added)):
                 table[-1][k][k] = add(table[-1][k][k], x)
             return table
 
@@ -204,12 +214,14 @@ class Unrolled:
             if upper is not None:
                 high = kernel(products)([upper[0][i] for i in path[:-1]], upper[1][j], ())
             for at, i in enumerate(path):
-                for a in range(sizes[i]):
-                    for b in range(sizes[j]):
-                        row, column = int(starts[j]) + b, int(starts[i]) + a
+                for a, b in itertools.product(range(sizes[i]), range(sizes[j])):
+                    row, column = int(starts[j]) + b, int(starts[i]) + a
+                    if i == j and upper is None and a > b:  # symmetric to the last bit
+                        entries[row * n + column] = low[at][b][a]
+                    else:
                         entries[row * n + column] = low[at][a][b]
-                        if i != j:
-                            entries[column * n + row] = high[at][a][b]
+                    if i != j:
+                        entries[column * n + row] = high[at][a][b]
         full = self.join(entries).reshape(n, n)
         return self.coordinates.gather(self.coordinates.gather(full).T).T if self.coordinates.has_mimic else full
 

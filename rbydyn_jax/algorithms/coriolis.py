@@ -7,7 +7,20 @@ from typing import NamedTuple
 from jaxtyping import Array, Float
 
 from ..model.model import Model
-from ..spatial._algebra import IDENTITY, NO_INERTIA, NO_MOTION, O3, ZERO_MAT3, Force, Inertia, Mat3, Motion, Transform, Vec3, skew
+from ..spatial._algebra import (
+    IDENTITY,
+    NO_INERTIA,
+    NO_MOTION,
+    O3,
+    ZERO_MAT3,
+    Force,
+    Inertia,
+    Mat3,
+    Motion,
+    Transform,
+    Vec3,
+    skew,
+)
 from ._api import arguments, public
 from ._body import Body
 from ._traversal import Traversal, traverse
@@ -17,8 +30,8 @@ from .mass_matrix import Columns
 class VelocityProduct(NamedTuple):
     r"""The operator $B = \frac12 ((v \times^*) I + (I v) \bar\times^* - I (v \times))$ of a rigid body.
 
-    About the world origin it maps a motion [w; .] to the force [b w; w x p]: it has only 12 parameters, the momentum p and
-    the matrix b, and those of several bodies add.
+    About the world origin it maps a motion [w; .] to the force [b w; w x p]: it has only 12 parameters, the momentum p
+    and the matrix b, and those of several bodies add.
     """
 
     p: Vec3
@@ -28,9 +41,11 @@ class VelocityProduct(NamedTuple):
         return VelocityProduct(self.p + other.p, self.b + other.b)
 
     def apply(self, m: Motion) -> Force:
+        """B m."""
         return Force(self.b.apply(m.w), m.w.cross(self.p))
 
     def apply_transposed(self, m: Motion) -> Force:
+        """B^T m."""
         return Force(self.b.apply_transposed(m.w) + self.p.cross(m.v), O3)
 
 

@@ -29,7 +29,8 @@ def kinetic_energy(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -
 
 @public()
 def potential_energy(model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
-    r"""Potential energy $-\sum_i m_i\, g \cdot c_i$ of the moving bodies in the field of gravity [J], zero at the origin.
+    r"""Potential energy $-\sum_i m_i\, g \cdot c_i$ of the moving bodies in the field of gravity [J], zero at the
+    origin.
 
     Args:
         model: The robot.

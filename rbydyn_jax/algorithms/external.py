@@ -31,7 +31,8 @@ def external_wrenches(
             link's origin in its axes, ``"world"`` about the world origin in world axes.
 
     Returns:
-        The wrench on each body about its origin in its axes; a wrench on a link that is fixed to the world moves nothing.
+        The wrench on each body about its origin in its axes; a wrench on a link that is fixed to the world moves
+        nothing.
 
     Raises:
         NameNotFoundError: There is no such link.

@@ -46,6 +46,7 @@ class ArticulatedInertia(NamedTuple):
         return ArticulatedInertia(self.A + other.A, self.B + other.B, self.C + other.C)
 
     def apply(self, m: Motion) -> Force:
+        """The force that goes with a motion."""
         return Force(self.A.apply(m.w) + self.B.apply(m.v), self.B.apply_transposed(m.w) + self.C.apply(m.v))
 
     def minus_outer(self, k: Force, u: Force) -> ArticulatedInertia:
@@ -98,9 +99,7 @@ def _solve(D: list[list[Scalar]], columns: list[list[Scalar]]) -> list[list[Scal
     return solved
 
 
-def _outward_velocity(
-    body: Body, parent: Motion, v: tuple, f_ext: Force | None
-) -> tuple[Motion, tuple[Motion, Force]]:
+def _outward_velocity(body: Body, parent: Motion, v: tuple, f_ext: Force | None) -> tuple[Motion, tuple[Motion, Force]]:
     """Velocity-product acceleration and bias force of a body (first pass of table 7.1)."""
     joint = body.spin(v)
     V = body.transform.motion_inverse(parent) + joint
@@ -114,9 +113,9 @@ def _inward_inertia(
 ) -> tuple[tuple[ArticulatedInertia, Force], tuple]:
     """Articulated inertia and bias force (second pass): for each motion K = U D^-1 and D^-1 u."""
     c, own = motion
-    m, h, I = body.inertia
+    m, h, second = body.inertia
     mass = Sym3(m, ZERO, ZERO, m, ZERO, m)
-    inertia = ArticulatedInertia(I, skew(h), mass) + children[0]
+    inertia = ArticulatedInertia(second, skew(h), mass) + children[0]
     force = own + children[1]
     S = body.subspace
     U = [inertia.apply(s) for s in S]

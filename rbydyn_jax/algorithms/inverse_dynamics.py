@@ -26,8 +26,8 @@ def _outward(body: Body, parent: _State, v: tuple, a: tuple, f_ext: Force | None
     dw = R.apply_transposed(dw0) + turned.cross(joint.w) + drive.w
     carried = R.apply_transposed(a0 + dw0.cross(p) + w0.cross(w0.cross(p)))
     origin = carried + turned.cross(joint.v) + w.cross(joint.v) + drive.v
-    m, h, I = body.inertia
-    n = I.apply(dw) + w.cross(I.apply(w)) + h.cross(origin)
+    m, h, second = body.inertia
+    n = second.apply(dw) + w.cross(second.apply(w)) + h.cross(origin)
     f = origin.scale(m) + dw.cross(h) + w.cross(w.cross(h))
     taken = Force(n, f)
     return (w, dw, origin), taken if f_ext is None else taken - f_ext
@@ -165,8 +165,8 @@ def joint_reaction_wrenches(
 ) -> Float[Array, "nb 6"]:
     r"""Wrench [n; f] that goes through each joint onto its body, about the body's origin in its axes [N m, N].
 
-    Its projection on the joint's motion subspace, plus the torque that turns the rotor, is `rnea`; what is left is borne
-    by the bearings. Arguments as in `rnea`.
+    Its projection on the joint's motion subspace, plus the torque that turns the rotor, is `rnea`; what is left is
+    borne by the bearings. Arguments as in `rnea`.
     """
     model, q, v, a, f_ext = arguments(model, q=q, v=v, a=a, f_ext=f_ext)
 

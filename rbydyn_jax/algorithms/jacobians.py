@@ -81,9 +81,9 @@ def jacobian(
         q: Configuration [rad, m].
         link: The link, by name or index.
         ref: The twist is relative to this link and in its axes; None is the world.
-        frame: Where the twist is stated: ``"local"`` at the link's origin in the link's axes, ``"world_aligned"`` at the
-            link's origin in the axes of the world (of `ref`), ``"world"`` at the origin and in the axes of the world (of
-            `ref`).
+        frame: Where the twist is stated: ``"local"`` at the link's origin in the link's axes, ``"world_aligned"`` at
+            the link's origin in the axes of the world (of `ref`), ``"world"`` at the origin and in the axes of the
+            world (of `ref`).
 
     Returns:
         Rows [wx, wy, wz, vx, vy, vz], a column for each velocity.
@@ -119,7 +119,7 @@ def jacobian_dot(
     ref: str | int | None = None,
     frame: Frame = "world_aligned",
 ) -> Float[Array, "6 nv"]:
-    r"""Time derivative of `jacobian` at velocity `v`, by forward differentiation; arguments as there, v [rad/s, m/s]."""
+    r"""Time derivative of `jacobian` at velocity `v` [rad/s, m/s], by forward differentiation."""
     model, q, v = arguments(model, q=q, v=v)
     return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q, v)[1]
 
@@ -134,7 +134,7 @@ def jacobian_dot_v(
     ref: str | int | None = None,
     frame: Frame = "world_aligned",
 ) -> Float[Array, "6"]:
-    r"""The part $\dot J v$ of a link's acceleration that is there without joint accelerations; arguments as `jacobian`."""
+    r"""The part $\dot J v$ of a link's acceleration, without joint accelerations; arguments as `jacobian`."""
     model, q, v = arguments(model, q=q, v=v)
     return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame) @ v, model, q, v)[1]
 
@@ -167,9 +167,9 @@ def link_acceleration(
 ) -> Float[Array, "6"]:
     r"""Time derivative of `link_velocity` in the same frame, $J a + \dot J v$ [rad/s^2, m/s^2].
 
-    With ``"world_aligned"`` the linear part is the acceleration of the link's origin as an accelerometer that knows of no
-    gravity would show it; with ``"local"`` and ``"world"`` it is the *spatial* acceleration [Featherstone 2008, sec. 2.11].
-    Arguments as in `jacobian`.
+    With ``"world_aligned"`` the linear part is the acceleration of the link's origin as an accelerometer that knows of
+    no gravity would show it; with ``"local"`` and ``"world"`` it is the *spatial* acceleration [Featherstone 2008, sec.
+    2.11]. Arguments as in `jacobian`.
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
 
@@ -261,4 +261,3 @@ def quaternion_jacobian(model: Model, q: Float[Array, "nq"], link: str | int) ->
     zero = jnp.zeros(1, q.dtype)
     rates = jax.vmap(lambda w: 0.5 * quaternions.multiply(jnp.concatenate([zero, w]), xi), in_axes=1, out_axes=1)
     return jnp.concatenate([rates(J[:3]), J[3:]])
-

@@ -12,7 +12,8 @@ $(be - cd)/(ac - b^2)$ loses it to cancellation. A step whose divisor vanishes (
 zero, which is right because the other two steps then find a minimum alone.
 
 Everything here is arithmetic on components, each an array of one shape: pairs and batches vectorise, nothing is
-stacked before the end.
+stacked before the end. Choices between a value and a constant are written as arithmetic, since `select` under `vmap`
+moves the batch to the front, and batches come last here.
 """
 
 from __future__ import annotations
@@ -131,10 +132,26 @@ def _segment_distance_jvp(primals: tuple[Vector, ...], tangents: tuple[Vector, .
 def _nearest_parameters(r: Vector, u: Vector, w: Vector) -> tuple[Array, Array]:
     n = _cross(u, w)
     uw = _dot(u, w)
-    s = _clamp(_ratio(-_dot(_cross(r, w), n), _dot(n, n)))
-    t = _clamp(_ratio(_dot(w, r) + uw * s, _dot(w, w)))
-    s = _clamp(_ratio(uw * t - _dot(u, r), _dot(u, u)))
+    s = _clamped_ratio(-_dot(_cross(r, w), n), _dot(n, n))
+    t = _clamped_ratio(_dot(w, r) + uw * s, _dot(w, w))
+    s = _clamped_ratio(uw * t - _dot(u, r), _dot(u, u))
     return s, t
+
+
+@jax.custom_jvp
+def _clamped_ratio(x: Array, y: Array) -> Array:
+    """x / y for y >= 0, clamped to [0, 1]; x = y = 0 gives 0."""
+    return lax.clamp(jnp.zeros((), x.dtype), x / jnp.maximum(y, _tiny(y)), jnp.ones((), x.dtype))
+
+
+@_clamped_ratio.defjvp
+def _clamped_ratio_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    x, y = primals
+    dx, dy = tangents
+    ratio = _clamped_ratio(x, y)
+    inside = ((ratio > 0) & (ratio < 1)).astype(ratio.dtype)
+    # Neither y**2, which may underflow, nor the reciprocal of a zero is ever formed.
+    return ratio, (dx - ratio * dy) * (inside / (inside * y + (1 - inside)))
 
 
 def _gap(r: Vector, u: Vector, w: Vector, s: Array, t: Array) -> Vector:
@@ -146,7 +163,7 @@ def _normal(gap: Vector, r: Vector, u: Vector, w: Vector) -> Vector:
     square = _dot(gap, gap)
     rounding = (2 * jnp.finfo(square.dtype).eps) ** 2 * (_dot(r, r) + _dot(u, u) + _dot(w, w))
     apart = (square > rounding) & (square > _tiny(square))
-    length = jnp.sqrt(jnp.where(apart, square, 1.0))
+    length = jnp.sqrt(jnp.maximum(square, _tiny(square)))
     return _map(lambda g, n: jnp.where(apart, g / length, n), gap, _common_normal(*lax.stop_gradient((u, w))))
 
 
@@ -154,44 +171,26 @@ def _common_normal(u: Vector, w: Vector) -> Vector:
     """Unit vector perpendicular to both axes; z for two points."""
     n = _cross(u, w)
     uu, ww = _dot(u, u), _dot(w, w)
-    crossing = _dot(n, n) > (8 * jnp.finfo(uu.dtype).eps) ** 2 * (uu * ww)
+    crossing = _dot(n, n) > (8 * jnp.finfo(uu.dtype).eps) ** 2 * (uu * ww)  # else n is rounding error
     x, y, z = longer = _map(lambda p, q: jnp.where(uu >= ww, p, q), u, w)
-    zero = jnp.zeros_like(x)
-    beside = _map(lambda p, q: jnp.where(abs(x) > abs(z), p, q), (-y, x, zero), (zero, -z, y))
+    k = (abs(x) > abs(z)).astype(x.dtype)
+    beside = (-k * y, k * x - (1 - k) * z, (1 - k) * y)  # (-y, x, 0) or (0, -z, y)
     n = _map(lambda p, q: jnp.where(crossing, p, q), n, beside)
-    n = _add_scaled(n, -_ratio(_dot(n, longer), jnp.maximum(uu, ww)), longer)  # rounding tilts it if near-parallel
+    tilt = _dot(n, longer) / jnp.maximum(jnp.maximum(uu, ww), _tiny(uu))  # near-parallel axes: rounding of n
+    n = _add_scaled(n, -tilt, longer)
     square = _dot(n, n)
-    some = square > _tiny(square)
-    length = jnp.sqrt(jnp.where(some, square, 1.0))
-    return _map(lambda c, e: jnp.where(some, c / length, e), n, (zero, zero, jnp.ones_like(x)))
+    none = (square <= _tiny(square)).astype(square.dtype)
+    length = jnp.sqrt(square + none)
+    return n[0] / length, n[1] / length, (n[2] + none) / length
 
 
 def _length(x: Vector) -> Array:
     return jnp.sqrt(_dot(x, x))
 
 
-@jax.custom_jvp
-def _ratio(x: Array, y: Array) -> Array:
-    """x / y, and 0 where the square y is zero; its derivative never forms y**2, which may underflow."""
-    some = y > _tiny(y)
-    return jnp.where(some, x / jnp.where(some, y, 1.0), 0.0)
-
-
-@_ratio.defjvp
-def _ratio_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
-    x, y = primals
-    dx, dy = tangents
-    quotient = _ratio(x, y)
-    return quotient, _ratio(dx - quotient * dy, y)
-
-
 def _tiny(x: Array) -> float:
     """Smallest normal number: a smaller square is zero to rounding."""
     return float(jnp.finfo(x.dtype).tiny)
-
-
-def _clamp(x: Array) -> Array:
-    return lax.clamp(jnp.zeros((), x.dtype), x, jnp.ones((), x.dtype))
 
 
 def _components(x: Float[Array, "*shape 3"]) -> Vector:

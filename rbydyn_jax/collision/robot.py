@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 from .._check import check_array
 from .._errors import ShapeError
 from ..algorithms._api import arguments, check_model, public
+from ..algorithms._layout import join
 from ..algorithms._traversal import Traversal, traverse
 from ..algorithms.kinematics import body_pose_step
 from ..model.model import Model
@@ -103,9 +104,7 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
     def select(*ends: Array | Vector) -> NearestPairs:
         _, pair = lax.top_k(-_distances(*lax.stop_gradient(ends)), k)
         found = between(*jax.tree.map(lambda x: x[pair], ends))
-        return NearestPairs(
-            found.distance, found.point_a, found.point_b, found.axis_point_a, found.axis_point_b, pair
-        )
+        return NearestPairs(found.distance, found.point_a, found.point_b, found.axis_point_a, found.axis_point_b, pair)
 
     return _on_pairs(model, q, chosen, select)
 
@@ -166,31 +165,29 @@ def _distances(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, 
 def _on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[..., Result]) -> Result:
     """`f(a0, a1, radius_a, b0, b1, radius_b)` on the capsules of all pairs, in world coordinates.
 
-    All of it runs inside the traversal, where a batch is the last axis: 4x4 matrices are never written, and each
-    component of the ends of all pairs is one contiguous array.
+    Matrices are never written: the traversal gives the coordinates of the ends as scalars, and each component of all
+    pairs' ends is joined to one array (n,), a batch behind it as the last axis.
     """
     model, q = arguments(model, q=q)
     first, second = np.array(pairs.indices).T
+    capsules = sorted({int(c) for c in (*first, *second)})
+    ends = dict(zip(capsules, traverse(model, lambda run: _capsule_ends(run, capsules), q), strict=True))
 
-    def algorithm(run: Traversal) -> Result:
-        ends = _capsule_ends(run, sorted({*first, *second}))
+    def side(chosen: np.ndarray) -> tuple[Vector, Vector, Array]:
+        x0, y0, z0, x1, y1, z1 = (join([ends[c][k] for c in chosen], q.dtype) for k in range(6))
+        return (x0, y0, z0), (x1, y1, z1), model.capsule_radii[chosen]
 
-        def side(capsules: np.ndarray) -> tuple[Vector, Vector, Array]:
-            x0, y0, z0, x1, y1, z1 = (run.join([ends[c][k] for c in capsules]) for k in range(6))
-            return (x0, y0, z0), (x1, y1, z1), run.model.capsule_radii[capsules]
-
-        return f(*side(first), *side(second))
-
-    return traverse(model, algorithm, q)
+    return f(*side(first), *side(second))
 
 
-def _capsule_ends(run: Traversal, capsules: Sequence[int]) -> dict[int, tuple]:
+def _capsule_ends(run: Traversal, capsules: Sequence[int]) -> list[tuple[Array, ...]]:
     """The six world coordinates of the ends of each capsule's axis."""
     tree, segments = run.tree, run.model.capsule_segments
     links = [tree.capsule_links[c] for c in capsules]
     poses = run.outward(body_pose_step, IDENTITY, bodies=tree.paths(tree.link_bodies[k] for k in links))
-    ends = {}
+    ends = []
     for c, link in zip(capsules, links, strict=True):
         pose = run.link_transform(poses, link)
-        ends[c] = tuple(x for k in range(2) for x in pose.apply(Vec3(*(segments[c, k, i] for i in range(3)))))
+        points = [pose.apply(Vec3(*(segments[c, k, i] for i in range(3)))) for k in range(2)]
+        ends.append(tuple(x for point in points for x in point))
     return ends

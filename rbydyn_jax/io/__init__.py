@@ -25,5 +25,4 @@ from .save import save_urdf as save_urdf
 from .save import to_urdf as to_urdf
 from .urdf import read_urdf as read_urdf
 from .urdf_writer import write_urdf as write_urdf
-from .weld import WeldedRobot as WeldedRobot
 from .weld import weld as weld

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import jax.numpy as jnp
-import numpy as np
 
-from ..model.model import Model, RobotArrays, model_from_arrays
-from ..model.tree import MobileBase
+from ..model.model import Model, model_from_arrays
 from .check import check_description
 from .check_inertia import check_bodies
-from .description import MobileBaseDescription, RobotDescription
+from .description import RobotDescription
 from .findings import Findings
 from .urdf import read_bytes, read_urdf
 from .weld import weld
@@ -129,17 +126,8 @@ def assemble(
     )
     check_bodies(robot, findings, [link.name for link in description.links])
     return model_from_arrays(
-        cast(RobotArrays, robot),
+        robot,
         report=findings.report(strict),
         gravity=gravity,
-        mobile_base=_static_mobile_base(robot.mobile_base),
         dtype=dtype,
     )
-
-
-def _static_mobile_base(mobile: MobileBaseDescription | None) -> MobileBase | None:
-    """The hashable form of a mobile base: its placement as 16 numbers, row by row."""
-    if mobile is None:
-        return None
-    origin = tuple(np.asarray(mobile.origin, float).ravel().tolist())
-    return MobileBase(mobile.kind, origin, mobile.joints, mobile.params)

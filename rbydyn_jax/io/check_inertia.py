@@ -12,7 +12,7 @@ from .description import Inertial, LinkDescription
 from .findings import Findings
 
 if TYPE_CHECKING:
-    from .weld import WeldedRobot
+    from ..model.arrays import RobotArrays
 
 
 def check_inertials(links: Sequence[LinkDescription], findings: Findings) -> None:
@@ -60,7 +60,7 @@ def _check_moments(inertial: Inertial, eigenvalues: np.ndarray, findings: Findin
         findings.on("warning", "link", index, name, message)
 
 
-def check_bodies(robot: WeldedRobot, findings: Findings, link_names: Sequence[str] = ()) -> None:
+def check_bodies(robot: RobotArrays, findings: Findings, link_names: Sequence[str] = ()) -> None:
     """Adds an error for each moving body that no matter can have, and a warning where the mass matrix is singular.
 
     A file may give a link that is welded to a heavy one a mass of zero or a wrong inertia, and many do; it is an error
@@ -98,7 +98,7 @@ def _second_moment(inertia: np.ndarray) -> np.ndarray:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _is_singular(robot: WeldedRobot, body: int, moment: np.ndarray) -> bool:
+def _is_singular(robot: RobotArrays, body: int, moment: np.ndarray) -> bool:
     """Whether a body at the end of a chain has nothing that resists its joint."""
     if robot.armature[body] > 0.0 or robot.mimic[body] is not None:
         return False

@@ -110,9 +110,9 @@ class Mimic:
 
 @dataclass(frozen=True, eq=False)
 class JointDescription:
-    """A joint between two links. `origin` is T_parent_joint (4, 4) at zero position; `axis` (3,) is of unit length, in the
-    joint frame (the plane's normal for a planar joint). Limits are symmetric for velocity, acceleration and effort; inf
-    means that there is none. Units: rad, m, s, N, N m, kg m^2."""
+    """A joint between two links. `origin` is T_parent_joint (4, 4) at zero position; `axis` (3,) is of unit length, in
+    the joint frame (the plane's normal for a planar joint). Limits are symmetric for velocity, acceleration and effort;
+    inf means that there is none. Units: rad, m, s, N, N m, kg m^2."""
 
     name: str
     kind: JointKind
@@ -133,8 +133,8 @@ class JointDescription:
 
 @dataclass(frozen=True, eq=False)
 class MobileBaseDescription:
-    """The wheels of a mobile base, as the RB-Y1 files say them: kind (`"differential"`, `"mecanum"`), pose T_base_mobile
-    (4, 4), wheel joints, and parameters (wheel base and radius; or Lx, Ly and radius) [m]."""
+    """The wheels of a mobile base, as the RB-Y1 files say them: kind (`"differential"`, `"mecanum"`), pose
+    T_base_mobile (4, 4), wheel joints, and parameters (wheel base and radius; or Lx, Ly and radius) [m]."""
 
     kind: str
     origin: np.ndarray

@@ -79,7 +79,7 @@ def from_mujoco(
     """Makes a `Model` of a compiled `mujoco.MjModel`: bodies, joints, inertias, armature, losses, limits and gravity.
 
     Capsules and spheres that take part in contacts become collision capsules, with `contype` and `conaffinity` as their
-    bit masks. What a `Model` cannot hold (tendons, equalities, actuators, springs, other shapes) is noted in its report.
+    bit masks. What a `Model` cannot hold (tendons, equalities, actuators, springs, other shapes) goes to its report.
 
     Args:
         mj_model: The compiled model.

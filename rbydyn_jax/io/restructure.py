@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array
@@ -102,7 +103,8 @@ def attach(
         NameNotFoundError: There is no such link.
         ShapeError: `pose` is not of shape (4, 4).
     """
-    _concrete(model), _concrete(other)
+    _concrete(model)
+    _concrete(other)
     carrier = model.link_names[model.link_index(link)]
     T = np.eye(4) if pose is None else np.asarray(check_array(pose, "pose", (4, 4)), float)
     own, added = describe(model), _renamed(describe(other), prefix)
@@ -117,7 +119,7 @@ def attach(
 
 
 def _concrete(model: Model) -> None:
-    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(model)):
+    if any(isinstance(x, Tracer) for x in jax.tree.leaves(model)):
         raise ModelError("a robot is restructured outside of jit, vmap and grad, where its numbers are known")
 
 
@@ -133,9 +135,7 @@ def _joint_transform(joint: JointDescription, position: np.ndarray) -> np.ndarra
         return {0.0: ZERO, 1.0: ONE, -1.0: MINUS_ONE}.get(x, x)
 
     kind = JOINT_TYPES[joint.kind]
-    x = tuple(
-        (float(np.sin(p)), float(np.cos(p))) if k in kind.angles else float(p) for k, p in enumerate(position)
-    )
+    x = tuple((float(np.sin(p)), float(np.cos(p))) if k in kind.angles else float(p) for k, p in enumerate(position))
     R, p = kind.transform(Vec3(*(scalar(float(a)) for a in joint.axis)), x)
     T = np.eye(4)
     T[:3, :3] = [[number(e) for e in row] for row in R]
@@ -149,7 +149,9 @@ def _renamed(description: RobotDescription, prefix: str) -> RobotDescription:
 
     def joint(x: JointDescription) -> JointDescription:
         mimic = x.mimic and dataclasses.replace(x.mimic, joint=prefix + x.mimic.joint)
-        return dataclasses.replace(x, name=prefix + x.name, parent=prefix + x.parent, child=prefix + x.child, mimic=mimic)
+        return dataclasses.replace(
+            x, name=prefix + x.name, parent=prefix + x.parent, child=prefix + x.child, mimic=mimic
+        )
 
     return dataclasses.replace(
         description, links=tuple(map(link, description.links)), joints=tuple(map(joint, description.joints))

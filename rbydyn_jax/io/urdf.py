@@ -17,6 +17,7 @@ from .urdf_values import Scope
 from .xml import MAX_BYTES, XmlElement, parse_xml
 
 _NOT_USED = ("gazebo", "transmission", "ros2_control", "sensor", "mujoco", "material")
+_NOT_USED_IN_JOINTS = ("safety_controller", "calibration")
 _OTHER_FORMATS = {
     "mujoco": "this is MJCF; use load_mjcf",
     "sdf": "this is SDF; convert it to URDF first",
@@ -67,8 +68,10 @@ def read_urdf(
     scope.known(root, ("name", "version"), ("link", "joint", "mobile", *_NOT_USED))
     if not name.strip():
         scope.add("warning", root.line, "has no name")
-    unused = {tag: root.count(tag) for tag in _NOT_USED if tag != "material" and root.count(tag)}
-    if unused:
+    findings.lines["robot", 0] = root.line
+    unused = {tag: root.count(tag) for tag in _NOT_USED if tag != "material"}
+    unused |= {tag: sum(joint.count(tag) for joint in root.children("joint")) for tag in _NOT_USED_IN_JOINTS}
+    if unused := {tag: count for tag, count in unused.items() if count}:
         shown = ", ".join(f"{count} <{tag}>" for tag, count in unused.items())
         scope.add("note", root.line, f"{shown} not used")
     if root.get("xmlns:xacro") and not root.count("link"):
@@ -82,7 +85,7 @@ def read_urdf(
 
 
 def _warn_of_point_masses(description: RobotDescription, findings: Findings) -> None:
-    """A robot written in Python may mean a point mass; in a file, a moving link without inertia was mostly forgotten."""
+    """A robot written in Python may mean a point mass; in a file, a moving link without inertia is mostly a slip."""
     moving = {joint.child for joint in description.joints if joint.kind != "fixed"}
     for index, link in enumerate(description.links):
         if link.name in moving and link.inertial and link.inertial.mass > 0.0 and not link.inertial.inertia.any():

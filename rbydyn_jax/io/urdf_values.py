@@ -155,8 +155,10 @@ class Scope:
                 self.add("error", xml.line, f"<{xml.tag}> has no {attribute}{did_you_mean(attribute, xml.attributes)}")
             return default
         words = text.split()
-        if len(words) != size and _XACRO.search(text) is None:
-            if "," in text:
+        if len(words) != size or "$" in text:
+            if _XACRO.search(text):
+                self.add("error", xml.line, f"{what} {_what_is_wrong(text, False)}")
+            elif "," in text:
                 self.add("error", xml.line, f"{what} {text!r} uses commas; separate the numbers by blanks")
             else:
                 self.add("error", xml.line, f"{what} needs {size} numbers, got {len(words)}: {text!r}")

@@ -3,88 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from .._errors import ModelError, NameNotFoundError
+from ..model.arrays import RobotArrays
+from ..model.tree import MobileBase
 from .check import check_description
 from .description import (
-    CapsuleGeometry,
-    CollisionDescription,
     JointDescription,
     LinkDescription,
-    MobileBaseDescription,
     RobotDescription,
-    SphereGeometry,
 )
 from .findings import Findings
-from .placement import compose, is_identity
+from .placement import compose
+from .weld_links import body_inertias, capsules, note_unused_shapes, ten_parameters
 
 FLOATING_BASE = "floating_base"
 _PER_JOINT = ("lower", "upper", "velocity", "acceleration", "effort", "damping", "friction", "armature")
-
-
-@dataclass(frozen=True, eq=False)
-class WeldedRobot:
-    """A robot as arrays. Body i is moved by joint i, its frame is that of the joint's child link, and -1 is the root.
-
-    Attributes:
-        name: Name of the robot.
-        joint_names: Moving joints (nb), depth-first in document order, or in the order asked for.
-        joint_types: Their kinds.
-        parents: Body that carries each joint.
-        joint_placements: T_parentbody_joint (nb, 4, 4) at zero position [m].
-        joint_axes: Unit axes in the joint frame (nb, 3).
-        mimic: For each joint None, or (index of an independent joint, multiplier, offset).
-        link_names: Links (nl), depth-first in document order, the root first.
-        link_bodies: Body of each link.
-        link_placements: T_body_link (nl, 4, 4) [m].
-        link_inertias: Inertial parameters of each link in its axes about its origin (nl, 10):
-            [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz] [kg, kg m, kg m^2].
-        body_inertias: The same of each body, all its links together (nb, 10).
-        lower: Lower position limit of each joint (nb,) [rad or m]; the following are per joint, too.
-        upper: Upper position limit.
-        velocity: Largest speed [rad/s or m/s].
-        acceleration: Largest acceleration [rad/s^2 or m/s^2].
-        effort: Largest torque or force [N m or N].
-        damping: Viscous friction [N m s/rad or N s/m].
-        friction: Coulomb friction [N m or N].
-        armature: Rotor inertia seen at the joint [kg m^2 or kg].
-        capsule_links: Link of each capsule (nc); a sphere is a capsule of no length.
-        capsule_segments: End points (nc, 2, 3) in link axes [m].
-        capsule_radii: Radii (nc,) [m].
-        capsule_coltypes: Bit masks of what each capsule is.
-        capsule_colaffinities: Bit masks of what each capsule is tested against.
-        mobile_base: The wheels of a mobile base, if there are any.
-    """
-
-    name: str
-    joint_names: tuple[str, ...]
-    joint_types: tuple[str, ...]
-    parents: tuple[int, ...]
-    joint_placements: np.ndarray
-    joint_axes: np.ndarray
-    mimic: tuple[tuple[int, float, float] | None, ...]
-    link_names: tuple[str, ...]
-    link_bodies: tuple[int, ...]
-    link_placements: np.ndarray
-    link_inertias: np.ndarray
-    body_inertias: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    effort: np.ndarray
-    damping: np.ndarray
-    friction: np.ndarray
-    armature: np.ndarray
-    capsule_links: tuple[int, ...]
-    capsule_segments: np.ndarray
-    capsule_radii: np.ndarray
-    capsule_coltypes: tuple[int, ...]
-    capsule_colaffinities: tuple[int, ...]
-    mobile_base: MobileBaseDescription | None
 
 
 def weld(
@@ -94,7 +30,7 @@ def weld(
     floating_base: bool = False,
     joint_order: Sequence[str] | None = None,
     findings: Findings | None = None,
-) -> WeldedRobot:
+) -> RobotArrays:
     """Welds the links behind fixed joints and lays the robot out in arrays; O(number of links), without recursion.
 
     Args:
@@ -150,9 +86,10 @@ def weld(
     new_index = {old: new for new, old in enumerate(order)} | {-1: -1}
     moving = [moving[old] for old in order]
     link_bodies = [new_index[body] for body in link_bodies]
-    link_inertias = np.array([_ten_parameters(link, np.eye(4)) for link in welded]).reshape(-1, 10)
-    capsules = [c for index, link in enumerate(welded) for c in _capsules(index, link)]
-    return WeldedRobot(
+    link_inertias = np.array([ten_parameters(link, np.eye(4)) for link in welded]).reshape(-1, 10)
+    shapes = [shape for index, link in enumerate(welded) for shape in capsules(index, link)]
+    note_unused_shapes(description.name, welded, findings)
+    return RobotArrays(
         name=description.name,
         joint_names=tuple(joint.name for joint in moving),
         joint_types=tuple(joint.kind for joint in moving),
@@ -164,13 +101,13 @@ def weld(
         link_bodies=tuple(link_bodies),
         link_placements=np.array(link_placements),
         link_inertias=link_inertias,
-        body_inertias=_body_inertias(welded, link_bodies, link_placements, link_inertias, len(moving)),
+        body_inertias=body_inertias(welded, link_bodies, link_placements, link_inertias, len(moving)),
         **{what: np.array([getattr(joint, what) for joint in moving], float) for what in _PER_JOINT},
-        capsule_links=tuple(link for link, *_ in capsules),
-        capsule_segments=np.array([segment for _, segment, *_ in capsules]).reshape(-1, 2, 3),
-        capsule_radii=np.array([radius for _, _, radius, _ in capsules], float),
-        capsule_coltypes=tuple(c.coltype for *_, c in capsules),
-        capsule_colaffinities=tuple(c.colaffinity for *_, c in capsules),
+        capsule_links=tuple(link for link, *_ in shapes),
+        capsule_segments=np.array([segment for _, segment, *_ in shapes]).reshape(-1, 2, 3),
+        capsule_radii=np.array([radius for _, _, radius, _ in shapes], float),
+        capsule_coltypes=tuple(c.coltype for *_, c in shapes),
+        capsule_colaffinities=tuple(c.colaffinity for *_, c in shapes),
         mobile_base=_mobile_base(description, moving, findings),
     )
 
@@ -211,67 +148,16 @@ def _resolve_mimics(moving: list[JointDescription]) -> tuple[tuple[int, float, f
     return tuple(resolved)
 
 
-def _ten_parameters(link: LinkDescription, pose: np.ndarray) -> list[float]:
-    """Returns [m, m c, I about the origin] of a link in the axes of the frame in which `pose` places it."""
-    if link.inertial is None:
-        return [0.0] * 10
-    mass, com, inertia = link.inertial.mass, np.asarray(link.inertial.com, float), link.inertial.inertia
-    rotation = pose[:3, :3]
-    if not is_identity(rotation):
-        com, inertia = rotation @ com, rotation @ inertia @ rotation.T
-    x, y, z = (com + pose[:3, 3]).tolist()
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = np.asarray(inertia, float).tolist()
-    return [
-        mass,
-        mass * x,
-        mass * y,
-        mass * z,
-        xx + mass * (y * y + z * z),
-        xy - mass * x * y,
-        yy + mass * (x * x + z * z),
-        xz - mass * x * z,
-        yz - mass * y * z,
-        zz + mass * (x * x + y * y),
-    ]
-
-
-def _body_inertias(
-    links: list[LinkDescription],
-    bodies: list[int],
-    poses: list[np.ndarray],
-    own: np.ndarray,
-    count: int,
-) -> np.ndarray:
-    total = np.zeros((count, 10))
-    for index, (link, body, pose) in enumerate(zip(links, bodies, poses, strict=True)):
-        if body >= 0 and link.inertial is not None:
-            at_origin = is_identity(pose[:3, :3]) and not pose[:3, 3].any()
-            total[body] += own[index] if at_origin else _ten_parameters(link, pose)
-    return total
-
-
-def _capsules(index: int, link: LinkDescription) -> list[tuple[int, np.ndarray, float, CollisionDescription]]:
-    """Returns the capsules and spheres of a link with their segments, the end at +z first, and radii."""
-    found = []
-    for collision in link.collisions:
-        geometry = collision.geometry
-        if isinstance(geometry, CapsuleGeometry | SphereGeometry):
-            half = 0.5 * geometry.length if isinstance(geometry, CapsuleGeometry) else 0.0
-            origin = np.asarray(collision.origin, float)
-            center, reach = origin[:3, 3], half * origin[:3, 2]
-            found.append((index, np.array([center + reach, center - reach]), geometry.radius, collision))
-    return found
-
-
 def _mobile_base(
     description: RobotDescription, moving: list[JointDescription], findings: Findings
-) -> MobileBaseDescription | None:
+) -> MobileBase | None:
     mobile = description.mobile_base
     if mobile is None:
         return None
     lost = sorted(set(mobile.joints) - {joint.name for joint in moving})
     if not lost:
-        return mobile
+        origin = tuple(np.asarray(mobile.origin, float).ravel().tolist())
+        return MobileBase(mobile.kind, origin, mobile.joints, mobile.params)
     message = f"is left out: its joints {', '.join(map(repr, lost))} do not move or are not below the base link"
     findings.add("note", message, "mobile base", findings.lines.get(("mobile", 0), 0))
     return None

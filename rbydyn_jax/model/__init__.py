@@ -1,0 +1,1 @@
+"""What a robot is: topology, joints, numbers, configurations."""

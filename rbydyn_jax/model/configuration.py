@@ -29,9 +29,7 @@ def _checked(model: Model, **arrays: Array) -> list[Array]:
 def _independent(model: Model) -> list[tuple[JointType, slice, slice]]:
     tree = model.tree
     return [
-        (joint, tree.q_slices[i], tree.v_slices[i])
-        for i, joint in enumerate(tree.joints)
-        if tree.mimics[i] is None
+        (joint, tree.q_slices[i], tree.v_slices[i]) for i, joint in enumerate(tree.joints) if tree.mimics[i] is None
     ]
 
 

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array
@@ -63,13 +64,13 @@ def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
             raise ModelError(f"no limit named {name!r}; the limits are {', '.join(_LIMITS)}")
         old = getattr(model, name)
         new = check_array(value, name, old.shape).astype(old.dtype)
-        if not isinstance(new, jax.core.Tracer):
+        if not isinstance(new, Tracer):
             _refuse(np.isnan(new), name, "is NaN", model)
             if name.endswith("_limit"):
                 _refuse(np.asarray(new) < 0, name, "is negative", model)
         model = eqx.tree_at(lambda m, name=name: getattr(m, name), model, new)
     low, high = model.position_lower, model.position_upper
-    if not isinstance(low, jax.core.Tracer) and not isinstance(high, jax.core.Tracer):
+    if not isinstance(low, Tracer) and not isinstance(high, Tracer):
         _refuse(np.asarray(low) > np.asarray(high), "position_lower", "is above position_upper", model)
     return model
 
@@ -87,8 +88,8 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
 
     Args:
         model: The robot.
-        values: For each link, by name or index, its own 10 parameters about its origin in its axes: m, m c (3), Ixx, Ixy,
-            Iyy, Ixz, Iyz, Izz [kg, kg m, kg m^2]. Traced values are welcome.
+        values: For each link, by name or index, its own 10 parameters about its origin in its axes: m, m c (3), Ixx,
+            Ixy, Iyy, Ixz, Iyz, Izz [kg, kg m, kg m^2]. Traced values are welcome.
 
     Raises:
         NameNotFoundError: There is no such link.
@@ -140,8 +141,8 @@ def attach_payload(
     dtype = _model(model).inertias.dtype
     m = check_array(mass, "mass", ()).astype(dtype)
     c = jnp.zeros(3, dtype) if com is None else check_array(com, "com", (3,)).astype(dtype)
-    I = jnp.zeros((3, 3), dtype) if inertia is None else check_array(inertia, "inertia", (3, 3)).astype(dtype)
-    return _add_inertia(model, model.link_index(link), inertias.from_mass_com(m, c, I))
+    about_com = jnp.zeros((3, 3), dtype) if inertia is None else check_array(inertia, "inertia", (3, 3)).astype(dtype)
+    return _add_inertia(model, model.link_index(link), inertias.from_mass_com(m, c, about_com))
 
 
 def with_geometry(
@@ -153,8 +154,8 @@ def with_geometry(
 ) -> Model:
     """The same robot with other lengths and directions.
 
-    Where the new numbers are 0, 1 and -1 at the same places, nothing is compiled anew. Traced numbers have no known zeros:
-    the result then takes all of them as inputs, see `unstructured`.
+    Where the new numbers are 0, 1 and -1 at the same places, nothing is compiled anew. Traced numbers have no known
+    zeros: the result then takes all of them as inputs, see `unstructured`.
 
     Args:
         model: The robot.
@@ -175,12 +176,14 @@ def with_geometry(
             ("link_placements", link_placements),
         )
     }
-    if any(isinstance(x, jax.core.Tracer) for x in new.values()):
+    if any(isinstance(x, Tracer) for x in new.values()):
         return _dense(model, new["joint_placements"], new["joint_axes"], new["link_placements"])
     arrays = {name: np.asarray(x) for name, x in new.items()}
     for link in tree.principal_links:
         if not np.array_equal(arrays["link_placements"][link], np.eye(4)):
-            raise ModelError(f"link {tree.link_names[link]!r}: its frame is its body's, so its placement is the identity")
+            raise ModelError(
+                f"link {tree.link_names[link]!r}: its frame is its body's, so its placement is the identity"
+            )
     off = np.abs(np.linalg.norm(arrays["joint_axes"], axis=1) - 1.0) > 1e3 * jnp.finfo(dtype).eps
     if off.any():
         raise ModelError(f"joint {tree.joint_names[int(np.flatnonzero(off)[0])]!r}: its axis is not of unit length")
@@ -197,8 +200,8 @@ def with_geometry(
 def unstructured(model: Model) -> Model:
     """The same robot with *every* number of its geometry as an input, zeros and ones included.
 
-    For calibration, where zeros are estimated too, and for batches of robots whose zeros differ. It runs slower: nothing
-    is left out of the computation.
+    For calibration, where zeros are estimated too, and for batches of robots whose zeros differ. It runs slower:
+    nothing is left out of the computation.
     """
     return _dense(_model(model), model.joint_placements, model.joint_axes, model.link_placements)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import equinox as eqx
 import jax
@@ -13,7 +12,8 @@ from jaxtyping import Array, Float
 
 from .._errors import Finding
 from ..spatial import inertia
-from .tree import IS_MINUS_ONE, IS_ONE, IS_ZERO, KinematicTree, MimicJoint, MobileBase
+from .arrays import RobotArrays
+from .tree import IS_MINUS_ONE, IS_ONE, IS_ZERO, KinematicTree, MimicJoint
 
 
 class Model(eqx.Module):
@@ -187,42 +187,11 @@ def twelve(T: np.ndarray) -> np.ndarray:
     return np.concatenate([T[:, :3, :3].reshape(n, 9), T[:, :3, 3].reshape(n, 3)], axis=1) if n else np.zeros((0, 12))
 
 
-class RobotArrays(Protocol):
-    """A welded robot in plain numpy: what a Model is made of."""
-
-    name: str
-    joint_names: tuple[str, ...]
-    joint_types: tuple[str, ...]
-    parents: tuple[int, ...]
-    joint_placements: np.ndarray
-    joint_axes: np.ndarray
-    mimic: tuple[tuple[int, float, float] | None, ...]
-    link_names: tuple[str, ...]
-    link_bodies: tuple[int, ...]
-    link_placements: np.ndarray
-    link_inertias: np.ndarray
-    body_inertias: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    effort: np.ndarray
-    damping: np.ndarray
-    friction: np.ndarray
-    armature: np.ndarray
-    capsule_links: tuple[int, ...]
-    capsule_segments: np.ndarray
-    capsule_radii: np.ndarray
-    capsule_coltypes: tuple[int, ...]
-    capsule_colaffinities: tuple[int, ...]
-
-
 def model_from_arrays(
     robot: RobotArrays,
     *,
     report: Sequence[Finding] = (),
     gravity: Sequence[float] = (0.0, 0.0, -9.81),
-    mobile_base: MobileBase | None = None,
     dtype: jnp.dtype | None = None,
 ) -> Model:
     """The Model of a welded robot in plain numpy; `dtype` defaults to JAX's default float."""
@@ -246,7 +215,7 @@ def model_from_arrays(
         capsule_links=tuple(int(i) for i in robot.capsule_links),
         capsule_coltypes=tuple(int(i) for i in robot.capsule_coltypes),
         capsule_colaffinities=tuple(int(i) for i in robot.capsule_colaffinities),
-        mobile_base=mobile_base,
+        mobile_base=robot.mobile_base,
         report=tuple(report),
     )
     free = [i for i, m in enumerate(mimics) if m is None]
@@ -260,11 +229,7 @@ def model_from_arrays(
     def per_position(x: np.ndarray, unbounded: float) -> Array:
         bounded = {"revolute", "continuous", "prismatic"}
         return array(
-            [
-                x[i] if robot.joint_types[i] in bounded else unbounded
-                for i in free
-                for _ in range(tree.joints[i].nq)
-            ]
+            [x[i] if robot.joint_types[i] in bounded else unbounded for i in free for _ in range(tree.joints[i].nq)]
         )
 
     welded = [link for link, slot in enumerate(tree.welded_slots) if slot >= 0]

@@ -27,7 +27,7 @@ class MimicJoint:
 
 @dataclass(frozen=True)
 class MobileBase:
-    """What a mobile robot's file says of its wheels: see `MobileBaseDescription`."""
+    """What a mobile robot's file says of its wheels; `origin` holds T_base_mobile (4, 4), row by row."""
 
     kind: str
     origin: tuple[float, ...]

@@ -1,0 +1,11 @@
+"""Planning of motions: trajectory optimisation through kinematics, dynamics and distances."""
+
+from .checks import TrajectoryReport as TrajectoryReport
+from .checks import check_trajectory as check_trajectory
+from .spline import rest_to_rest_basis as rest_to_rest_basis
+from .trajectory import Trajectory as Trajectory
+from .trajectory import TrajectoryCost as TrajectoryCost
+from .trajectory import TrajectoryResult as TrajectoryResult
+from .trajectory import TrajectorySamples as TrajectorySamples
+from .trajectory import optimize_trajectory as optimize_trajectory
+from .trajectory import sample_trajectory as sample_trajectory

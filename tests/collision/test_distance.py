@@ -241,32 +241,32 @@ def test_forward_mode_equals_reverse_mode():
 
 
 E = np.eye(3)
-O = np.zeros(3)
+ZERO = np.zeros(3)
 DEGENERATE = {
     "crossing": (-E[0], E[0], -E[1], E[1]),
     "crossing off centre": (-E[0], 2 * E[0], -3 * E[1], E[1]),
-    "crossing at an end": (O, E[0], O, E[1]),
-    "parallel": (O, E[0], E[1], E[1] + E[0]),
-    "parallel, partial overlap": (O, E[0], E[1] + 0.5 * E[0], E[1] + 2 * E[0]),
-    "antiparallel": (O, E[0], E[1] + E[0], E[1]),
-    "oblique parallel": (O, 0.3 * E[0] + 0.1 * E[1] + 0.7 * E[2], E[1], E[1] + 0.9 * E[0] + 0.3 * E[1] + 2.1 * E[2]),
-    "collinear apart": (O, E[0], 2 * E[0], 3 * E[0]),
-    "collinear end to end": (O, E[0], E[0], 2 * E[0]),
-    "collinear overlapping": (O, E[0], 0.5 * E[0], 2 * E[0]),
-    "coincident": (O, E[0] + 0.3 * E[1], O, E[0] + 0.3 * E[1]),
-    "reversed": (O, E[2], E[2], O),
-    "point and segment": (O, O, E[1] - E[0], E[1] + E[0]),
+    "crossing at an end": (ZERO, E[0], ZERO, E[1]),
+    "parallel": (ZERO, E[0], E[1], E[1] + E[0]),
+    "parallel, partial overlap": (ZERO, E[0], E[1] + 0.5 * E[0], E[1] + 2 * E[0]),
+    "antiparallel": (ZERO, E[0], E[1] + E[0], E[1]),
+    "oblique parallel": (ZERO, 0.3 * E[0] + 0.1 * E[1] + 0.7 * E[2], E[1], E[1] + 0.9 * E[0] + 0.3 * E[1] + 2.1 * E[2]),
+    "collinear apart": (ZERO, E[0], 2 * E[0], 3 * E[0]),
+    "collinear end to end": (ZERO, E[0], E[0], 2 * E[0]),
+    "collinear overlapping": (ZERO, E[0], 0.5 * E[0], 2 * E[0]),
+    "coincident": (ZERO, E[0] + 0.3 * E[1], ZERO, E[0] + 0.3 * E[1]),
+    "reversed": (ZERO, E[2], E[2], ZERO),
+    "point and segment": (ZERO, ZERO, E[1] - E[0], E[1] + E[0]),
     "segment and point": (-E[0], E[0], E[1], E[1]),
-    "point on segment": (O, O, -E[2], E[2]),
-    "point at end of segment": (O, O, O, E[2]),
-    "two points": (O, O, E[2], E[2]),
-    "one point": (O, O, O, O),
+    "point on segment": (ZERO, ZERO, -E[2], E[2]),
+    "point at end of segment": (ZERO, ZERO, ZERO, E[2]),
+    "two points": (ZERO, ZERO, E[2], E[2]),
+    "one point": (ZERO, ZERO, ZERO, ZERO),
     "millimetre crossing": (-1e-3 * E[0], 1e-3 * E[0], -1e-3 * E[1], 1e-3 * E[1]),
-    "millimetre, 1e-8 rad": (O, 1e-3 * E[0], 1e-3 * E[1], 1e-3 * E[1] + 1e-3 * E[0] + 1e-11 * E[2]),
-    "1e-8 rad": (O, E[0], E[1], E[1] + E[0] + 1e-8 * E[2]),
+    "millimetre, 1e-8 rad": (ZERO, 1e-3 * E[0], 1e-3 * E[1], 1e-3 * E[1] + 1e-3 * E[0] + 1e-11 * E[2]),
+    "1e-8 rad": (ZERO, E[0], E[1], E[1] + E[0] + 1e-8 * E[2]),
     "1e-4 rad crossing": (-E[0], E[0], -E[0] - 1e-4 * E[1], E[0] + 1e-4 * E[1]),
-    "micrometre": (O, 1e-6 * E[0], 1e-6 * E[1], 1e-6 * E[1] + 1e-6 * E[2]),
-    "denormal length": (O, 1e-30 * E[0], E[1], E[1] + 1e-30 * E[2]),
+    "micrometre": (ZERO, 1e-6 * E[0], 1e-6 * E[1], 1e-6 * E[1] + 1e-6 * E[2]),
+    "denormal length": (ZERO, 1e-30 * E[0], E[1], E[1] + 1e-30 * E[2]),
 }
 
 

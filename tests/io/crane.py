@@ -5,7 +5,8 @@ from __future__ import annotations
 from rbydyn_jax._errors import Finding, ParseError
 from rbydyn_jax.io.check_inertia import check_bodies
 from rbydyn_jax.io.urdf import read_urdf
-from rbydyn_jax.io.weld import WeldedRobot, weld
+from rbydyn_jax.io.weld import weld
+from rbydyn_jax.model.arrays import RobotArrays
 
 CRANE = """<?xml version="1.0"?>
 <robot name="crane">
@@ -28,7 +29,7 @@ CRANE = """<?xml version="1.0"?>
     <axis xyz="0 0 1"/><limit lower="-0.8" upper="0" effort="50" velocity="0.5"/>
   </joint>
 </robot>
-"""
+"""  # noqa: E501
 
 
 def spoil(*changes: tuple[str, str]) -> str:
@@ -40,7 +41,7 @@ def spoil(*changes: tuple[str, str]) -> str:
     return text
 
 
-def load(text: str | bytes, **options) -> tuple[WeldedRobot, tuple[Finding, ...]]:
+def load(text: str | bytes, **options) -> tuple[RobotArrays, tuple[Finding, ...]]:
     """What `load_urdf_string` does, without making a Model of it."""
     description, findings = read_urdf(text, "crane.urdf", base_link=options.get("base_link"))
     if findings.failed:

@@ -1,5 +1,6 @@
 """Every class of damage in a URDF file: the element is named, the line is right, and nothing is accepted in silence."""
 
+# ruff: noqa: E501 (tables of damage, one case a line)
 from __future__ import annotations
 
 import numpy as np
@@ -232,12 +233,27 @@ def test_in_model_type_goes_before_type():
 
 
 def test_quaternion_origin_is_the_same_as_rpy():
-    half = np.sqrt(0.5)
+    half = float(np.sqrt(0.5))
     by_quaternion, _ = load(spoil(('rpy="0 0 0"', f'quat_xyzw="0 0 {half!r} {half!r}"')))
     by_rpy, _ = load(spoil(('rpy="0 0 0"', f'rpy="0 0 {np.pi / 2!r}"')))
     np.testing.assert_array_equal(by_quaternion.joint_placements, by_rpy.joint_placements)
 
 
 def test_largest_double_means_no_limit():
-    robot, _ = load(spoil(*limit('<limit lower="-1.7976931348623157e308" upper="0" effort="1.7976931348623157e+308" velocity="1"/>')))
+    robot, _ = load(
+        spoil(
+            *limit('<limit lower="-1.7976931348623157e308" upper="0" effort="1.7976931348623157e+308" velocity="1"/>')
+        )
+    )
     assert (robot.lower[1], robot.upper[1], robot.effort[1]) == (-np.inf, 0.0, np.inf)
+
+
+def test_what_is_not_used_is_noted_with_its_number():
+    tail = '<gazebo/><gazebo reference="hook"/></robot>'
+    safety = HOIST_LIMIT + '<safety_controller k_velocity="1"/>'
+    mesh = SPHERE + '</geometry></collision><collision><geometry><mesh filename="a.stl"/>'
+    _, report = load(spoil(("</robot>", tail), (HOIST_LIMIT, safety), (SPHERE, mesh)))
+    assert [str(finding) for finding in report] == [
+        "crane.urdf:2: note: robot 'crane': 2 <gazebo>, 1 <safety_controller> not used",
+        "crane.urdf:2: note: robot 'crane': 1 mesh among the collision shapes not used: capsules and spheres are",
+    ]

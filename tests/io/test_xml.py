@@ -35,7 +35,7 @@ NOT_XML = {
     "text": (b"robot: crane", "first character is not '<'"),
     "git lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n", "git lfs pull"),
     "gzip": (b"\x1f\x8b\x08\0\0\0", "compressed"),
-    "bad utf-8": (CRANE.encode().replace(b"hook", b"h\xffok"), "invalid UTF-8 at byte 5"),
+    "bad utf-8": (CRANE.encode().replace(b"hook", b"h\xffok"), "crane.urdf:9: error: invalid UTF-8 at byte"),
     "cut utf-8": (CRANE.encode() + b"<!-- \xe9", "invalid UTF-8"),
     "NUL": (CRANE.encode().replace(b"hook", b"h\0ok"), "NUL byte"),
     "surrogate": (CRANE.replace("hook", "h\udc80k"), "surrogate"),

@@ -1,0 +1,75 @@
+"""What is measured: robots, inputs, and the interface through which a library enters the race."""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rbydyn_jax import Model, build_model, load_urdf, lock_joints, robots, testing
+
+CHECKED = 4  # configurations on which all libraries must agree
+LOOP = 32  # configurations of one pass of a library that takes one at a time
+
+
+@dataclass(frozen=True)
+class Case:
+    """One robot, and configurations for the largest batch, in float64."""
+
+    robot: str
+    model: Model
+    link: str
+    dtype: str
+    inputs: dict[str, np.ndarray] = field(repr=False)
+
+@dataclass(frozen=True)
+class Entry:
+    """One library doing one operation on one batch.
+
+    `run` computes the whole batch and returns when it is done. `overhead` does all that `run` does except the operation
+    itself; its time is subtracted. `values` are the results on the first `CHECKED` configurations, in our conventions.
+    """
+
+    library: str
+    operation: str
+    batch: int
+    run: Callable[[], Any]
+    overhead: Callable[[], Any] | None = None
+    values: Callable[[], np.ndarray] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.library}|{self.operation}|{self.batch}"
+
+
+def make_case(robot: str, dtype: str, size: int) -> Case:
+    """The robot by name, and random inputs."""
+    model, link = _load(robot)
+    rng = np.random.default_rng(7)
+    # Away from a quarter turn, where rby1_sdk loses digits.
+    scales = {"q": 1.4, "v": 1.0, "a": 2.0, "tau": 5.0}
+    inputs = {name: rng.uniform(-s, s, (max(size, LOOP), model.nv)) for name, s in scales.items()}
+    return Case(robot, model, link, dtype, inputs)
+
+
+def _load(robot: str) -> tuple[Model, str]:
+    if robot == "rby1a":
+        return robots.rby1a(), "ee_right"
+    if robot == "panda":
+        model = load_urdf(_example_robot("panda_description/urdf/panda.urdf"))
+        return lock_joints(model, {"panda_finger_joint1": 0.0}), "panda_hand"
+    if robot == "g1":
+        return load_urdf(_example_robot("g1_description/urdf/g1_29dof_rev_1_0.urdf")), "right_wrist_yaw_link"
+    if robot.startswith("chain") and robot[5:].isdigit():
+        n = int(robot[5:])
+        description = testing.random_description(n, ("revolute",), n, branching=0.0, armature=False)
+        return build_model(description), f"link_{n}"
+    raise SystemExit(f"no robot {robot!r}: rby1a, panda, g1 or chainN")
+
+
+def _example_robot(relative: str) -> Path:
+    return Path(sysconfig.get_path("purelib"), "cmeel.prefix", "share", "example-robot-data", "robots", relative)

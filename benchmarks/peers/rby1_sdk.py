@@ -1,0 +1,93 @@
+"""RB-Y1's own SDK (C++, float64), the robot typed with its number of joints; RB-Y1 only.
+
+Subtracted are the calls that bring a state in and a result out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import rby1_sdk
+import rby1_sdk.dynamics as sdk
+
+from rbydyn_jax import collision, to_urdf
+
+from ..case import CHECKED, Case, Entry
+from . import loop
+
+
+def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> Iterator[Entry]:
+    if case.robot != "rby1a":
+        return
+    model, tree = case.model, case.model.tree
+    robot = sdk.Robot_24(sdk.load_robot_from_urdf_data(to_urdf(model), model.link_names[0]))
+    links = [model.link_names[0], case.link]  # and of the others only those that have a capsule
+    links += [model.link_names[k] for k in sorted(set(tree.capsule_links)) if model.link_names[k] not in links]
+    state = robot.make_state(links, list(model.joint_names))
+    state.set_gravity(np.array([0, 0, 0, 0, 0, -9.81]))
+    q, v, a = (list(case.inputs[name]) for name in ("q", "v", "a"))
+
+    def fk(k: int) -> None:
+        state.set_q(q[k])
+        robot.compute_forward_kinematics(state)
+
+    def jacobian(k: int) -> np.ndarray:
+        fk(k)
+        return robot.compute_body_jacobian(state, 0, 1)
+
+    def crba(k: int) -> np.ndarray:
+        fk(k)
+        return robot.compute_mass_matrix(state)
+
+    def rnea(k: int) -> np.ndarray:
+        set_all(k)
+        robot.compute_forward_kinematics(state)
+        robot.compute_diff_forward_kinematics(state)
+        robot.compute_2nd_diff_forward_kinematics(state)
+        robot.compute_inverse_dynamics(state)
+        return state.get_tau()
+
+    def self_distance(k: int) -> list:
+        fk(k)
+        return robot.detect_collisions_or_nearest_links(state, 1)
+
+    def set_q(k: int) -> None:
+        state.set_q(q[k])
+
+    def set_all(k: int) -> None:
+        state.set_q(q[k])
+        state.set_qdot(v[k])
+        state.set_qddot(a[k])
+
+    def set_all_and_get(k: int) -> np.ndarray:
+        set_all(k)
+        return state.get_tau()
+
+    def all_distances() -> np.ndarray:
+        pairs = collision.pairs(model)
+        rows = []
+        for k in range(CHECKED):
+            fk(k)
+            found = robot.detect_collisions_or_nearest_links(state, len(pairs))
+            by_links = {frozenset((x.link1, x.link2)): x.distance for x in found}
+            rows.append([by_links[frozenset(pair)] for pair in pairs.links])
+        return np.array(rows)
+
+    def values(f) -> np.ndarray:
+        return np.stack([np.array(f(k)).ravel() for k in range(CHECKED)])
+
+    table = {
+        "fk": (fk, set_q, None),
+        "jacobian": (jacobian, set_q, None),
+        "rnea": (rnea, set_all_and_get, lambda: values(rnea)),
+        "crba": (crba, set_q, lambda: values(crba)),
+        "self_distance": (self_distance, set_q, all_distances),
+    }
+    for operation, (call, nothing, check) in table.items():
+        if operation in operations:
+            yield Entry("rby1_sdk", operation, 1, loop(call), loop(nothing), check)
+
+
+def version() -> str:
+    return rby1_sdk.__version__

@@ -1,0 +1,71 @@
+"""A welded robot in plain numpy: what readers and builders hand to `model_from_arrays`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .tree import MobileBase
+
+
+@dataclass(frozen=True, eq=False)
+class RobotArrays:
+    """A robot as arrays. Body i is moved by joint i, its frame is that of the joint's child link, and -1 is the root.
+
+    Attributes:
+        name: Name of the robot.
+        joint_names: Moving joints (nb), depth-first in document order, or in the order asked for.
+        joint_types: Their kinds.
+        parents: Body that carries each joint.
+        joint_placements: T_parentbody_joint (nb, 4, 4) at zero position [m].
+        joint_axes: Unit axes in the joint frame (nb, 3).
+        mimic: For each joint None, or (index of an independent joint, multiplier, offset).
+        link_names: Links (nl), depth-first in document order, the root first.
+        link_bodies: Body of each link.
+        link_placements: T_body_link (nl, 4, 4) [m].
+        link_inertias: Inertial parameters of each link in its axes about its origin (nl, 10):
+            [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz] [kg, kg m, kg m^2].
+        body_inertias: The same of each body, all its links together (nb, 10).
+        lower: Lower position limit of each joint (nb,) [rad or m]; the following are per joint, too.
+        upper: Upper position limit.
+        velocity: Largest speed [rad/s or m/s].
+        acceleration: Largest acceleration [rad/s^2 or m/s^2].
+        effort: Largest torque or force [N m or N].
+        damping: Viscous friction [N m s/rad or N s/m].
+        friction: Coulomb friction [N m or N].
+        armature: Rotor inertia seen at the joint [kg m^2 or kg].
+        capsule_links: Link of each capsule (nc); a sphere is a capsule of no length.
+        capsule_segments: End points (nc, 2, 3) in link axes [m].
+        capsule_radii: Radii (nc,) [m].
+        capsule_coltypes: Bit masks of what each capsule is.
+        capsule_colaffinities: Bit masks of what each capsule is tested against.
+        mobile_base: The wheels of a mobile base, if there are any.
+    """
+
+    name: str
+    joint_names: tuple[str, ...]
+    joint_types: tuple[str, ...]
+    parents: tuple[int, ...]
+    joint_placements: np.ndarray
+    joint_axes: np.ndarray
+    mimic: tuple[tuple[int, float, float] | None, ...]
+    link_names: tuple[str, ...]
+    link_bodies: tuple[int, ...]
+    link_placements: np.ndarray
+    link_inertias: np.ndarray
+    body_inertias: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    effort: np.ndarray
+    damping: np.ndarray
+    friction: np.ndarray
+    armature: np.ndarray
+    capsule_links: tuple[int, ...]
+    capsule_segments: np.ndarray
+    capsule_radii: np.ndarray
+    capsule_coltypes: tuple[int, ...]
+    capsule_colaffinities: tuple[int, ...]
+    mobile_base: MobileBase | None

@@ -1,0 +1,121 @@
+"""Verification of a trajectory on a fine grid of times, independent of the cost that found it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._check import check_array
+from ..algorithms.kinematics import link_pose
+from ..collision import CapsulePairs, signed_distances
+from ..model.model import Model
+from .trajectory import Trajectory, TrajectorySamples, default_pairs, joint_forces, pose_error, sample_trajectory
+
+
+class TrajectoryReport(eqx.Module):
+    """How good a trajectory is. A ratio is the largest |value| / limit over times and joints; 0 where there is no
+    limit.
+
+    Args:
+        position_error: Distance of the link's origin from the target at the end [m].
+        orientation_error: Angle between the link's axes and the target's at the end [rad].
+        distance: Least signed distance of any pair of capsules [m]; infinite if the robot has none.
+        position_ratio: Of |q - middle of the range| to half the range.
+        velocity_ratio: Of joint velocities to their limits.
+        acceleration_ratio: Of joint accelerations to their limits.
+        torque_ratio: Of actuator torques and forces to their limits.
+        smoothness: Integral of the squared joint jerks [rad^2/s^5, m^2/s^5].
+        samples: The trajectory on the grid.
+        torques: Actuator torques and forces on the grid [N m, N].
+        distances: Least distance at each time of the grid [m].
+    """
+
+    position_error: Float[Array, ""]
+    orientation_error: Float[Array, ""]
+    distance: Float[Array, ""]
+    position_ratio: Float[Array, ""]
+    velocity_ratio: Float[Array, ""]
+    acceleration_ratio: Float[Array, ""]
+    torque_ratio: Float[Array, ""]
+    smoothness: Float[Array, ""]
+    samples: TrajectorySamples
+    torques: Float[Array, "t nv"]
+    distances: Float[Array, "t"]
+
+    def feasible(self, position: float = 1e-3, orientation: float = 0.0087) -> bool:
+        """Whether the pose is met to `position` [m] and `orientation` [rad], nothing touches, and all limits hold."""
+        ratios = (self.position_ratio, self.velocity_ratio, self.acceleration_ratio, self.torque_ratio)
+        reached = bool(self.position_error <= position) and bool(self.orientation_error <= orientation)
+        return reached and bool(self.distance > 0.0) and all(bool(ratio <= 1.0) for ratio in ratios)
+
+
+def check_trajectory(
+    model: Model,
+    trajectory: Trajectory,
+    link: str | int,
+    target: Float[Array, "4 4"],
+    *,
+    points: int = 401,
+    collision_pairs: CapsulePairs | None = None,
+) -> TrajectoryReport:
+    """Measures a trajectory against its target, the limits and self-collision.
+
+    Args:
+        model: The robot.
+        trajectory: The motion.
+        link: The link that was to be brought to the target.
+        target: T_world_link.
+        points: Number of times; take several times as many as were used to find the motion.
+        collision_pairs: The pairs of capsules; default is `collision.pairs(model)`, none if the robot has no capsules.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        ShapeError: An argument has another shape.
+    """
+    target = check_array(target, "target", (4, 4), "T_world_link").astype(trajectory.q_start.dtype)
+    at = sample_trajectory(trajectory, points)
+    return _measure(model, trajectory, at, target, model.link_index(link), default_pairs(model, collision_pairs))
+
+
+@partial(jax.jit, static_argnums=(4, 5))
+def _measure(
+    model: Model,
+    trajectory: Trajectory,
+    at: TrajectorySamples,
+    target: Array,
+    link: int,
+    chosen: CapsulePairs | None,
+) -> TrajectoryReport:
+    pose = link_pose(model, at.q[-1], link)
+    tau = jax.vmap(joint_forces, in_axes=(None, 0, 0, 0))(model, at.q, at.v, at.a)
+    if chosen is None:
+        distances = jnp.full(at.times.shape, jnp.inf, at.q.dtype)
+    else:
+        d = jax.vmap(partial(signed_distances, pairs=chosen), in_axes=(None, 0))(model, at.q)
+        distances = d.min(axis=1)
+    low, high = model.position_lower, model.position_upper
+    bounded = jnp.isfinite(low) & jnp.isfinite(high)
+    middle, half = jnp.where(bounded, 0.5 * (low + high), 0.0), jnp.where(bounded, 0.5 * (high - low), jnp.inf)
+    return TrajectoryReport(
+        position_error=jnp.linalg.norm(pose[:3, 3] - target[:3, 3]),
+        orientation_error=jnp.linalg.norm(pose_error(pose, target)[:3]),
+        distance=distances.min(),
+        position_ratio=_ratio(at.q - middle, half),
+        velocity_ratio=_ratio(at.v, model.velocity_limit),
+        acceleration_ratio=_ratio(at.a, model.acceleration_limit),
+        torque_ratio=_ratio(tau, model.effort_limit),
+        smoothness=720.0 * jnp.sum(trajectory.coefficients**2) / trajectory.duration**5,
+        samples=at,
+        torques=tau,
+        distances=distances,
+    )
+
+
+def _ratio(values: Array, limits: Array) -> Array:
+    """The largest |value| / limit, where 0 / 0 is 0."""
+    size = jnp.max(jnp.abs(values), axis=0)
+    return jnp.max(jnp.where(size > 0, size / jnp.where(size > 0, limits, 1.0), 0.0), initial=0.0)

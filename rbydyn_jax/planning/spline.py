@@ -1,0 +1,86 @@
+"""Motions from rest to rest: a clamped B-spline basis in which the smoothness of a motion is a sum of squares.
+
+With the coefficients z of a joint, its displacement is the B-spline of degree 5 on the unit interval whose first three
+control points are zero and whose last three are equal, so that it starts and ends with velocity and acceleration zero.
+The basis is orthonormal under the inner product of jerks, scaled so that the smoothest motion over one radian has
+$|z|^2 = 1$: a step along the gradient in z is a smooth change of the whole motion [Ratliff et al. 2009, CHOMP].
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+DEGREE = 5
+_CLAMPED = 3
+_LEAST_JERK = 720.0  # integral of the squared third derivative of 10 s^3 - 15 s^4 + 6 s^5
+
+
+def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np.ndarray:
+    """Values of the basis motions, or of their derivatives with respect to phase.
+
+    Args:
+        count: Number of coefficients per joint, at least 1; with 1 there is only the motion of least jerk.
+        phase: Where to evaluate (n,), in [0, 1].
+        derivative: Order of the derivative, 0 to 3.
+
+    Returns:
+        Matrix (n, count) that takes the coefficients of a joint to its displacements.
+
+    Raises:
+        ValueError: `count` is less than 1.
+
+    Example:
+        A motion from rest to rest, as seen at its ends and its middle:
+
+        >>> rest_to_rest_basis(1, np.array([0.0, 0.5, 1.0])).round(12).ravel().tolist()
+        [0.0, 0.5, 1.0]
+    """
+    if count < 1:
+        raise ValueError(f"count must be at least 1, got {count}")
+    return _free_splines(count, np.asarray(phase, float), derivative) @ _whitening(count)
+
+
+def _free_splines(count: int, phase: np.ndarray, derivative: int) -> np.ndarray:
+    """The B-splines of the free control points: the inner ones, and the sum of the last three (the end)."""
+    splines = _b_splines(count + 2 * _CLAMPED - 1, phase, derivative)
+    end = splines[:, -_CLAMPED:].sum(axis=1, keepdims=True)
+    return np.concatenate([splines[:, _CLAMPED:-_CLAMPED], end], axis=1)
+
+
+@lru_cache(maxsize=32)
+def _whitening(count: int) -> np.ndarray:
+    """The change of coefficients that makes the jerk's Gram matrix a multiple of one."""
+    nodes, weights = np.polynomial.legendre.leggauss(DEGREE)  # exact: squared jerks have degree 4
+    edges = np.unique(_knots(count + 2 * _CLAMPED - 1))
+    middle, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
+    phase = (middle[:, None] + half[:, None] * nodes).ravel()
+    jerks = _free_splines(count, phase, 3)
+    gram = (jerks.T * (half[:, None] * weights).ravel()) @ jerks / _LEAST_JERK
+    return np.linalg.inv(np.linalg.cholesky(gram)).T
+
+
+def _knots(splines: int) -> np.ndarray:
+    inner = np.linspace(0.0, 1.0, splines - DEGREE + 1)
+    return np.concatenate([np.zeros(DEGREE), inner, np.ones(DEGREE)])
+
+
+def _b_splines(splines: int, phase: np.ndarray, derivative: int) -> np.ndarray:
+    """All B-splines of a clamped uniform knot vector, by the recursion of de Boor and Cox."""
+    knots = _knots(splines)
+    # The interval of each phase; the end belongs to the last one.
+    interval = np.clip(np.searchsorted(knots, phase, side="right") - 1, DEGREE, splines - 1)
+    values = (interval[:, None] == np.arange(len(knots) - 1)).astype(float)
+    for degree in range(1, DEGREE + 1):
+        n = len(knots) - 1 - degree
+        span = knots[degree : degree + n + 1] - knots[: n + 1]
+        inverse = np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
+        if degree > DEGREE - derivative:
+            scaled = degree * inverse * values
+            values = scaled[:, :-1] - scaled[:, 1:]
+        else:
+            rise = (phase[:, None] - knots[:n]) * inverse[:-1] * values[:, :-1]
+            fall = (knots[degree + 1 : degree + 1 + n] - phase[:, None]) * inverse[1:] * values[:, 1:]
+            values = rise + fall
+    return values

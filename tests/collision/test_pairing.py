@@ -1,0 +1,91 @@
+"""Which pairs of capsules are tested."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from rbydyn_jax import ModelError, NameNotFoundError, RobotBuilder, build_model, robots
+from rbydyn_jax.collision import CapsulePairs, pairs, signed_distances
+
+
+def _chain(**masks: tuple[int, int]):
+    """base - a - b - c, with a welded plate on b and two capsules on c; `masks` are (coltype, colaffinity) by link."""
+    builder = RobotBuilder("chain")
+    for name in ("base", "a", "b", "c", "plate"):
+        builder.link(name, 1.0, inertia=0.1)
+        for _ in range(2 if name == "c" else 1):
+            coltype, colaffinity = masks.get(name, (0, 0))
+            builder.capsule(name, 0.2, 0.05, coltype=coltype, colaffinity=colaffinity)
+    for i, (parent, child) in enumerate((("base", "a"), ("a", "b"), ("b", "c"))):
+        builder.revolute(f"j{i}", parent, child, xyz=(0, 0, 0.5), lower=-1, upper=1)
+    builder.fixed("weld", "b", "plate", xyz=(0.1, 0, 0))
+    return build_model(builder.build_description())
+
+
+def _names(found: CapsulePairs) -> list[tuple[str, ...]]:
+    return sorted(tuple(sorted(p)) for p in found.links)
+
+
+def test_adjacency_leaves_out_one_body_and_bodies_joined_by_a_joint():
+    want = [("a", "c"), ("a", "c"), ("b", "base"), ("base", "c"), ("base", "c"), ("base", "plate")]
+    model = _chain()
+    assert _names(pairs(model)) == want
+    assert pairs(model) == pairs(model, by="adjacency")
+    assert len(pairs(model, by="masks")) == 0
+
+
+def test_masks_keep_a_pair_if_either_type_meets_the_other_affinity():
+    model = _chain(base=(1, 0), a=(2, 0), b=(4, 3), c=(8, 1), plate=(0, 8))
+    # b is tested against base and a though a is its neighbour, c against base, the plate against c.
+    want = [("a", "b"), ("b", "base"), ("base", "c"), ("base", "c"), ("c", "plate"), ("c", "plate")]
+    assert _names(pairs(model)) == want
+    assert pairs(model) == pairs(model, by="masks")
+    assert _names(pairs(model, by="adjacency")) == _names(pairs(_chain()))
+
+
+def test_explicit_links():
+    model = _chain()
+    found = pairs(model, [("c", "a"), ("a", "c"), ("plate", "b")])
+    assert _names(found) == [("a", "c"), ("a", "c"), ("b", "plate")]
+    for (i, j), names in zip(found.indices, found.links, strict=True):
+        assert i < j
+        assert tuple(model.link_names[model.tree.capsule_links[k]] for k in (i, j)) == names
+
+
+@pytest.mark.parametrize(("name", "count"), [("rby1a", 43), ("rby1m", 43), ("rby1ub", 29)])
+def test_number_of_pairs_of_rby1(name, count):
+    model = getattr(robots, name)()
+    assert len(pairs(model)) == count
+    assert ("link_torso_0", "link_right_arm_0") not in pairs(model).links
+
+
+def test_pairs_are_static_data():
+    model = _chain()
+    assert hash(pairs(model)) == hash(pairs(_chain()))
+    assert pairs(model) == pairs(_chain())
+    traces = []
+
+    @jax.jit
+    def f(q):
+        traces.append(1)
+        return signed_distances(model, q, pairs(model))
+
+    f(jnp.zeros(3))
+    f(jnp.ones(3))
+    assert len(traces) == 1
+
+
+def test_wrong_arguments():
+    model = _chain()
+    with pytest.raises(NameNotFoundError, match="did you mean 'plate'"):
+        pairs(model, [("a", "plat")])
+    with pytest.raises(ModelError, match="paired with itself"):
+        pairs(model, [("a", "a")])
+    with pytest.raises(ModelError, match="link 'tool' has no collision capsule; these have: upper, lower"):
+        pairs(robots.two_link_arm(), [("upper", "tool")])
+    with pytest.raises(ModelError, match="'pendulum' has no collision capsules"):
+        pairs(robots.pendulum())
+    with pytest.raises(ValueError, match="by must be 'auto', 'masks' or 'adjacency', got 'mask'"):
+        pairs(model, by="mask")  # type: ignore[arg-type]

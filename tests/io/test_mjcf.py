@@ -1,0 +1,135 @@
+"""MJCF through MuJoCo: poses, mass matrix and forces of the Model equal those of the model that it was made from."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import rbydyn_jax._check
+from rbydyn_jax import MissingExtraError, ParseError, crba, fk, gravity_forces, rnea
+from rbydyn_jax.io import from_mujoco, load_mjcf
+from tests.helpers import BATCH, X64, assert_close
+
+mujoco = pytest.importorskip("mujoco")
+
+ARM = """<mujoco model="lamp"><compiler angle="degree"/><option gravity="0.1 0.3 -9"/><worldbody>
+<geom type="plane" size="1 1 1"/>
+<body name="a" pos="0.1 0.2 0.3" euler="10 20 30">
+  <joint name="h1" axis="0 1 1" pos="0.05 0 0.02" range="-40 50" armature="0.1" damping="0.2" frictionloss="0.3" ref="20"/>
+  <joint name="s1" type="slide" axis="1 0 1" pos="0 0.1 0" ref="0.2" range="-1 1" actuatorfrcrange="-30 30"/>
+  <joint name="h2" axis="1 0 0"/>
+  <geom type="capsule" fromto="0 0 0 0.1 0.2 0.3" size="0.05" contype="2" conaffinity="5"/>
+  <body name="b" pos="0.4 0 0"><joint name="ball" type="ball" pos="0.1 0 0" armature="0.02"/>
+    <geom type="sphere" size="0.1" pos="0.1 0.1 0"/>
+    <body pos="0 0 0.1" quat="1 1 0 0"><geom type="box" size="0.1 0.2 0.3" contype="0" conaffinity="0"/></body>
+    <body name="c" pos="0 0.1 0"><joint name="s2" type="slide" axis="0 0 1" stiffness="3"/><geom type="box" size="0.1 0.1 0.1"/></body>
+  </body>
+</body></worldbody>
+<actuator><motor joint="h1"/></actuator></mujoco>"""  # noqa: E501
+
+FLOATER = """<mujoco model="float"><worldbody>
+<body name="torso" pos="1 1 1" euler="10 20 30"><freejoint name="free"/><geom type="ellipsoid" size=".1 .2 .3" pos=".1 .2 .3"/>
+  <body name="leg" pos="0 0 0.3"><joint name="hip" axis="0 1 0" pos="0 0 0.1"/><geom type="box" size="0.1 0.2 0.3" pos="0 0 -0.2"/></body>
+</body></worldbody></mujoco>"""  # noqa: E501
+
+
+def samples(rng, mj):
+    """Random configurations in MuJoCo's coordinates with quaternions of unit length, velocities and accelerations."""
+    q = rng.uniform(-1, 1, (BATCH, mj.nq))
+    for joint in range(mj.njnt):
+        at = int(mj.jnt_qposadr[joint]) + (3 if mj.jnt_type[joint] == 0 else 0)
+        if mj.jnt_type[joint] < 2:
+            q[:, at : at + 4] /= np.linalg.norm(q[:, at : at + 4], axis=1, keepdims=True)
+    return q, rng.normal(size=(BATCH, mj.nv)), rng.normal(size=(BATCH, mj.nv))
+
+
+def reference(mj, q, v, a):
+    """Poses of all bodies, mass matrix and M a + bias, by MuJoCo."""
+    data, poses, masses, forces = mujoco.MjData(mj), [], [], []
+    for qi, vi, ai in zip(q, v, a, strict=True):
+        data.qpos[:], data.qvel[:] = qi, vi
+        mujoco.mj_forward(mj, data)
+        T = np.tile(np.eye(4), (mj.nbody, 1, 1))
+        T[:, :3, :3], T[:, :3, 3] = data.xmat.reshape(-1, 3, 3), data.xpos
+        M = np.zeros((mj.nv, mj.nv))
+        mujoco.mj_fullM(mj, data, M)
+        poses.append(T)
+        masses.append(M)
+        forces.append(M @ ai + data.qfrc_bias)
+    return np.array(poses), np.array(masses), np.array(forces)
+
+
+def test_arm_with_several_joints_a_body():
+    mj = mujoco.MjModel.from_xml_string(ARM)
+    model = from_mujoco(mj)
+    assert model.joint_names == ("h1", "s1", "h2", "ball", "s2")
+    q, v, a = samples(np.random.default_rng(0), mj)
+    poses, masses, forces = reference(mj, q, v, a)
+    dtype = model.inertias.dtype
+    q, v, a = (x.astype(dtype) for x in (q, v, a))
+    names = [mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_BODY, i) or f"body{i}" for i in range(mj.nbody)]
+    links = np.array([model.link_index(name) for name in names])
+    assert_close(jax.vmap(fk, (None, 0))(model, q)[:, links], poses)
+    assert_close(jax.vmap(crba, (None, 0))(model, q), masses)
+    assert_close(jax.vmap(rnea, (None, 0, 0, 0))(model, q, v, a), forces)
+
+
+def test_free_joint():
+    mj = mujoco.MjModel.from_xml_string(FLOATER)
+    model = from_mujoco(mj)
+    q, v, a = samples(np.random.default_rng(1), mj)
+    poses, masses, forces = reference(mj, q, 0 * v, 0 * a)
+    # ours: [w, x, y, z, p, hip] and [omega; v] in body axes; MuJoCo: [p, w, x, y, z, hip] and [v in world axes, omega]
+    ours = np.concatenate([q[:, 3:7], q[:, :3], q[:, 7:]], axis=1).astype(model.inertias.dtype)
+    X = np.zeros((BATCH, 7, 7))
+    X[:, :3, 3:6] = poses[:, 1, :3, :3]
+    X[:, 3:6, :3] = np.eye(3)
+    X[:, 6, 6] = 1.0
+    names = ("world", "torso", "leg")
+    links = np.array([model.link_index(name) for name in names])
+    assert_close(jax.vmap(fk, (None, 0))(model, ours)[:, links], poses)
+    assert_close(jax.vmap(crba, (None, 0))(model, ours), X.transpose(0, 2, 1) @ masses @ X)
+    assert_close(jax.vmap(gravity_forces, (None, 0))(model, ours), (X.transpose(0, 2, 1) @ forces[:, :, None])[:, :, 0])
+
+
+def test_what_belongs_to_joints_and_contacts():
+    mj = mujoco.MjModel.from_xml_string(ARM)
+    model = from_mujoco(mj)
+    dtype = np.float64 if X64 else np.float32
+    np.testing.assert_allclose(model.gravity, np.array([0.1, 0.3, -9.0], dtype))
+    np.testing.assert_allclose(model.armature, mj.dof_armature.astype(dtype))
+    np.testing.assert_allclose(model.friction, mj.dof_frictionloss.astype(dtype))
+    np.testing.assert_allclose(model.damping[0], 0.2, rtol=1e-6)
+    np.testing.assert_allclose(model.position_lower[:3], np.array([np.radians(-40), -1, -np.inf], dtype), rtol=1e-6)
+    np.testing.assert_allclose(model.position_upper[:2], np.array([np.radians(50), 1], dtype), rtol=1e-6)
+    np.testing.assert_allclose(model.effort_limit[:3], np.array([np.inf, 30, np.inf], dtype))
+    assert [model.link_names[i] for i in model.tree.capsule_links] == ["a", "b"]
+    assert (model.tree.capsule_coltypes, model.tree.capsule_colaffinities) == ((2, 1), (5, 1))
+    ends = np.sort(np.asarray(model.capsule_segments[0]), axis=0)
+    np.testing.assert_allclose(ends, [[0, 0, 0], [0.1, 0.2, 0.3]], atol=1e-6)
+    assert_close(np.asarray(model.capsule_radii), [0.05, 0.1])
+    noted = " ".join(str(finding) for finding in model.report)
+    for what in ("1 of kind 'actuator'", "2 of kind 'collision shape", "1 of kind 'joint spring'"):
+        assert what in noted
+
+
+def test_files(tmp_path):
+    path = tmp_path / "lamp.xml"
+    path.write_text(ARM)
+    assert load_mjcf(path, base_link="b").joint_names == ("s2",)
+    assert load_mjcf(path, joint_order=("s2", "ball", "h2", "s1", "h1")).joint_names[0] == "s2"
+    with pytest.raises(ParseError, match="no such file"):
+        load_mjcf(tmp_path / "none.xml")
+    path.write_text("<mujoco><worldbdy/></mujoco>")
+    with pytest.raises(ParseError, match="MuJoCo refuses it"):
+        load_mjcf(path)
+
+
+def test_missing_package_names_the_extra(monkeypatch, tmp_path):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(rbydyn_jax._check.importlib, "import_module", missing)
+    with pytest.raises(MissingExtraError, match=r"rbydyn_jax\[mjcf\]"):
+        load_mjcf(tmp_path / "lamp.xml")

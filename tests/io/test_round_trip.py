@@ -1,0 +1,136 @@
+"""Model -> URDF -> Model: the same tree, the same numbers, the same dynamics; and pinocchio reads what is written."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from rbydyn_jax import ModelError, fk, random_configuration, rnea, robots
+from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string, save_urdf, to_urdf
+from rbydyn_jax.io.description import Mimic
+from rbydyn_jax.io.save import describe
+from tests.helpers import RBY1_DIRECTORY, X64, assert_close, example_robot_directory, oracle
+
+from .test_weld import AWRY, tree
+
+_LEAVES = (
+    "joint_placements", "joint_axes", "link_placements", "inertias", "link_inertias",
+    "position_lower", "position_upper", "velocity_limit", "acceleration_limit", "effort_limit",
+    "damping", "friction", "armature", "mimic_multipliers", "mimic_offsets", "capsule_segments", "capsule_radii",
+)  # fmt: skip
+_FOLDER = example_robot_directory()
+_SOME = ("talos_full_v2", "tiago", "alex_psyonic_hands", "go1")
+EXAMPLES = [p for p in sorted(_FOLDER.rglob("*.urdf")) if p.stem in _SOME] if _FOLDER else []
+_VERSIONS = ("rby1a_model_v1.0", "rby1a_model_v1.2", "rby1m_model_v1.3", "rby1ub_model", "leader_arm_model")
+VENDOR = [p for p in sorted(RBY1_DIRECTORY.glob("*.urdf")) if p.stem in _VERSIONS]
+
+
+def mixture(**options):
+    """Every kind of joint but the spherical one, mimics, losses, limits and capsules."""
+    b = tree()
+    for name in ("follower", "drone"):
+        b.link(name, 0.5, (0, 0.1, 0), 0.01)
+    b.revolute("follow", "lens", "follower", axis=(1, 1, 0), mimic=Mimic("z_joint", -2.0, 0.3), **AWRY)
+    b.floating("fly", "root", "drone", **AWRY)
+    b.link("gear", 1.0, (0, 0, 0.1), 0.1)
+    b.revolute("drive", "cart", "gear", axis=(0, -1, 0), acceleration=5.0, damping=0.1, friction=0.2, armature=0.3)
+    b.capsule("gear", 0.3, 0.1, xyz=(0.1, 0.2, 0.3), rpy=(0.3, 2.5, -1), coltype=3, colaffinity=12)
+    b.capsule("gear", 0.3, 0.1, rpy=(np.pi, 0, 0)).capsule("tool", 0.0, 0.2, xyz=(0, 0, 1))
+    return build_model(
+        b.mobile_base("differential", ("lens_joint", "drive"), (1.0, 0.5)).build_description(), **options
+    )
+
+
+def assert_same(got, want):
+    assert got.tree.joint_names == want.tree.joint_names
+    assert got.tree.link_names == want.tree.link_names
+    for name in ("joint_types", "parents", "link_bodies", "mimics", "capsule_links", "capsule_coltypes", "mobile_base"):
+        assert getattr(got.tree, name) == getattr(want.tree, name), name
+    for name in _LEAVES:
+        a, b = np.asarray(getattr(got, name)), np.asarray(getattr(want, name))
+        np.testing.assert_array_equal(np.isinf(a), np.isinf(b), err_msg=name)
+        finite = np.isfinite(b)
+        np.testing.assert_array_equal(a[~finite], b[~finite], err_msg=name)
+        assert_close(np.where(finite, a, 0.0).astype(a.dtype), np.where(finite, b, 0.0))
+
+
+def test_mixture():
+    model = mixture()
+    assert_same(load_urdf_string(to_urdf(model)), model)
+
+
+def test_dynamics_are_unchanged():
+    model = mixture()
+    again = load_urdf_string(to_urdf(model))
+    q = jax.vmap(lambda key: random_configuration(model, key))(jax.random.split(jax.random.key(0), 100))
+    v, a = jax.random.normal(jax.random.key(1), (2, 100, model.nv), q.dtype)
+    assert_close(jax.vmap(fk, (None, 0))(again, q), jax.vmap(fk, (None, 0))(model, q))
+    assert_close(jax.vmap(rnea, (None, 0, 0, 0))(again, q, v, a), jax.vmap(rnea, (None, 0, 0, 0))(model, q, v, a))
+
+
+@pytest.mark.parametrize("path", VENDOR + EXAMPLES, ids=lambda path: path.stem)
+def test_real_robots(path):
+    model = load_urdf(path)
+    text = to_urdf(model, collisions=False)
+    again = load_urdf_string(to_urdf(model))
+    assert_same(again, model)
+    pin = oracle("pinocchio")
+    theirs = pin.buildModelFromXML(text)
+    assert theirs.njoints - 1 == len(model.joint_names)
+    assert_close(
+        np.sum([inertia.mass for inertia in theirs.inertias]),
+        np.asarray(model.link_inertias[:, 0], float).sum(),
+        1e-12 if X64 else 1e-6,
+    )
+
+
+def test_floating_base_is_written_as_a_joint_from_the_world():
+    model = build_model(tree().build_description(), floating_base=True)
+    again = load_urdf_string(to_urdf(model))
+    assert again.link_names == ("world", *model.link_names)
+    assert again.joint_names == model.joint_names
+    assert_close(np.asarray(again.inertias), np.asarray(model.inertias))
+
+
+def test_joint_order_comes_back_when_asked_for():
+    order = ("a_joint", "cart_joint", "z_joint", "lens_joint")
+    model = build_model(tree().build_description(), joint_order=order)
+    assert_same(load_urdf_string(to_urdf(model), joint_order=model.joint_names), model)
+
+
+def test_fixed_joints_are_named_after_their_link():
+    names = [joint.name for joint in describe(build_model(tree().build_description())).joints if joint.kind == "fixed"]
+    assert names == ["camera_fixed", "flange_fixed", "tool_fixed"]
+    clash = RobotBuilder().link("a").link("b", 1.0).link("c").fixed("f", "b", "c").revolute("c_fixed", "a", "b")
+    written = describe(build_model(clash.build_description()))
+    assert [joint.name for joint in written.joints] == ["c_fixed", "c_fixed_"]
+
+
+def test_spherical_joints_cannot_be_written():
+    b = RobotBuilder().link("a").link("b", 1.0, inertia=0.1).spherical("shoulder", "a", "b")
+    with pytest.raises(ModelError, match="no spherical joints, and this robot has 'shoulder'"):
+        to_urdf(build_model(b.build_description()))
+
+
+def test_names_are_escaped_and_files_are_written(tmp_path):
+    b = RobotBuilder('r<&"').link("a&b").link("b'\"\u00fc", 1.0, inertia=0.1).continuous("j\t<", "a&b", "b'\"\u00fc")
+    model = build_model(b.build_description())
+    save_urdf(model, tmp_path / "r.urdf")
+    again = load_urdf(tmp_path / "r.urdf")
+    assert (again.name, again.link_names, again.joint_names) == (model.name, model.link_names, model.joint_names)
+
+
+def test_massless_links_stay_massless():
+    b = RobotBuilder().link("a").link("b").link("c", 3.0, (0.1, 0.2, 0.3), 0.7)
+    b.continuous("j", "a", "b").fixed("f", "b", "c", **AWRY)
+    again = describe(build_model(b.build_description()))
+    assert [link.inertial is None for link in again.links] == [True, True, False]
+
+
+def test_built_in_robots():
+    for model in (robots.rby1a(), robots.rby1m(), robots.rby1ub(), robots.panda_like(), robots.two_link_arm()):
+        again = load_urdf_string(to_urdf(model))
+        assert_same(again, model)
+        if X64:
+            assert again.tree == model.tree
