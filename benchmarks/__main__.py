@@ -89,12 +89,16 @@ def _worker(arguments: argparse.Namespace, robot: str, dtype: str, core: int):
     )
     code = f"import os; os.sched_setaffinity(0, [{core}]); from benchmarks.worker import work; work(*{given!r})"
     one_thread = {f"{x}_NUM_THREADS": "1" for x in ("OMP", "OPENBLAS", "MKL")}
-    environment = os.environ | one_thread | {
-        "JAX_PLATFORMS": "cpu",
-        "JAX_ENABLE_X64": "1" if dtype == "float64" else "0",
-        "JAX_ENABLE_COMPILATION_CACHE": "0",
-        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-    }
+    environment = (
+        os.environ
+        | one_thread
+        | {
+            "JAX_PLATFORMS": "cpu",
+            "JAX_ENABLE_X64": "1" if dtype == "float64" else "0",
+            "JAX_ENABLE_COMPILATION_CACHE": "0",
+            "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+        }
+    )
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", code], env=environment, stdout=subprocess.PIPE, text=True
     )

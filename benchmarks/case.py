@@ -26,6 +26,7 @@ class Case:
     dtype: str
     inputs: dict[str, np.ndarray] = field(repr=False)
 
+
 @dataclass(frozen=True)
 class Entry:
     """One library doing one operation on one batch.
@@ -56,6 +57,11 @@ def make_case(robot: str, dtype: str, size: int) -> Case:
     return Case(robot, model, link, dtype, inputs)
 
 
+def chain(n: int) -> Model:
+    """A random unbranched robot; of one joint, it shows what a call costs that has next to nothing to do."""
+    return build_model(testing.random_description(n, ("revolute",), n, branching=0.0, armature=False))
+
+
 def _load(robot: str) -> tuple[Model, str]:
     if robot == "rby1a":
         return robots.rby1a(), "ee_right"
@@ -66,8 +72,7 @@ def _load(robot: str) -> tuple[Model, str]:
         return load_urdf(_example_robot("g1_description/urdf/g1_29dof_rev_1_0.urdf")), "right_wrist_yaw_link"
     if robot.startswith("chain") and robot[5:].isdigit():
         n = int(robot[5:])
-        description = testing.random_description(n, ("revolute",), n, branching=0.0, armature=False)
-        return build_model(description), f"link_{n}"
+        return chain(n), f"link_{n}"
     raise SystemExit(f"no robot {robot!r}: rby1a, panda, g1 or chainN")
 
 

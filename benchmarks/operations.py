@@ -25,7 +25,7 @@ class Operation:
     ratio: tuple[float, float] | None = None
     compile_seconds: float | None = None
     peer: str = "pinocchio"
-    largest_batch: int = 1 << 30
+    batches: tuple[int, ...] | None = None  # the only ones to be measured
     public: bool = True  # an eager call of one public function
 
 
@@ -49,7 +49,8 @@ OPERATIONS = {
         ("q", "v", "a"),
         lambda link: jax.grad(_loss, argnums=(1, 2, 3)),
         (3.5, 6),
-        10,
+        None,
+        batches=(1024,),
         public=False,
     ),
     "rnea_jacobian": Operation(
@@ -58,7 +59,7 @@ OPERATIONS = {
         lambda link: jax.jacfwd(rnea, argnums=(1, 2, 3)),
         (2, 4),
         10,
-        largest_batch=1024,
+        batches=(1024,),
         public=False,
     ),
 }

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .case import CHECKED, Case, Entry
-from .operations import OPERATIONS, Operation
+from .operations import OPERATIONS
 from .timing import cpu_seconds, race
 
 LIBRARY = "rbydyn_jax"
@@ -76,8 +76,3 @@ class Ours:
 def flat(result: Any) -> np.ndarray:
     """The leaves of a batch of results, side by side: (batch, numbers)."""
     return np.concatenate([np.asarray(x, np.float64).reshape(x.shape[0], -1) for x in jax.tree.leaves(result)], axis=1)
-
-
-def fits(operation: Operation, batch: int) -> bool:
-    """Whether the results of the batch are of a reasonable size."""
-    return batch <= operation.largest_batch

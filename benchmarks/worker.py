@@ -12,13 +12,19 @@ import numpy as np
 
 from .case import LOOP, Case, Entry, make_case
 from .operations import OPERATIONS
-from .ours import LIBRARY, Ours, fits
+from .ours import LIBRARY, Ours
 from .peers import NAMES
 from .timing import race
 
 
 def work(
-    robot: str, dtype: str, operations: list[str], batches: list[int], peers: list[str], compile_batch: int, seconds: float
+    robot: str,
+    dtype: str,
+    operations: list[str],
+    batches: list[int],
+    peers: list[str],
+    compile_batch: int,
+    seconds: float,
 ) -> None:
     """Measures and prints."""
     case = make_case(robot, dtype, max(batches))
@@ -38,11 +44,11 @@ def _measure(
 ) -> None:
     ours = Ours(case, operation)
     _report(case, operation, "compile", ours.compile_cold(compile_batch))
-    sizes = [batch for batch in batches if fits(ours.operation, batch)]
-    racers = [ours.entry(batch) for batch in sizes]
+    only = ours.operation.batches
+    racers = [ours.entry(batch) for batch in batches if only is None or batch in only]
     for name, module in libraries.items():
         try:
-            racers += module.entries(case, [operation], sizes)
+            racers += module.entries(case, [operation], [b for b in batches if b == compile_batch])
         except Exception as error:
             _report(case, operation, "failures", {"library": name, "error": f"{type(error).__name__}: {error}"[:300]})
     for record in _race(racers, seconds):

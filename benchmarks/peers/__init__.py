@@ -1,4 +1,7 @@
-"""Other libraries. A module here has `entries(case, operations, batches)` and fails to import where its library is missing."""
+"""Other libraries.
+
+A module here has `entries(case, operations, batches)` and `version()`; it fails to import where its library is missing.
+"""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 import mujoco as mj
 import numpy as np
 
-from rbydyn_jax import robots, to_urdf
+from rbydyn_jax import to_urdf
 
-from ..case import CHECKED, Case, Entry
+from ..case import CHECKED, Case, Entry, chain
 from . import loop
 
 _COMPILER = '<mujoco><compiler fusestatic="true" discardvisual="true" balanceinertia="true"/></mujoco>'
@@ -73,7 +73,7 @@ class Robot:
 
 def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> Iterator[Entry]:
     robot = Robot(to_urdf(case.model, collisions=False), case.model.joint_names, case.inputs)
-    one = robots.pendulum()
+    one = chain(1)
     small = {name: x[:, :1] for name, x in case.inputs.items()}
     empty = Robot(to_urdf(one, collisions=False), one.joint_names, small).operations()
     for operation, call in robot.operations().items():

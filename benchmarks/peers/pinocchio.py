@@ -1,4 +1,4 @@
-"""Pinocchio (C++, float64) through its Python bindings; what the same call costs on a robot of one joint is subtracted."""
+"""Pinocchio (C++, float64) through its Python bindings; the same call on a robot of one joint is subtracted."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pinocchio as pin
 
-from rbydyn_jax import robots, to_urdf
+from rbydyn_jax import to_urdf
 
-from ..case import CHECKED, LOOP, Case, Entry
+from ..case import CHECKED, LOOP, Case, Entry, chain
 from . import loop
 
 SWAP = [3, 4, 5, 0, 1, 2]
@@ -83,7 +83,7 @@ class Robot:
 def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> Iterator[Entry]:
     model = case.model
     robot = Robot(to_urdf(model, collisions=False), model.joint_names, case.link, case.inputs)
-    one = robots.pendulum()
+    one = chain(1)
     small = {name: x[:, :1] for name, x in case.inputs.items()}
     empty = Robot(to_urdf(one, collisions=False), one.joint_names, one.link_names[-1], small).operations()
     for operation, variants in robot.operations().items():
@@ -94,9 +94,7 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
             def values(operation: str = operation) -> np.ndarray:
                 return np.stack([robot.values(operation, k, model.link_names) for k in range(CHECKED)])
 
-            yield Entry(
-                f"pinocchio{label}", operation, 1, loop(call), loop(nothing), values if not label else None
-            )
+            yield Entry(f"pinocchio{label}", operation, 1, loop(call), loop(nothing), values if not label else None)
 
 
 def version() -> str:

@@ -6,6 +6,7 @@ Subtracted are the calls that bring a state in and a result out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from xml.etree import ElementTree
 
 import numpy as np
 import rby1_sdk
@@ -21,7 +22,7 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
     if case.robot != "rby1a":
         return
     model, tree = case.model, case.model.tree
-    robot = sdk.Robot_24(sdk.load_robot_from_urdf_data(to_urdf(model), model.link_names[0]))
+    robot = sdk.Robot_24(sdk.load_robot_from_urdf_data(_with_axes(to_urdf(model)), model.link_names[0]))
     links = [model.link_names[0], case.link]  # and of the others only those that have a capsule
     links += [model.link_names[k] for k in sorted(set(tree.capsule_links)) if model.link_names[k] not in links]
     state = robot.make_state(links, list(model.joint_names))
@@ -87,6 +88,15 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
     for operation, (call, nothing, check) in table.items():
         if operation in operations:
             yield Entry("rby1_sdk", operation, 1, loop(call), loop(nothing), check)
+
+
+def _with_axes(urdf: str) -> str:
+    """The SDK wants an axis on every joint, on fixed ones too."""
+    root = ElementTree.fromstring(urdf)
+    for joint in root.iter("joint"):
+        if joint.find("axis") is None:
+            ElementTree.SubElement(joint, "axis", xyz="0 0 1")
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def version() -> str:

@@ -20,7 +20,6 @@ from ..model.model import Model, numbers_from_pattern
 from ..model.tree import KinematicTree
 from ..spatial._algebra import ZERO, Force, Scalar, Structural, Transform, Vec3
 from ._body import Body, Coordinates, add_states, inertia_from_row, transform_from_numbers
-from ._trigonometry import sincos
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Arrays:
         placements = numbers_from_pattern(geometry, tree.placement_pattern, 12)
         axes = numbers_from_pattern(geometry, tree.axis_pattern, 3)
         starts = np.cumsum([0, *(j.nq for j in tree.joints)])
-        sine, cosine = sincos(q)
+        sine, cosine = jnp.sin(q), jnp.cos(q)  # `sincos` holds CPU tags
         bodies = []
         for group in self.groups:
             at = starts[group.bodies]

@@ -27,6 +27,7 @@ from jaxtyping import Array, Float
 from .._check import check_array
 
 Vector = tuple[Array, Array, Array]  # components, each of the same shape
+Segments = tuple[Vector, Vector, Vector]  # r, u, w
 
 
 class CapsuleDistance(eqx.Module):
@@ -107,9 +108,13 @@ def between(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, rad
     s, t = _nearest_parameters(r, u, w)
     normal = _normal(_gap(r, u, w, s, t), r, u, w)
     axis_a, axis_b = _add_scaled(a0, s, u), _add_scaled(b0, t, w)
-    points = (_add_scaled(axis_a, -radius_a, normal), _add_scaled(axis_b, radius_b, normal), axis_a, axis_b)
-    distance = segment_distance(r, u, w) - radius_a - radius_b
-    return CapsuleDistance(distance, *(jnp.stack(p, axis=-1) for p in points))
+    return CapsuleDistance(
+        distance=segment_distance(r, u, w) - radius_a - radius_b,
+        point_a=jnp.stack(_add_scaled(axis_a, -radius_a, normal), axis=-1),
+        point_b=jnp.stack(_add_scaled(axis_b, radius_b, normal), axis=-1),
+        axis_point_a=jnp.stack(axis_a, axis=-1),
+        axis_point_b=jnp.stack(axis_b, axis=-1),
+    )
 
 
 @jax.custom_jvp
@@ -119,7 +124,7 @@ def segment_distance(r: Vector, u: Vector, w: Vector) -> Array:
 
 
 @segment_distance.defjvp
-def _segment_distance_jvp(primals: tuple[Vector, ...], tangents: tuple[Vector, ...]) -> tuple[Array, Array]:
+def _segment_distance_jvp(primals: Segments, tangents: Segments) -> tuple[Array, Array]:
     # The parameters are optimal, so their own change does not change the distance: leaving it out is exact and spares
     # the gradient the rounding that near-parallel axes would amplify. They stay functions of the primals, so the next
     # derivative, where their change does count, is right as well.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -101,7 +101,7 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
     if not 1 <= k <= len(chosen):
         raise ShapeError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
 
-    def select(*ends: Array | Vector) -> NearestPairs:
+    def select(*ends: Any) -> NearestPairs:
         _, pair = lax.top_k(-_distances(*lax.stop_gradient(ends)), k)
         found = between(*jax.tree.map(lambda x: x[pair], ends))
         return NearestPairs(found.distance, found.point_a, found.point_b, found.axis_point_a, found.axis_point_b, pair)

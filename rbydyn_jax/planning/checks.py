@@ -13,7 +13,15 @@ from .._check import check_array
 from ..algorithms.kinematics import link_pose
 from ..collision import CapsulePairs, signed_distances
 from ..model.model import Model
-from .trajectory import Trajectory, TrajectorySamples, default_pairs, joint_forces, pose_error, sample_trajectory
+from .trajectory import (
+    QUICK_COMPILE,
+    Trajectory,
+    TrajectorySamples,
+    default_pairs,
+    joint_forces,
+    pose_error,
+    sample_trajectory,
+)
 
 
 class TrajectoryReport(eqx.Module):
@@ -81,7 +89,7 @@ def check_trajectory(
     return _measure(model, trajectory, at, target, model.link_index(link), default_pairs(model, collision_pairs))
 
 
-@partial(jax.jit, static_argnums=(4, 5))
+@partial(jax.jit, static_argnums=(4, 5), compiler_options=QUICK_COMPILE)
 def _measure(
     model: Model,
     trajectory: Trajectory,

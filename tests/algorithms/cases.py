@@ -35,8 +35,6 @@ def robot(name: str) -> Model:
             return random_tree(2, ("revolute", "prismatic", "continuous"), 7, mimics=2)
         case "chain":
             return random_tree(3, ("revolute", "prismatic"), 6, branching=0.0)
-        case "floating_tree":
-            return random_tree(5, ("floating", "spherical", "planar", "revolute"), 4)
         case "rby1a" | "rby1m" | "rby1ub" | "panda_like":
             return getattr(robots, name)()
         case _:

@@ -8,12 +8,12 @@ import pytest
 
 import rbydyn_jax as rb
 from tests.helpers import X64, assert_close, oracle
-from tests.oracles.conventions import change_velocity_origin, com_inertia, float64, skew
+from tests.oracles.conventions import change_velocity_origin, com_inertia, float64
 
-from .cases import along, compare, pin_robot, robot, run, states, tips
+from .cases import TREES, along, by_rows, compare, pin_robot, robot, run, states, tips
 
 # The roots of these weigh nothing; pinocchio leaves a fixed root's mass out.
-every_robot = pytest.mark.parametrize("name", ["every_type", "mimic", "floating_tree", "chain"])
+every_robot = pytest.mark.parametrize("name", TREES)
 float32 = pytest.mark.float32
 
 
@@ -29,19 +29,25 @@ def test_total_mass(name):
 @every_robot
 def test_center_of_mass(name):
     model, twin, s = robot(name), pin_robot(name), states(name)
-    compare(lambda q: rb.center_of_mass(model, q), twin.center_of_mass, s.q)
-    compare(lambda q: rb.com_jacobian(model, q), twin.com_jacobian, s.q)
-    zero = np.zeros(model.nv)
-    compare(lambda q, v: rb.com_velocity(model, q, v), lambda q, v: twin.com_motion(q, v, zero)[0], s.q, s.v)
-    compare(lambda q, v, a: rb.com_acceleration(model, q, v, a), lambda *x: twin.com_motion(*x)[1], *s[:3])
+
+    def ours(q, v, a):
+        rates = rb.com_velocity(model, q, v), rb.com_acceleration(model, q, v, a)
+        return rb.center_of_mass(model, q), rb.com_jacobian(model, q), *rates
+
+    com, jacobian, velocity, acceleration = run(ours, *s[:3])
+    assert_close(com, by_rows(twin.center_of_mass, s.q))
+    assert_close(jacobian, by_rows(twin.com_jacobian, s.q))
+    assert_close(velocity, by_rows(lambda *x: twin.com_motion(*x)[0], *s[:3]))
+    assert_close(acceleration, by_rows(lambda *x: twin.com_motion(*x)[1], *s[:3]))
 
 
 @float32
 @every_robot
 def test_momentum(name):
     model, twin, s = robot(name), pin_robot(name), states(name)
-    compare(lambda q: rb.momentum_matrix(model, q), twin.momentum_matrix, s.q)
-    compare(lambda q, v: rb.momentum(model, q, v), lambda q, v: twin.momentum_matrix(q) @ v, s.q, s.v)
+    A, h = run(lambda q, v: (rb.momentum_matrix(model, q), rb.momentum(model, q, v)), s.q, s.v)
+    assert_close(A, by_rows(twin.momentum_matrix, s.q))
+    assert_close(h, by_rows(lambda q, v: twin.momentum_matrix(q) @ v, s.q, s.v))
 
 
 @every_robot
@@ -99,23 +105,25 @@ def test_operational_space_inertia(name):
     compare(lambda q: rb.operational_space_inertia(model, q, link, base), want, s.q[:20], kind="solve")
 
 
+@pytest.mark.usefixtures("unoptimized")
 @every_robot
-def test_momentum_is_mass_times_com_velocity(name):
+def test_com_moves_as_its_derivatives_say(name):
+    """Rates of the centre of mass, its Hessian, and the linear momentum m v_com."""
     model, s = robot(name), states(name)
-    p = run(lambda q, v: rb.momentum(model, q, v)[3:], s.q, s.v)
-    want = run(lambda q, v: rb.total_mass(model) * rb.com_velocity(model, q, v), s.q, s.v)
-    assert_close(p, want)
+    com, speed = lambda q: rb.center_of_mass(model, q), lambda q, v: rb.com_velocity(model, q, v)
 
+    def pairs(q, v, a):
+        velocity, acceleration = rb.com_velocity(model, q, v), rb.com_acceleration(model, q, v, a)
+        curved = jnp.einsum("i,iaj,j->a", v, rb.com_hessian(model, q), v)
+        return (
+            (velocity, along(model, com, q, v)[1]),
+            (acceleration, along(model, speed, q, v, (v, a))[1]),
+            (rb.com_jacobian(model, q) @ a + curved, acceleration),
+            (rb.momentum(model, q, v)[3:], rb.total_mass(model) * velocity),
+        )
 
-@every_robot
-def test_com_velocity_and_acceleration_are_rates(name):
-    model, s = robot(name), states(name)
-    com = lambda q: rb.center_of_mass(model, q)  # noqa: E731
-    velocity = lambda q, v: rb.com_velocity(model, q, v)  # noqa: E731
-    want = run(lambda q, v: along(model, com, q, v)[1], s.q, s.v)
-    assert_close(run(velocity, s.q, s.v), want)
-    want = run(lambda q, v, a: along(model, velocity, q, v, (v, a))[1], *s[:3])
-    assert_close(run(lambda q, v, a: rb.com_acceleration(model, q, v, a), *s[:3]), want)
+    for got, want in run(pairs, *s[:3]):
+        assert_close(got, want)
 
 
 @pytest.mark.parametrize("name", ["rby1a", "rby1m", "rby1ub"])
@@ -131,27 +139,19 @@ def test_centroidal_quantities_of_rby1_against_the_sdk(name):
     sdk = Rby1Robot(rb.to_urdf(model), model.joint_names, model.link_names, base)
     mass = sdk.total_inertia(np.asarray(s.q[0]), base)[3, 3]
     assert_close(rb.total_mass(model), mass)
-    compare(lambda q: rb.center_of_mass(model, q), lambda q: sdk.center_of_mass(q, base), s.q)
-    compare(lambda q: rb.center_of_mass(model, q, ref=hand), lambda q: sdk.center_of_mass(q, hand), s.q)
-    compare(lambda q: rb.com_jacobian(model, q), lambda q: sdk.com_jacobian(q, base), s.q)
-    compare(lambda q: rb.spatial_inertia(model, q, hand), lambda q: sdk.total_inertia(q, hand), s.q)
+
+    def ours(q):
+        com = rb.center_of_mass(model, q), rb.center_of_mass(model, q, ref=hand)
+        return *com, rb.com_jacobian(model, q), rb.spatial_inertia(model, q, hand)
+
+    com, com_at_hand, jacobian, inertia = run(ours, s.q)
+    assert_close(com, by_rows(lambda q: sdk.center_of_mass(q, base), s.q))
+    assert_close(com_at_hand, by_rows(lambda q: sdk.center_of_mass(q, hand), s.q))
+    assert_close(jacobian, by_rows(lambda q: sdk.com_jacobian(q, base), s.q))
+    assert_close(inertia, by_rows(lambda q: sdk.total_inertia(q, hand), s.q))
     compare(
         lambda q: rb.operational_space_inertia(model, q, hand, base),
         lambda q: sdk.operational_inertia(q, base, hand),
         s.q[:20],
         kind="solve",
     )
-
-
-def test_momentum_about_another_point_moves_with_the_lever():
-    """Angular momentum about the centre of mass does not know where the world's origin is."""
-    model, s = robot("floating_tree"), states("floating_tree")
-    h = run(lambda q, v: rb.momentum(model, q, v), s.q, s.v)
-    com = run(lambda q: rb.center_of_mass(model, q), s.q)
-    spin = h[:, :3] - jnp.cross(com, h[:, 3:])
-    twin = pin_robot("floating_tree")
-    rows = zip(np.asarray(s.q), np.asarray(s.v), np.asarray(com), strict=True)
-    want = np.stack(
-        [(twin.momentum_matrix(q) @ v)[:3] - skew(c) @ (twin.momentum_matrix(q) @ v)[3:] for q, v, c in rows]
-    )
-    assert_close(spin, want)

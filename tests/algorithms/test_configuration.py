@@ -10,10 +10,9 @@ import pytest
 import rbydyn_jax as rb
 from tests.helpers import X64, assert_close, normal, oracle
 
-from .cases import ROBOTS, pin_robot, robot, run, states
+from .cases import TREES, pin_robot, robot, run, states
 
-TYPES = ("every_type", "mimic", "rby1a", "floating_tree")
-every_robot = pytest.mark.parametrize("name", TYPES)
+every_robot = pytest.mark.parametrize("name", TREES)
 
 
 @every_robot
@@ -126,7 +125,7 @@ def test_normalize_keeps_the_pose_and_mends_the_length():
     assert_close(run(lambda q: rb.fk(model, q), scaled), run(lambda q: rb.fk(model, q), q))
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@every_robot
 def test_clamp_moves_only_what_is_outside(name):
     model, q = robot(name), states(name).q
     lower, upper = np.asarray(model.position_lower), np.asarray(model.position_upper)

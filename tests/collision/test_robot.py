@@ -94,8 +94,9 @@ def test_distances_equal_the_exact_ones_at_the_poses_of_the_sdk(name):
     # It takes segments with |u x w| < 1e-3 m^2 (6 degrees, for 0.1 m) as parallel. So it is never below the exact
     # distance, rarely above it, and by no more than 1e-3 m^2 over a length of 0.1 m.
     excess = found - exact
-    assert excess.min() > -1e-12
-    assert (excess > 1e-9).mean() < 2e-3
+    rounding = 1e-12 if X64 else 1e-7  # float32 rounds the capsules themselves
+    assert excess.min() > -rounding
+    assert (excess > 1e3 * rounding).mean() < 2e-3
     assert excess.max() < 1e-2
 
 
@@ -154,7 +155,7 @@ def test_witness_points_equal_the_sdk_axis_points():
     assert compared > 0.99 * 100 * len(order)
 
 
-@pytest.mark.parametrize("k", [1, 5, 43])
+@pytest.mark.parametrize("k", [3, 43])
 def test_nearest_sorts(k):
     model, q = robot("rby1a"), configurations("rby1a")
     found = jax.jit(jax.vmap(lambda q: nearest(model, q, k)))(q)
@@ -171,8 +172,9 @@ def test_minimum_and_its_smooth_bound():
     model, q = robot("rby1a"), configurations("rby1a")
     least = batched(min_distance, "rby1a")(q)
     assert_close(least, distances("rby1a").min(axis=1))
+    bound = jax.jit(jax.vmap(lambda q, t: smooth_min_distance(model, q, t), in_axes=(0, None)))
     for temperature in (1e-4, 1e-2, 1.0):
-        smooth = jax.jit(jax.vmap(lambda q, t=temperature: smooth_min_distance(model, q, t)))(q)
+        smooth = bound(q, jnp.asarray(temperature))
         assert (smooth <= least).all()
         lowest = least - temperature * np.log(43)
         assert (smooth >= lowest - 1e-6 * np.abs(lowest)).all()
@@ -197,7 +199,7 @@ def test_gradients_match_finite_differences(name):
         both = jax.jit(jax.vmap(lambda q, d: (value(h, q, d) - value(-h, q, d)) / (2 * h)))(q, direction)
         return np.asarray(exact), np.asarray(both)
 
-    for f in (smooth_min_distance, signed_distances):
+    for f in (smooth_min_distance, signed_distances) if name == "panda_like" else (smooth_min_distance,):
         exact, difference = along(f)
         assert_close(exact, difference, 1e-6)
 
@@ -206,15 +208,15 @@ def test_gradients_match_finite_differences(name):
 def test_forward_mode_equals_reverse_mode_and_hessian_is_symmetric():
     model, q = robot("panda_like"), configurations("panda_like")[:50]
 
-    def run(transform):
-        return jax.jit(jax.vmap(transform(lambda q: smooth_min_distance(model, q, 0.02))))(q)
+    def compiled(transform):
+        return jax.jit(jax.vmap(transform(lambda q: smooth_min_distance(model, q, 0.02))))
 
-    assert_close(run(jax.jacfwd), run(jax.grad), 1e-12)
-    hessian = run(jax.hessian)
+    gradient = compiled(jax.grad)
+    assert_close(compiled(jax.jacfwd)(q), gradient(q), 1e-12)
+    hessian = compiled(jax.hessian)(q)
     assert_close(hessian, np.swapaxes(hessian, 1, 2), 1e-9)
     h = 1e-5
-    gradient = jax.jit(jax.vmap(jax.grad(lambda q: smooth_min_distance(model, q, 0.02))))
-    step = h * np.eye(model.nq)
+    step = h * np.eye(model.nq)[:, None]
     difference = np.stack([(gradient(q + s) - gradient(q - s)) / (2 * h) for s in step], axis=-1)
     error = np.abs(hessian - difference).max(axis=(1, 2)) / np.abs(difference).max(axis=(1, 2))
     assert np.quantile(error, 0.9) < 1e-6  # the others cross an end of a capsule within the step

@@ -1,0 +1,83 @@
+"""The command ``rbydyn``: check and describe robot files, and see the library at work."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .._errors import ParseError, RbydynError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command.
+
+    Args:
+        arguments: The words after ``rbydyn``; default is those of the process.
+
+    Returns:
+        The exit code: 0 if all is well, 1 if a result is not good enough or there are warnings under ``--strict``, 2 if
+        an input is wrong.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except ParseError as error:
+        print(error, file=sys.stderr)
+    except (RbydynError, OSError) as error:
+        print(f"rbydyn: error: {error}", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="rbydyn", description="Kinematics and dynamics of robots in JAX.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    demo = commands.add_parser("demo", help="batches and a trajectory optimisation on the built-in RB-Y1 A")
+    demo.add_argument("--output", type=Path, default=Path("demo"), metavar="DIR", help="where the picture goes (demo)")
+    demo.add_argument("--batch", type=_positive, default=4096, help="number of random configurations (4096)")
+    demo.add_argument("--steps", type=_positive, default=600, help="steps of the optimisation (600)")
+    demo.set_defaults(run=_demo)
+
+    info = commands.add_parser("info", help="joints, limits, mass and more of a URDF file")
+    info.add_argument("robot", type=Path, help="a URDF file")
+    info.add_argument("--json", action="store_true", help="for machines")
+    info.set_defaults(run=_info)
+
+    check = commands.add_parser(
+        "check", help="what is wrong in URDF files", epilog="Exit code: 0 clean, 1 warnings with --strict, 2 errors."
+    )
+    check.add_argument("robots", type=Path, nargs="+", metavar="robot", help="a URDF file")
+    check.add_argument("--json", action="store_true", help="for machines")
+    check.add_argument("--strict", action="store_true", help="warnings count")
+    check.set_defaults(run=_check)
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
+# A command's own modules are imported when it runs.
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from .demo import demo
+
+    return demo(options.output, options.batch, options.steps)
+
+
+def _info(options: argparse.Namespace) -> int:
+    from .info import info
+
+    return info(options.robot, options.json)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from .check import check
+
+    return check(options.robots, as_json=options.json, strict=options.strict)

@@ -1,0 +1,51 @@
+"""``rbydyn check``: everything that is wrong or doubtful in robot files, one line each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from .._errors import Finding, ParseError, RbydynError
+from ..io.check_inertia import check_bodies
+from ..io.urdf import read_bytes, read_urdf
+from ..io.weld import weld
+
+
+def findings_of(path: Path) -> tuple[Finding, ...]:
+    """All findings of a URDF file, in the order of their lines; those of an unreadable file, too."""
+    try:
+        description, findings = read_urdf(read_bytes(path), str(path))
+        if not findings.failed:
+            check_bodies(weld(description, findings=findings), findings, [link.name for link in description.links])
+        return findings.report()
+    except ParseError as error:
+        return error.findings
+    except RbydynError as error:
+        return (Finding("error", str(error), source=str(path)),)
+
+
+def check(paths: Sequence[Path], *, as_json: bool = False, strict: bool = False) -> int:
+    """Prints the findings of each file and a summary.
+
+    Args:
+        paths: URDF files.
+        as_json: Whether to print one JSON document instead of lines.
+        strict: Whether warnings count.
+
+    Returns:
+        2 if there is an error, 1 if there is a warning and `strict` is set, 0 otherwise.
+    """
+    found = {str(path): findings_of(path) for path in paths}
+    levels = [finding.level for findings in found.values() for finding in findings]
+    count = {level: levels.count(level) for level in ("error", "warning", "note")}
+    if as_json:
+        files = [{"file": path, "findings": [asdict(f) for f in fs]} for path, fs in found.items()]
+        print(json.dumps({"files": files, "count": count}, indent=2))
+    else:
+        for finding in (f for fs in found.values() for f in fs):
+            print(finding)
+        summary = ", ".join(f"{n} {level}{'' if n == 1 else 's'}" for level, n in count.items())
+        print(f"{len(found)} file{'' if len(found) == 1 else 's'} checked: {summary}")
+    return 2 if count["error"] else int(strict and count["warning"] > 0)

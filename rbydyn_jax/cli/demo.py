@@ -1,0 +1,92 @@
+"""``rbydyn demo``: the core algorithms on a batch, then a trajectory optimisation, on the built-in RB-Y1 A."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from .._check import require
+from ..planning import TrajectoryReport, check_trajectory
+from .batch import run_batch
+from .task import DURATION, HAND, Task, reaching_task, solve
+
+POSITION_TOLERANCE, ORIENTATION_TOLERANCE = 1e-3, np.deg2rad(0.5)  # [m], [rad]
+
+
+def demo(output: Path, batch: int = 4096, steps: int = 600) -> int:
+    """Runs the demo in float64.
+
+    Args:
+        output: Directory of the picture; made if it is not there.
+        batch: Number of random configurations.
+        steps: Number of gradient steps of the optimisation.
+
+    Returns:
+        0 if the identities hold and the motion keeps its limits, 1 if not.
+
+    Raises:
+        MissingExtraError: optax, tqdm or matplotlib is not installed.
+    """
+    for package, extra in (("optax", "opt"), ("tqdm", "opt"), ("matplotlib", "viz")):
+        require(package, extra, "rbydyn demo")
+    output.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+    with jax.enable_x64(True):
+        task = reaching_task()
+        device = jax.devices()[0]
+        print(f"{task.model.name}, {task.model.nv} degrees of freedom, float64 on {device.device_kind}\n")
+        right = run_batch(task.model, batch)
+        good = _plan(task, steps, output / "rby1_reach.png")
+    print(f"\ndone in {time.perf_counter() - started:.0f} s: " + ("all checks passed" if right and good else "FAILED"))
+    return 0 if right and good else 1
+
+
+def _plan(task: Task, steps: int, picture: Path) -> bool:
+    tqdm = require("tqdm", "opt", "rbydyn demo").tqdm
+    print(f"\nThe right hand goes around the left forearm in {DURATION} s; before: the smoothest way there.")
+    with tqdm(total=2 * steps, desc="compile and optimise", unit="step", mininterval=0.5) as bar:
+
+        def progress(step: int, cost: float) -> None:
+            bar.set_description("without limits" if step < steps else "with limits", refresh=False)
+            bar.set_postfix_str(f"cost {cost:.4g}", refresh=False)
+            bar.update(step + 1 - bar.n)
+
+        results = solve(task, steps, progress)
+    before, after = (check_trajectory(task.model, r.trajectory, HAND, task.target) for r in results)
+    print(table(before, after))
+    title = "RB-Y1 A: the right hand reaches around the left forearm"
+    moving = [name for name in task.model.link_names if name.startswith(("link_right_arm", HAND))]
+    from ..viz import plot_motion
+
+    figure = plot_motion(
+        task.model, results[1].trajectory, after, HAND, task.target, before=before, moving_links=moving, title=title
+    )
+    figure.savefig(picture, dpi=130)
+    print(f"picture: {picture}")
+    return after.feasible(POSITION_TOLERANCE, ORIENTATION_TOLERANCE)
+
+
+def table(before: TrajectoryReport, after: TrajectoryReport) -> str:
+    """The comparison of two motions, one quantity a line."""
+    degrees = 180.0 / np.pi
+    rows = [
+        ("final position error [mm]", 1e3, "position_error", "<=", POSITION_TOLERANCE),
+        ("final orientation error [deg]", degrees, "orientation_error", "<=", ORIENTATION_TOLERANCE),
+        ("smallest distance [mm]", 1e3, "distance", ">", 0.0),
+        ("largest position / limit", 1.0, "position_ratio", "<=", 1.0),
+        ("largest velocity / limit", 1.0, "velocity_ratio", "<=", 1.0),
+        ("largest acceleration / limit", 1.0, "acceleration_ratio", "<=", 1.0),
+        ("largest torque / limit", 1.0, "torque_ratio", "<=", 1.0),
+        ("smoothness: jerk^2 [rad^2/s^5]", 1.0, "smoothness", "", np.nan),
+    ]
+    lines = [f"{'':32}{'before':>11}{'after':>11}{'wanted':>11}"]
+    for name, unit, field, relation, bound in rows:
+        values = [float(getattr(report, field)) for report in (before, after)]
+        kept = [relation == "" or (x > bound if relation == ">" else x <= bound) for x in values]
+        cells = [f"{unit * x:10.4g}" + (" " if ok else "!") for x, ok in zip(values, kept, strict=True)]
+        wanted = f"{relation} {unit * bound:g}" if relation else ""
+        lines.append(f"{name:32}{cells[0]:>11}{cells[1]:>11}{wanted:>11}")
+    return "\n".join([*lines, "(! = not kept)"])

@@ -1,0 +1,81 @@
+"""The task of the demo: the right hand of the RB-Y1 A goes around the left forearm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..model.model import Model
+from ..planning import TrajectoryCost, TrajectoryResult, optimize_trajectory
+from ..robots import rby1a
+from ..spatial import rpy, se3
+
+HAND = "ee_right"
+TORSO = tuple(f"torso_{i}" for i in range(6))
+RIGHT_ARM = tuple(f"right_arm_{i}" for i in range(7))
+_LEFT_ARM = tuple(f"left_arm_{i}" for i in range(7))
+DURATION = 0.6
+# Rest: knees bent, the left forearm across the chest, the right hand below it [deg].
+_REST = dict(zip(TORSO, (0, 30, -60, 30, 0, 0), strict=True))
+_REST |= dict(zip(RIGHT_ARM, (10, -10, 10, -70, 0, 0, 0), strict=True))
+_REST |= dict(zip(_LEFT_ARM, (-30, 20, -60, -80, 0, 0, 0), strict=True))
+# The hand ends above the left forearm [m], reaching forwards, to the left and down a little [deg].
+_TARGET_POSITION, _TARGET_RPY = (0.38, 0.16, 1.2), (0, -70, 35)
+_HEEDLESS = TrajectoryCost(limits=0.0, collision=0.0)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A robot at rest and the pose to be reached.
+
+    Args:
+        model: The robot.
+        q_start: Configuration at rest [rad].
+        target: T_world_hand at the end.
+    """
+
+    model: Model
+    q_start: Float[Array, "nq"]
+    target: Float[Array, "4 4"]
+
+
+def reaching_task() -> Task:
+    """The task, in JAX's default precision."""
+    model = rby1a()
+    q = np.zeros(model.nq)
+    for joint, angle in _REST.items():
+        q[model.tree.q_slices[model.joint_index(joint)]] = np.deg2rad(angle)
+    R = rpy.to_matrix(jnp.asarray(np.deg2rad(_TARGET_RPY)))
+    return Task(model, jnp.asarray(q), se3.from_R_p(R, jnp.asarray(_TARGET_POSITION)))
+
+
+def solve(
+    task: Task, steps: int, progress: Callable[[int, float], None] | None = None
+) -> tuple[TrajectoryResult, TrajectoryResult]:
+    """Reaches first without regard to limits and collision, then, from there, with it.
+
+    Both are one compiled program, as weights are inputs.
+
+    Args:
+        task: The task.
+        steps: Number of gradient steps of each of the two.
+        progress: Called before each step with its number, counted through, and the cost.
+
+    Returns:
+        The heedless and the good motion.
+    """
+
+    def later(step: int, cost: float) -> None:
+        if progress is not None:
+            progress(steps + step, cost)
+
+    def reach(**options) -> TrajectoryResult:
+        given = (task.model, task.q_start, HAND, task.target)
+        return optimize_trajectory(*given, duration=DURATION, joints=TORSO + RIGHT_ARM, steps=steps, **options)
+
+    heedless = reach(cost=_HEEDLESS, progress=progress)
+    return heedless, reach(initial=heedless.trajectory, progress=later)

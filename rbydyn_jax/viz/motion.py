@@ -1,0 +1,150 @@
+"""One picture of a motion: poses along the path, torques against their limits, distance over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._check import require
+from ..algorithms.kinematics import fk, link_pose
+from ..model.model import Model
+from ..planning import Trajectory, TrajectoryReport
+from .robot import FEATURE, VIEW, draw_robot
+
+_BEFORE, _AFTER = "tab:red", "tab:green"
+
+
+def plot_motion(
+    model: Model,
+    trajectory: Trajectory,
+    report: TrajectoryReport,
+    link: str,
+    target: Any,
+    *,
+    before: TrajectoryReport | None = None,
+    moving_links: Sequence[str] | None = None,
+    poses: int = 5,
+    title: str = "",
+) -> Any:
+    """Draws a motion of the robot and what it costs.
+
+    Args:
+        model: The robot.
+        trajectory: The motion.
+        report: What `planning.check_trajectory` measured of it.
+        link: The link whose path is shown.
+        target: Its pose at the end T_world_link (4, 4).
+        before: Another motion's measurements, for comparison.
+        moving_links: The links that are drawn at each of the poses along the path; default is all that hang on the last
+            moving joints. All links are drawn at the start.
+        poses: How many poses along the path.
+        title: Title of the figure.
+
+    Returns:
+        A `matplotlib.figure.Figure`; it belongs to no window. Save it with `savefig`.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        NameNotFoundError: There is no such link.
+    """
+    figure = require("matplotlib.figure", "viz", FEATURE).Figure(figsize=(15.0, 8.6), layout="constrained")
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 0.95))
+    scene = figure.add_subplot(grid[:, 0], projection="3d")
+    _draw_path(scene, model, report, link, target, before, moving_links, poses)
+    _draw_torques(figure.add_subplot(grid[0, 1]), model, trajectory, report)
+    _draw_distances(figure.add_subplot(grid[1, 1]), report, before)
+    figure.legend(*scene.get_legend_handles_labels(), loc="outside lower left", fontsize=9, ncols=4, frameon=False)
+    if title:
+        figure.suptitle(title, fontsize=13)
+    return figure
+
+
+def _draw_path(
+    axes: Any,
+    model: Model,
+    report: TrajectoryReport,
+    link: str,
+    target: Any,
+    before: TrajectoryReport | None,
+    moving_links: Sequence[str] | None,
+    poses: int,
+) -> None:
+    colormap = require("matplotlib", "viz", FEATURE).colormaps["viridis"]
+    q = np.asarray(report.samples.q)
+    times = np.asarray(report.samples.times)
+    others = None if moving_links is None else [name for name in model.link_names if name not in set(moving_links)]
+    last = len(q) - 1
+    for k in np.linspace(0, last, poses).round().astype(int):
+        color = colormap(0.9 * k / last)
+        draw_robot(axes, model, q[k], color=color, alpha=0.6 if k in (0, last) else 0.15, links=moving_links)
+        if k in (0, last) and others != []:
+            draw_robot(axes, model, q[k], color="0.7", alpha=0.05 if k == 0 else 0.35, links=others, skeleton=k == last)
+        axes.plot([], [], color=color, linewidth=6, alpha=0.6, label=f"t = {times[k]:.2f} s")
+    for measured, color, style, name in ((before, _BEFORE, "--", "before"), (report, _AFTER, "-", "after")):
+        if measured is not None:
+            at = np.asarray(jax.vmap(lambda x: link_pose(model, x, link)[:3, 3])(measured.samples.q))
+            axes.plot(*at.T, color=color, linestyle=style, linewidth=3, zorder=20, label=f"path of {link}, {name}")
+    T = np.asarray(target, float)
+    for k, color in enumerate(("r", "g", "b")):
+        axes.plot(*np.stack([T[:3, 3], T[:3, 3] + 0.12 * T[:3, k]], axis=1), color=color, linewidth=2.5, zorder=20)
+    axes.plot(*T[:3, 3:4], "k*", markersize=12, linestyle="none", label="target (axes x, y, z: red, green, blue)")
+    limits = _room(model, q)
+    axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
+    axes.set_box_aspect(limits[:, 1] - limits[:, 0], zoom=1.03)
+    axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+    axes.set_title("poses along the path, with collision capsules")
+    axes.view_init(elev=VIEW[0], azim=VIEW[1])
+
+
+def _room(model: Model, q: np.ndarray) -> np.ndarray:
+    """The box (3, 2) around the capsules, or the links if there are none, in the first and the last configuration."""
+    points = []
+    for pose in (np.asarray(fk(model, q[k])) for k in (0, -1)):
+        if not model.tree.capsule_links:
+            points.append(pose[:, :3, 3])
+        for link, ends in zip(model.tree.capsule_links, np.asarray(model.capsule_segments), strict=True):
+            points.append(ends @ pose[link, :3, :3].T + pose[link, :3, 3])
+    points, margin = np.concatenate(points), 0.05 + float(np.max(model.capsule_radii, initial=0.0))
+    return np.stack([points.min(axis=0) - margin, points.max(axis=0) + margin], axis=1)
+
+
+def _draw_torques(axes: Any, model: Model, trajectory: Trajectory, report: TrajectoryReport) -> None:
+    maps = require("matplotlib", "viz", FEATURE).colormaps
+    times = np.asarray(report.samples.times)
+    limit = np.asarray(model.effort_limit)
+    own = [i for i, mimic in enumerate(model.tree.mimics) if mimic is None]
+    names = {model.tree.v_slices[i].start: model.joint_names[i] for i in own}
+    stems = list(dict.fromkeys(names[v].rsplit("_", 1)[0] for v in trajectory.v_indices))
+    palettes = {stem: maps[("Blues", "Oranges", "Greens", "Purples")[k % 4]] for k, stem in enumerate(stems)}
+    for v in trajectory.v_indices:
+        stem = names[v].rsplit("_", 1)[0]
+        family = [u for u in trajectory.v_indices if names[u].rsplit("_", 1)[0] == stem]
+        shade = palettes[stem](0.35 + 0.6 * family.index(v) / max(len(family) - 1, 1))
+        label = f"{names[v]} ({limit[v]:g} N m)" if np.isfinite(limit[v]) else f"{names[v]} (no limit)"
+        axes.plot(times, 100.0 * np.asarray(report.torques)[:, v] / limit[v], color=shade, linewidth=1.8, label=label)
+    for sign in (-1, 1):
+        axes.axhline(100.0 * sign, color="k", linestyle="--", linewidth=1.2, label="limit" if sign > 0 else None)
+    axes.set(xlabel="time [s]", ylabel="torque / limit [%]", ylim=(-112, 112), xlim=(times[0], times[-1]))
+    axes.set_title("joint torques against their limits")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
+
+
+def _draw_distances(axes: Any, report: TrajectoryReport, before: TrajectoryReport | None) -> None:
+    for measured, color, style, name in ((before, _BEFORE, "--", "before"), (report, _AFTER, "-", "after")):
+        if measured is not None:
+            times, d = np.asarray(measured.samples.times), 1e3 * np.asarray(measured.distances)
+            axes.plot(times, d, color=color, linestyle=style, linewidth=2, label=name)
+            k = int(np.argmin(d))
+            axes.plot(times[k], d[k], "o", color=color, label=f"least, {name}: {d[k]:.1f} mm")
+    low, high = axes.get_ylim()
+    low = min(low, -0.1 * high)
+    axes.axhspan(low, 0.0, color="tab:red", alpha=0.12, label="contact")
+    axes.axhline(0.0, color="k", linewidth=1.0)
+    axes.set(xlabel="time [s]", ylabel="distance [mm]", ylim=(low, high), xlim=(0.0, float(report.samples.times[-1])))
+    axes.set_title("least distance between any two capsules that are to be kept apart")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)

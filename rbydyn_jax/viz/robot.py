@@ -1,0 +1,105 @@
+"""A robot in one configuration: its capsules as surfaces, and lines from joint to joint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._check import require
+from ..algorithms.kinematics import fk
+from ..model.model import Model
+
+FEATURE = "rbydyn_jax.viz"
+VIEW = (14.0, 28.0)  # elevation and azimuth of the camera [deg]
+
+
+def capsule_surface(start: np.ndarray, end: np.ndarray, radius: float, sides: int = 14) -> np.ndarray:
+    """The quadrilaterals of a capsule's surface.
+
+    Args:
+        start: One end of the axis (3,) [m].
+        end: The other end (3,) [m].
+        radius: Radius [m].
+        sides: How many quadrilaterals go around the axis.
+
+    Returns:
+        Corners (n, 4, 3) [m].
+
+    Example:
+        >>> corners = capsule_surface(np.zeros(3), np.array([0.0, 0.0, 1.0]), 0.1)
+        >>> float(corners[..., 2].min()), float(corners[..., 2].max())
+        (-0.1, 1.1)
+    """
+    start, end = np.asarray(start, float), np.asarray(end, float)
+    length = float(np.linalg.norm(end - start))
+    z = (end - start) / length if length > 0 else np.array([0.0, 0.0, 1.0])
+    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    x /= np.linalg.norm(x)
+    latitude = np.linspace(-0.5 * np.pi, 0.5 * np.pi, sides // 2 + 1)
+    latitude = np.concatenate([latitude[latitude <= 0], latitude[latitude >= 0]])
+    upper = np.arange(len(latitude)) >= len(latitude) // 2
+    around = np.linspace(0.0, 2.0 * np.pi, sides + 1)
+    ring = np.cos(around)[:, None] * x + np.sin(around)[:, None] * np.cross(z, x)
+    centers = np.where(upper[:, None], end, start) + radius * np.sin(latitude)[:, None] * z
+    points = centers[:, None] + radius * np.cos(latitude)[:, None, None] * ring
+    return np.stack([points[:-1, :-1], points[:-1, 1:], points[1:, 1:], points[1:, :-1]], axis=2).reshape(-1, 4, 3)
+
+
+def draw_robot(
+    axes: Any,
+    model: Model,
+    q: Any,
+    *,
+    color: Any = "0.6",
+    alpha: float = 0.25,
+    links: Iterable[str] | None = None,
+    skeleton: bool = True,
+) -> None:
+    """Draws a configuration into 3-D axes of matplotlib.
+
+    Args:
+        axes: Axes with ``projection="3d"``.
+        model: The robot.
+        q: Configuration (nq,) [rad, m].
+        color: A colour of matplotlib.
+        alpha: Opacity of the capsules.
+        links: The links to be drawn; default is all.
+        skeleton: Whether to draw lines between the origins of the bodies.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        NameNotFoundError: There is no such link.
+    """
+    art = require("mpl_toolkits.mplot3d.art3d", "viz", FEATURE)
+    poses = np.asarray(fk(model, q), float)
+    shown = set(range(len(model.link_names)) if links is None else map(model.link_index, links))
+    quads = []
+    for link, segment, radius in zip(
+        model.tree.capsule_links, np.asarray(model.capsule_segments), np.asarray(model.capsule_radii), strict=True
+    ):
+        if link in shown:
+            start, end = segment @ poses[link, :3, :3].T + poses[link, :3, 3]
+            quads.append(capsule_surface(start, end, float(radius)))
+    if quads:
+        light = require("matplotlib.colors", "viz", FEATURE).LightSource(azdeg=90.0 - VIEW[1] + 20.0, altdeg=35.0)
+        surface = art.Poly3DCollection(
+            np.concatenate(quads), facecolors=color, alpha=alpha, linewidths=0, shade=True, lightsource=light
+        )
+        axes.add_collection3d(surface)
+    if skeleton:
+        bones = [bone for link in sorted(shown) if (bone := _bone(model, poses, link)) is not None]
+        axes.add_collection3d(art.Line3DCollection(bones, colors=[color], linewidths=1.5))
+
+
+def _bone(model: Model, poses: np.ndarray, link: int) -> np.ndarray | None:
+    """The line from the origin of the link that carries `link` to its own."""
+    tree = model.tree
+    body = tree.link_bodies[link]
+    if body < 0:
+        return None
+    own = tree.principal_links[body]
+    parent = tree.parents[body]
+    start = own if own != link else (tree.principal_links[parent] if parent >= 0 else 0)
+    return np.stack([poses[start, :3, 3], poses[link, :3, 3]])

@@ -1,0 +1,155 @@
+"""The two traversals agree, the CPU tags do their work, and a chain's program does not grow with its length."""
+
+from __future__ import annotations
+
+import re
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax.algorithms import (
+    _traversal,
+    centroidal,
+    coriolis,
+    forward_dynamics,
+    inverse_dynamics,
+    jacobians,
+    kinematics,
+    mass_matrix,
+)
+from rbydyn_jax.algorithms._arrays import Arrays, group_runs
+from rbydyn_jax.algorithms._kernels import tags_available
+from rbydyn_jax.algorithms._layout import batch_last, join
+from rbydyn_jax.algorithms._trigonometry import sincos
+from rbydyn_jax.algorithms._unrolled import Unrolled
+from rbydyn_jax.spatial._algebra import MINUS_ONE, ONE, ZERO
+from rbydyn_jax.testing import random_tree
+from tests.algorithms.cases import robot, states, tips
+from tests.helpers import X64, assert_close, normal
+
+ALGORITHMS = {
+    "fk": lambda run, s, link: kinematics._fk(run),
+    "jacobian": lambda run, s, link: jacobians._jacobian(run, *link, "local"),
+    "rnea": lambda run, s, link: inverse_dynamics._rnea(run, s.v, s.a, s.f_ext),
+    "gravity": lambda run, s, link: inverse_dynamics._rnea(run, None, None, None),
+    "crba": lambda run, s, link: mass_matrix._crba(run),
+    "coriolis": lambda run, s, link: coriolis._coriolis(run, s.v),
+    "momentum_matrix": lambda run, s, link: centroidal._momentum_matrix(run),
+    "aba": lambda run, s, link: forward_dynamics._aba(run, s.v, s.tau, s.f_ext),
+}
+
+
+@pytest.mark.float32
+@pytest.mark.usefixtures("unoptimized")
+@pytest.mark.parametrize("name", ["every_type", "rby1a"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_both_traversals_agree(algorithm, name):
+    model, batch = robot(name), jax.tree.map(lambda x: x[:8], states(name))
+    link = tuple(model.link_index(k) for k in tips(name))
+
+    def by(traversal):
+        return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
+
+    assert_close(by(Arrays), by(Unrolled), kind="solve" if algorithm == "aba" else "value")
+
+
+@pytest.mark.usefixtures("unoptimized")
+@pytest.mark.parametrize("algorithm", ["fk", "rnea", "crba", "coriolis"])
+def test_both_traversals_agree_with_mimic_joints(algorithm):
+    model, batch = robot("mimic"), jax.tree.map(lambda x: x[:8], states("mimic"))
+    link = tuple(model.link_index(k) for k in tips("mimic"))
+
+    def by(traversal):
+        return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
+
+    assert_close(by(Arrays), by(Unrolled))
+
+
+def test_groups_cover_every_body_once_and_join_the_two_arms():
+    tree = robot("rby1a").tree
+    groups = group_runs(tree)
+    bodies = sorted(int(i) for g in groups for i in g.bodies.reshape(-1))
+    assert bodies == list(range(tree.nb))
+    assert any(g.bodies.shape == (7, 2) for g in groups)
+
+
+def test_public_functions_take_the_array_path_where_there_are_no_tags(monkeypatch):
+    model, s = robot("rby1a"), jax.tree.map(lambda x: x[0], states("rby1a"))
+    want = rb.rnea(model, s.q, s.v, s.a)
+    monkeypatch.setattr(_traversal, "tags_available", lambda: False)
+    text = jax.jit(lambda *x: rb.rnea.__wrapped__(*x)).lower(model, s.q, s.v, s.a).as_text()
+    assert "xla_cpu_small_call" not in text
+    assert_close(jax.jit(lambda *x: rb.rnea.__wrapped__(*x))(model, s.q, s.v, s.a), want)
+
+
+def test_long_chains_are_scanned_and_their_program_does_not_grow():
+    def program(n):
+        model = random_tree(7, ("revolute",), n, branching=0.0)
+        x = jnp.zeros(model.nv)
+        return len(jax.make_jaxpr(rb.rnea.__wrapped__)(model, x, x, x).eqns)
+
+    assert program(_traversal.UNROLLED_LIMIT + 1) == program(2 * _traversal.UNROLLED_LIMIT + 2)
+
+
+def test_a_long_chain_is_right():
+    model = random_tree(7, ("revolute", "prismatic"), 80, branching=0.0)
+    q, v, a = (normal(k, 4, model.nv) for k in range(3))
+    tau = jax.vmap(rb.rnea, (None, 0, 0, 0))(model, q, v, a)
+    assert_close(jax.vmap(rb.aba, (None, 0, 0, 0))(model, q, v, tau), a, 1e-7 if X64 else 10.0)
+
+
+def test_every_step_is_one_kernel_in_the_compiled_program():
+    """Were the tags ignored, XLA would clone values into every consumer: seconds become minutes, silently."""
+    assert tags_available()
+    model = robot("rby1a")
+    x = jnp.zeros((8, model.nv), model.inertias.dtype)
+    text = jax.jit(jax.vmap(rb.rnea, (None, 0, 0, 0))).lower(model, x, x, x).compile().as_text()
+    calls = [line for line in text.splitlines() if re.search(r"\bcall\(", line) and "to_apply" in line]
+    assert len(calls) >= 2 * model.nb
+    assert all("xla_cpu_small_call" in line for line in calls)
+    assert len(text.splitlines()) < 40_000
+
+
+@pytest.mark.float32
+def test_sine_and_cosine_of_any_finite_angle():
+    dtype = np.float64 if X64 else np.float32
+    rng = np.random.default_rng(0)
+    scales = np.concatenate([10.0 ** rng.uniform(-8, 15 if X64 else 7, 300), np.arange(0, 30) * np.pi / 4])
+    x = (scales * np.where(rng.uniform(size=scales.size) < 0.5, -1, 1)).astype(dtype)
+    with mpmath.workdps(60):
+        want = np.array([[float(mpmath.sin(mpmath.mpf(float(t)))), float(mpmath.cos(mpmath.mpf(float(t))))] for t in x])
+    for part in (np.abs(x) < 1e3, np.abs(x) > 1e3):  # without and with an angle too large for the fast reduction
+        got = np.stack(sincos(jnp.asarray(x[part])), axis=1)
+        assert np.abs(got - want[part]).max() <= 2 * np.finfo(dtype).eps
+        batched = np.stack(jax.vmap(sincos)(jnp.asarray(x[part])[:, None]), axis=1)[..., 0]
+        assert np.array_equal(batched, got)
+
+
+def test_derivatives_of_sine_and_cosine():
+    x = jnp.array([0.0, 0.3, -2.0, 4e6])
+    s, c = sincos(x)
+    assert_close(jnp.diagonal(jax.jacrev(lambda t: sincos(t)[0])(x)), c)
+    assert_close(jnp.diagonal(jax.jacfwd(lambda t: sincos(t)[1])(x)), -s)
+    assert np.isnan(np.asarray(sincos(jnp.array([jnp.nan, 1.0]))[0])[0])
+
+
+def test_join_is_a_stack_whatever_is_batched():
+    a, b = normal(0, 5), normal(1, 5, 3)
+
+    def f(x, y):
+        return join([x, ZERO, y, ONE, MINUS_ONE], a.dtype)
+
+    want = np.stack(
+        [np.broadcast_to(np.asarray(a)[:, None], (5, 3)), np.zeros((5, 3)), b, np.ones((5, 3)), -np.ones((5, 3))], -1
+    )
+    nested = jax.vmap(jax.vmap(f, (None, 0)), (0, 0))(a, b)
+    assert np.array_equal(nested, want.astype(a.dtype))
+    pull = jax.vjp(f, a[0], b[0, 0])[1]
+    assert [float(x) for x in pull(jnp.arange(5.0, dtype=a.dtype))] == [0.0, 2.0]
+    pushed = jax.jvp(f, (a[0], b[0, 0]), (jnp.ones_like(a[0]), jnp.zeros_like(a[0])))[1]
+    assert pushed.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
+    assert np.array_equal(jax.vmap(batch_last, in_axes=1, out_axes=1)(b), b)
