@@ -1,8 +1,18 @@
-"""Command line: `run` measures and renders, `render` makes the tables of an earlier run again."""
+"""Measures the library side by side with others on one CPU core.
+
+`run` measures, writes JSON, and renders it to a README.md beside; `render` makes the tables of an earlier run again.
+Peers come with `pip install 'rbydyn_jax[test]' frax`; one that is missing is left out, and the tables say so.
+
+  python -m benchmarks run                                       all of RB-Y1 A
+  python -m benchmarks run --operations rnea --output r.json     one operation
+  python -m benchmarks run --robots chain32,chain64,chain128     compile time against length
+  python -m benchmarks render --readme                           the table in the project's README
+"""
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import importlib.metadata
 import json
 import os
@@ -20,7 +30,9 @@ CHAIN_OPERATIONS = ("rnea", "aba")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="measure, write JSON, render")
     run.add_argument("--robots", type=_names, default=["rby1a"], help="of rby1a, panda, g1, chain32, chain64, ...")
@@ -36,10 +48,11 @@ def main() -> None:
     render.add_argument("input", type=Path, nargs="?", default=RESULTS / "cpu_one_core.json")
     for command in (run, render):
         command.add_argument("--plot", action="store_true", help="write a picture too (needs matplotlib)")
+        command.add_argument("--readme", action="store_true", help="write the table in the project's README too")
     arguments = parser.parse_args()
     if arguments.command == "run":
         _run(arguments)
-    _render(arguments.output if arguments.command == "run" else arguments.input, arguments.plot)
+    _render(arguments.output if arguments.command == "run" else arguments.input, arguments.plot, arguments.readme)
 
 
 def _names(text: str) -> list[str]:
@@ -48,8 +61,9 @@ def _names(text: str) -> list[str]:
 
 def _run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
-    core = sorted(os.sched_getaffinity(0))[-1] if arguments.core is None else arguments.core
+    core = _last_core() if arguments.core is None else arguments.core
     found: dict[str, Any] = {
+        "date": datetime.date.today().isoformat(),
         "machine": _machine(),
         "versions": {"python": platform.python_version(), **_versions("jax", "jaxlib", "numpy", "rbydyn_jax")},
         "compile_batch": arguments.compile_batch,
@@ -65,12 +79,12 @@ def _run(arguments: argparse.Namespace) -> None:
                 else:
                     found[kind].append(record)
                     print("   ", kind, *(f"{k}={_short(v)}" for k, v in record.items()), file=sys.stderr)
-    found["wall_s"] = round(time.perf_counter() - start)
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(json.dumps(found, indent=1) + "\n")
+            found["wall_s"] = round(time.perf_counter() - start)  # written at every step: what is measured is kept
+            arguments.output.parent.mkdir(parents=True, exist_ok=True)
+            arguments.output.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def _worker(arguments: argparse.Namespace, robot: str, dtype: str, core: int):
+def _worker(arguments: argparse.Namespace, robot: str, dtype: str, core: int | None):
     """The lines that a fresh process prints, pinned to one core, with one thread and nothing cached."""
     from .operations import OPERATIONS
     from .peers import NAMES
@@ -87,7 +101,8 @@ def _worker(arguments: argparse.Namespace, robot: str, dtype: str, core: int):
         arguments.compile_batch,
         arguments.seconds,
     )
-    code = f"import os; os.sched_setaffinity(0, [{core}]); from benchmarks.worker import work; work(*{given!r})"
+    pin = "" if core is None else f"import os; os.sched_setaffinity(0, [{core}]); "
+    code = f"{pin}from benchmarks.worker import work; work(*{given!r})"
     one_thread = {f"{x}_NUM_THREADS": "1" for x in ("OMP", "OPENBLAS", "MKL")}
     environment = (
         os.environ
@@ -110,6 +125,11 @@ def _worker(arguments: argparse.Namespace, robot: str, dtype: str, core: int):
         raise SystemExit(f"the measurement of {robot} in {dtype} ended with code {process.returncode}")
 
 
+def _last_core() -> int | None:
+    """The last core that this process may use; None where the system pins no process (macOS, Windows)."""
+    return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+
+
 def _machine() -> dict[str, Any]:
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     fields = dict(reversed([[x.strip() for x in line.split(":", 1)] for line in lines if ":" in line]))
@@ -130,14 +150,18 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _render(path: Path, plot: bool) -> None:
+def _render(path: Path, plot: bool, readme: bool) -> None:
     from .render import render, render_plot
+    from .summary import insert, summary
 
-    text = render(json.loads(path.read_text()))
+    found = json.loads(path.read_text())
+    text = render(found)
     (path.parent / "README.md").write_text(text)
     print(text)
     if plot:
-        render_plot(json.loads(path.read_text()), path.with_suffix(".png"))
+        render_plot(found, path.with_suffix(".png"))
+    if readme:
+        insert(Path(__file__).parent.parent / "README.md", summary(found))
 
 
 if __name__ == "__main__":

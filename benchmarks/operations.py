@@ -57,8 +57,6 @@ OPERATIONS = {
         "`jacfwd` of `rnea` (q, v, a)",
         ("q", "v", "a"),
         lambda link: jax.jacfwd(rnea, argnums=(1, 2, 3)),
-        (2, 4),
-        10,
         batches=(1024,),
         public=False,
     ),

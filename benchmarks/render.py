@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from .operations import OPERATIONS
 from .ours import LIBRARY
-
-DTYPES = ("float64", "float32")
-SINGLE_CALL_BOUND = 5.0  # times a jitted addition with the same arguments
-PEERS = ("pinocchio", "rby1_sdk", "mujoco", "frax")
-TITLES = {"rby1a": "RB-Y1 A", "panda": "Panda", "g1": "G1"}
+from .records import DTYPES, PEERS, SINGLE_CALL_BOUND, TITLES, Run, number, table
 
 _INTRODUCTION = """\
 # Measured speed
@@ -32,51 +27,10 @@ RB-Y1 A.
 """
 
 
-class Run:
-    """The records of a run, by what they are about."""
-
-    def __init__(self, found: dict[str, Any]) -> None:
-        self.found, self.batch = found, found["compile_batch"]
-        self.robots = list(dict.fromkeys(x["robot"] for x in found["times"]))
-
-    def pick(self, kind: str, **fields: Any) -> Iterator[dict[str, Any]]:
-        for record in self.found[kind]:
-            if all(record.get(name) == value for name, value in fields.items()):
-                yield record
-
-    def operations(self, robot: str) -> list[str]:
-        present = {x["operation"] for x in self.pick("times", robot=robot)}
-        return [name for name in OPERATIONS if name in present]
-
-    def time(self, robot: str, dtype: str, operation: str, library: str, batch: int) -> float | None:
-        """The least of the variants of a library."""
-        times = [
-            x["us"]
-            for x in self.pick("times", robot=robot, dtype=dtype, operation=operation, batch=batch)
-            if x["library"] == library or (x["library"] == f"{library} world convention")
-        ]
-        return min(times, default=None)
-
-    def ours(self, robot: str, dtype: str, operation: str) -> float | None:
-        return self.time(robot, dtype, operation, LIBRARY, self.batch)
-
-    def peer(self, robot: str, dtype: str, operation: str, library: str) -> float | None:
-        return self.time(robot, dtype, operation, library, self.batch if library == "frax" else 1)
-
-    def ratio(self, robot: str, dtype: str, operation: str, library: str) -> float | None:
-        ours, peer = self.ours(robot, dtype, operation), self.peer(robot, dtype, operation, library)
-        return None if ours is None or peer is None else peer / ours
-
-
 def render(found: dict[str, Any]) -> str:
     """The whole README of the results."""
     run = Run(found)
-    machine, versions = found["machine"], found["versions"]
-    about = [
-        f"Machine: {machine['cpu']}, {machine['cores']} cores ({machine['vectors']}), {machine['system']}. ",
-        "Versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
-    ]
-    parts = [_INTRODUCTION.format(machine="\n".join(about))]
+    parts = [_INTRODUCTION.format(machine=run.about())]
     parts += [_missed(run)] if "rby1a" in run.robots else []
     for robot in run.robots:
         if not robot.startswith("chain"):
@@ -90,25 +44,9 @@ def render(found: dict[str, Any]) -> str:
 
 def _missed(run: Run) -> str:
     """The promises that this run did not keep."""
-    rows = []
-    for name in run.operations("rby1a"):
-        operation = OPERATIONS[name]
-        for dtype, must in zip(DTYPES, operation.ratio or (), strict=False):
-            ratio = run.ratio("rby1a", dtype, name, operation.peer)
-            if ratio is not None and ratio < must:
-                rows.append((operation.title, dtype, f"ratio to {operation.peer}", _number(ratio), f">= {must:g}"))
-        for record in run.pick("compile", robot="rby1a", operation=name):
-            if operation.compile_seconds and record["compile_s"] > operation.compile_seconds:
-                numbers = (_number(record["compile_s"]), f"<= {operation.compile_seconds}")
-                rows.append((operation.title, record["dtype"], "compile [s]", *numbers))
-        for record in run.pick("single", robot="rby1a", operation=name, dtype="float64"):
-            factor = record["us"] / record["noop_us"]
-            if factor > SINGLE_CALL_BOUND:
-                bound = f"<= {SINGLE_CALL_BOUND:g}"
-                rows.append((operation.title, "float64", "eager call / jitted no-op", _number(factor), bound))
-    if not rows:
+    if not (rows := run.missed()):
         return "All promises that were measured are kept.\n"
-    return "## Promises not kept\n\n" + _table(("operation", "dtype", "what", "measured", "promised"), rows)
+    return "## Promises not kept\n\n" + table(("operation", "dtype", "what", "measured", "promised"), rows)
 
 
 def _speed(run: Run, robot: str) -> str:
@@ -122,10 +60,10 @@ def _speed(run: Run, robot: str) -> str:
             peers = [run.peer(robot, dtype, name, peer) for peer in PEERS]
             ratio = run.ratio(robot, dtype, name, operation.peer)
             must = operation.ratio[k] if operation.ratio and robot == "rby1a" else None
-            row = [operation.title, dtype, _number(ours), *map(_number, peers), _number(ratio)]
+            row = [operation.title, dtype, number(ours), *map(number, peers), number(ratio)]
             rows.append((*row, "" if must is None else f"{must:g}", _kept(ratio, must)))
     note = f"B = {run.batch}, us per configuration; ratio to pinocchio (self-distance: to rby1_sdk):\n\n"
-    return note + _table(head, rows)
+    return note + table(head, rows)
 
 
 def _kept(ratio: float | None, must: float | None) -> str:
@@ -139,10 +77,10 @@ def _batches(run: Run, robot: str) -> str:
         for dtype in DTYPES:
             times = [run.time(robot, dtype, name, LIBRARY, size) for size in sizes]
             if sum(t is not None for t in times) > 1:
-                rows.append((OPERATIONS[name].title, dtype, *map(_number, times)))
+                rows.append((OPERATIONS[name].title, dtype, *map(number, times)))
     if not rows:
         return ""
-    return "Size of the batch, us per configuration:\n\n" + _table(
+    return "Size of the batch, us per configuration:\n\n" + table(
         ("operation", "dtype", *(f"B = {size}" for size in sizes)), rows
     )
 
@@ -153,12 +91,12 @@ def _compilation(run: Run, robot: str) -> str:
         operation = OPERATIONS[record["operation"]]
         must = operation.compile_seconds if robot == "rby1a" else None
         total = record["compile_s"]
-        stages = [_number(record[x]) for x in ("trace_s", "lower_s", "xla_s")]
+        stages = [number(record[x]) for x in ("trace_s", "lower_s", "xla_s")]
         size = [str(record["stablehlo_operations"]), str(record["hlo_instructions"])]
         bound = ("", "") if must is None else (f"{must:g}", "yes" if total <= must else "**no**")
-        rows.append((operation.title, record["dtype"], *stages, _number(total), *bound, *size))
+        rows.append((operation.title, record["dtype"], *stages, number(total), *bound, *size))
     head = ("operation", "dtype", "trace", "lower", "XLA", "total", "must", "kept", "StableHLO", "HLO compiled")
-    return f"Compile time at B = {run.batch}, cold, CPU seconds; number of instructions:\n\n" + _table(head, rows)
+    return f"Compile time at B = {run.batch}, cold, CPU seconds; number of instructions:\n\n" + table(head, rows)
 
 
 def _single(run: Run, robot: str) -> str:
@@ -167,13 +105,13 @@ def _single(run: Run, robot: str) -> str:
         factor = record["us"] / record["noop_us"]
         bound = "yes" if factor <= SINGLE_CALL_BOUND else "**no**"
         kept = bound if record["dtype"] == "float64" and robot == "rby1a" else ""
-        times = (_number(record["us"]), _number(record["noop_us"]), _number(factor))
+        times = (number(record["us"]), number(record["noop_us"]), number(factor))
         rows.append((OPERATIONS[record["operation"]].title, record["dtype"], *times, kept))
     if not rows:
         return ""
     note = "One eager call of the public function, wall time, against a jitted addition with the same arguments; "
     note += f"the bound is {SINGLE_CALL_BOUND:g} (float64):\n\n"
-    return note + _table(("operation", "dtype", "call [us]", "no-op [us]", "factor", "kept"), rows)
+    return note + table(("operation", "dtype", "call [us]", "no-op [us]", "factor", "kept"), rows)
 
 
 def _chains(run: Run) -> str:
@@ -184,11 +122,11 @@ def _chains(run: Run) -> str:
         key = (record["robot"], record["dtype"], record["operation"])
         ratio = run.ratio(*key, "pinocchio")
         numbers = (record["compile_s"], record["compile_s"] / record["nv"], run.ours(*key), run.peer(*key, "pinocchio"))
-        rows.append((record["operation"], record["dtype"], str(record["nv"]), *map(_number, (*numbers, ratio))))
+        rows.append((record["operation"], record["dtype"], str(record["nv"]), *map(number, (*numbers, ratio))))
     rows.sort(key=lambda row: (row[0], row[1], int(row[2])))
     head = ("operation", "dtype", "joints", "compile [s]", "per joint [s]", "us", "pinocchio us", "ratio")
     note = f"Random revolute chains, B = {run.batch}; compile time must grow at most linearly:"
-    return f"## Chains\n\n{note}\n\n" + _table(head, rows)
+    return f"## Chains\n\n{note}\n\n" + table(head, rows)
 
 
 def _agreement(run: Run) -> str:
@@ -205,20 +143,9 @@ def _agreement(run: Run) -> str:
         "## Agreement\n\nLargest difference from Pinocchio (distances: from rby1_sdk), relative to the largest entry "
     )
     text += "of the result; C and C++ compute in float64 in both rows:\n\n"
-    text += _table(("library", "dtype", "difference", "in"), rows)
+    text += table(("library", "dtype", "difference", "in"), rows)
     failures = [f"- {x['robot']} {x['operation']} {x.get('library', '')}: {x['error']}" for x in run.found["failures"]]
     return text + ("\nNot measured:\n\n" + "\n".join(dict.fromkeys(failures)) + "\n" if failures else "")
-
-
-def _number(x: float | None) -> str:
-    if x is None:
-        return ""
-    return f"{x:.0f}" if abs(x) >= 99.5 else f"{x:.3g}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def render_plot(found: dict[str, Any], path: Path) -> None:
@@ -239,7 +166,7 @@ def render_plot(found: dict[str, Any], path: Path) -> None:
                 continue
             y = row + 0.2 * (2 * k - 1)
             axes.barh(y, ratio, 0.36, color=f"C{k}", label=dtype if row == 0 else None)
-            axes.text(ratio, y, f" {_number(ratio)}", va="center", fontsize=8)
+            axes.text(ratio, y, f" {number(ratio)}", va="center", fontsize=8)
             if operation.ratio:
                 axes.plot([operation.ratio[k]] * 2, [y - 0.18, y + 0.18], color="black", linewidth=2)
     axes.set(xscale="log", xlabel=f"peer's time / ours on RB-Y1 A, B = {run.batch}; black: promised")

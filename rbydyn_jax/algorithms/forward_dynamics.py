@@ -183,7 +183,7 @@ def aba(
     Example:
         A pendulum let go when it is horizontal falls with g / l:
 
-        >>> arm = robots.pendulum(mass=2.0, length=0.5, inertia=0.0)
+        >>> arm = robots.pendulum(mass=2.0, length=0.5)
         >>> round(float(aba(arm, jnp.array([jnp.pi / 2]), jnp.zeros(1), jnp.zeros(1))[0]), 4)
         -19.62
     """

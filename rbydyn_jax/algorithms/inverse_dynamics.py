@@ -83,7 +83,7 @@ def rnea(
     Example:
         A 2 kg point mass on a horizontal arm of 0.5 m, accelerated by 1 rad/s^2, needs m g l + m l^2:
 
-        >>> arm = robots.pendulum(mass=2.0, length=0.5, inertia=0.0)
+        >>> arm = robots.pendulum(mass=2.0, length=0.5)
         >>> round(float(rnea(arm, jnp.array([jnp.pi / 2]), jnp.zeros(1), jnp.ones(1))[0]), 4)
         10.31
     """
@@ -122,7 +122,7 @@ def gravity_forces(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv"]:
     Example:
         A 2 kg point mass on a horizontal arm of 0.5 m needs m g l:
 
-        >>> arm = robots.pendulum(mass=2.0, length=0.5, inertia=0.0)
+        >>> arm = robots.pendulum(mass=2.0, length=0.5)
         >>> round(float(gravity_forces(arm, jnp.array([jnp.pi / 2]))[0]), 4)
         9.81
     """

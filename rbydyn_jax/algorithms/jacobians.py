@@ -94,9 +94,9 @@ def jacobian(
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
-        >>> J = jacobian(robots.pendulum(length=2.0), jnp.zeros(1), "tip")
-        >>> float(jnp.linalg.norm(J[3:, 0]))  # a rad/s moves the tip by its distance from the axis
-        2.0
+        >>> J = jacobian(robots.two_link_arm(), jnp.zeros(2), "tool")
+        >>> J[4].tolist()  # the arm lies along x: each joint moves the tool along y by its distance
+        [0.9, 0.4]
     """
     model, q = arguments(model, q=q)
     check_frame(frame)

@@ -58,7 +58,7 @@ def crba(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
-        >>> arm = robots.pendulum(mass=2.0, length=0.5, inertia=0.0)
+        >>> arm = robots.pendulum(mass=2.0, length=0.5)
         >>> float(crba(arm, jnp.zeros(1))[0, 0])  # m l^2
         0.5
     """

@@ -18,17 +18,17 @@ from ..algorithms.mass_matrix import crba
 from ..collision import signed_distances
 from ..model.configuration import random_configuration
 from ..model.model import Model
-from .task import HAND
 
 CHUNK = 1024  # configurations at a time: what a core's cache holds
 _IDENTITY_TOLERANCE = 1e-9
 
 
-def run_batch(model: Model, batch: int, seed: int = 0) -> bool:
+def run_batch(model: Model, link: str, batch: int, seed: int = 0) -> bool:
     """Evaluates the core algorithms for random states inside the limits and prints what came out.
 
     Args:
         model: The robot, in float64.
+        link: The link whose Jacobian is evaluated.
         batch: Number of states.
         seed: Seed of the random numbers.
 
@@ -42,7 +42,7 @@ def run_batch(model: Model, batch: int, seed: int = 0) -> bool:
     print(f"{batch} random configurations, velocities and accelerations inside the limits:")
     print(f"{'algorithm':26}{'result for each':>16}{'compile [s]':>13}{'run [us each]':>15}")
     _measure("fk, all links", fk, model, q)
-    _measure(f"jacobian of {HAND}", lambda model, q: jacobian(model, q, HAND), model, q)
+    _measure(f"jacobian of {link}", lambda model, q: jacobian(model, q, link), model, q)
     tau = _measure("rnea", rnea, model, q, v, a)
     M = _measure("crba", crba, model, q)
     acceleration = _measure("aba", aba, model, q, v, tau)
@@ -82,7 +82,7 @@ def _measure(name: str, f: Callable, model: Model, *arrays: Array) -> Array:
 def _bounded(key: Array, limit: Array, batch: int) -> Array:
     """Uniform within limits, and within 1 where there is none."""
     bound = jnp.where(jnp.isfinite(limit), limit, 1.0)
-    return bound * jax.random.uniform(key, (batch, limit.shape[0]), limit.dtype, -1.0, 1.0)
+    return bound[None] * jax.random.uniform(key, (batch, limit.shape[0]), limit.dtype, -1.0, 1.0)
 
 
 def _relative(got: Array, want: Array) -> float:

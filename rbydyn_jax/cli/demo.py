@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -11,18 +12,22 @@ import numpy as np
 from .._check import require
 from ..planning import TrajectoryReport, check_trajectory
 from .batch import run_batch
-from .task import DURATION, HAND, Task, reaching_task, solve
+from .task import Task, reaching_task, solve
 
 POSITION_TOLERANCE, ORIENTATION_TOLERANCE = 1e-3, np.deg2rad(0.5)  # [m], [rad]
 
+# Without tqdm's estimate of the time left, which the compilation before the first step would spoil.
+_BAR = "{desc}: {percentage:3.0f}%|{bar:40}| {n_fmt}/{total_fmt} steps [{elapsed}{postfix}]"
 
-def demo(output: Path, batch: int = 4096, steps: int = 600) -> int:
+
+def demo(output: Path, batch: int = 4096, steps: int = 600, task: Callable[[], Task] = reaching_task) -> int:
     """Runs the demo in float64.
 
     Args:
         output: Directory of the picture; made if it is not there.
         batch: Number of random configurations.
         steps: Number of gradient steps of the optimisation.
+        task: Makes the robot and what it is to do.
 
     Returns:
         0 if the identities hold and the motion keeps its limits, 1 if not.
@@ -35,34 +40,33 @@ def demo(output: Path, batch: int = 4096, steps: int = 600) -> int:
     output.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     with jax.enable_x64(True):
-        task = reaching_task()
+        todo = task()
         device = jax.devices()[0]
-        print(f"{task.model.name}, {task.model.nv} degrees of freedom, float64 on {device.device_kind}\n")
-        right = run_batch(task.model, batch)
-        good = _plan(task, steps, output / "rby1_reach.png")
+        print(f"{todo.model.name}, {todo.model.nv} degrees of freedom, float64 on {device.device_kind}\n")
+        right = run_batch(todo.model, todo.link, batch)
+        good = _plan(todo, steps, output / "trajectory.png")
     print(f"\ndone in {time.perf_counter() - started:.0f} s: " + ("all checks passed" if right and good else "FAILED"))
     return 0 if right and good else 1
 
 
 def _plan(task: Task, steps: int, picture: Path) -> bool:
     tqdm = require("tqdm", "opt", "rbydyn demo").tqdm
-    print(f"\nThe right hand goes around the left forearm in {DURATION} s; before: the smoothest way there.")
-    with tqdm(total=2 * steps, desc="compile and optimise", unit="step", mininterval=0.5) as bar:
+    print(f"\nTrajectory: {task.title} in {task.duration:g} s; before: the smoothest way, without regard to limits.")
+    with tqdm(total=2 * steps, desc="compiling", mininterval=0.2, bar_format=_BAR) as bar:
 
         def progress(step: int, cost: float) -> None:
-            bar.set_description("without limits" if step < steps else "with limits", refresh=False)
+            bar.set_description_str("without limits" if step < steps else "with limits", refresh=False)
             bar.set_postfix_str(f"cost {cost:.4g}", refresh=False)
             bar.update(step + 1 - bar.n)
 
         results = solve(task, steps, progress)
-    before, after = (check_trajectory(task.model, r.trajectory, HAND, task.target) for r in results)
+    before, after = (check_trajectory(task.model, r.trajectory, task.link, task.target) for r in results)
     print(table(before, after))
-    title = "RB-Y1 A: the right hand reaches around the left forearm"
-    moving = [name for name in task.model.link_names if name.startswith(("link_right_arm", HAND))]
     from ..viz import plot_motion
 
+    motion, title = results[1].trajectory, f"{task.model.name}: {task.title}"
     figure = plot_motion(
-        task.model, results[1].trajectory, after, HAND, task.target, before=before, moving_links=moving, title=title
+        task.model, motion, after, task.link, task.target, before=before, moving_links=task.limb, title=title
     )
     figure.savefig(picture, dpi=130)
     print(f"picture: {picture}")

@@ -14,14 +14,12 @@ from ..planning import TrajectoryCost, TrajectoryResult, optimize_trajectory
 from ..robots import rby1a
 from ..spatial import rpy, se3
 
-HAND = "ee_right"
-TORSO = tuple(f"torso_{i}" for i in range(6))
-RIGHT_ARM = tuple(f"right_arm_{i}" for i in range(7))
+_TORSO = tuple(f"torso_{i}" for i in range(6))
+_RIGHT_ARM = tuple(f"right_arm_{i}" for i in range(7))
 _LEFT_ARM = tuple(f"left_arm_{i}" for i in range(7))
-DURATION = 0.6
 # Rest: knees bent, the left forearm across the chest, the right hand below it [deg].
-_REST = dict(zip(TORSO, (0, 30, -60, 30, 0, 0), strict=True))
-_REST |= dict(zip(RIGHT_ARM, (10, -10, 10, -70, 0, 0, 0), strict=True))
+_REST = dict(zip(_TORSO, (0, 30, -60, 30, 0, 0), strict=True))
+_REST |= dict(zip(_RIGHT_ARM, (10, -10, 10, -70, 0, 0, 0), strict=True))
 _REST |= dict(zip(_LEFT_ARM, (-30, 20, -60, -80, 0, 0, 0), strict=True))
 # The hand ends above the left forearm [m], reaching forwards, to the left and down a little [deg].
 _TARGET_POSITION, _TARGET_RPY = (0.38, 0.16, 1.2), (0, -70, 35)
@@ -30,27 +28,46 @@ _HEEDLESS = TrajectoryCost(limits=0.0, collision=0.0)
 
 @dataclass(frozen=True)
 class Task:
-    """A robot at rest and the pose to be reached.
+    """A robot at rest and a pose that one of its links is to reach.
 
     Args:
+        title: What is to be done.
         model: The robot.
         q_start: Configuration at rest [rad].
-        target: T_world_hand at the end.
+        link: The link to be moved.
+        target: T_world_link at the end.
+        joints: The joints that may move.
+        duration: Time for the motion [s].
+        limb: The links to be drawn along the path.
     """
 
+    title: str
     model: Model
     q_start: Float[Array, "nq"]
+    link: str
     target: Float[Array, "4 4"]
+    joints: tuple[str, ...]
+    duration: float
+    limb: tuple[str, ...]
 
 
 def reaching_task() -> Task:
     """The task, in JAX's default precision."""
-    model = rby1a()
+    model, hand = rby1a(), "ee_right"
     q = np.zeros(model.nq)
     for joint, angle in _REST.items():
         q[model.tree.q_slices[model.joint_index(joint)]] = np.deg2rad(angle)
     R = rpy.to_matrix(jnp.asarray(np.deg2rad(_TARGET_RPY)))
-    return Task(model, jnp.asarray(q), se3.from_R_p(R, jnp.asarray(_TARGET_POSITION)))
+    return Task(
+        title="the right hand reaches around the left forearm",
+        model=model,
+        q_start=jnp.asarray(q),
+        link=hand,
+        target=se3.from_R_p(R, jnp.asarray(_TARGET_POSITION)),
+        joints=_TORSO + _RIGHT_ARM,
+        duration=0.6,
+        limb=tuple(name for name in model.link_names if name.startswith(("link_right_arm", hand))),
+    )
 
 
 def solve(
@@ -74,8 +91,8 @@ def solve(
             progress(steps + step, cost)
 
     def reach(**options) -> TrajectoryResult:
-        given = (task.model, task.q_start, HAND, task.target)
-        return optimize_trajectory(*given, duration=DURATION, joints=TORSO + RIGHT_ARM, steps=steps, **options)
+        given = (task.model, task.q_start, task.link, task.target)
+        return optimize_trajectory(*given, duration=task.duration, joints=task.joints, steps=steps, **options)
 
     heedless = reach(cost=_HEEDLESS, progress=progress)
     return heedless, reach(initial=heedless.trajectory, progress=later)

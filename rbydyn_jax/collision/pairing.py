@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from .._errors import ModelError
+from .._errors import DtypeError, ModelError, RbydynError
 from ..model.model import Model
 from ..model.tree import KinematicTree
 
@@ -49,9 +49,9 @@ def pairs(
         The pairs, in the order of the capsules.
 
     Raises:
-        ModelError: The robot, or a listed link, has no capsule, or a link is paired with itself.
+        ModelError: The robot, or a listed link, has no capsule, a link is paired with itself, or an entry is no pair.
         NameNotFoundError: There is no such link.
-        ValueError: `by` is none of the three.
+        RbydynError: `by` is none of the three.
 
     Example:
         >>> from rbydyn_jax import robots
@@ -71,7 +71,7 @@ def pairs(
     elif by in ("auto", "adjacency"):
         chosen = [c for c in candidates if not _adjacent(tree, *c)]
     else:
-        raise ValueError(f"by must be 'auto', 'masks' or 'adjacency', got {by!r}")
+        raise RbydynError(f"by must be 'auto', 'masks' or 'adjacency', got {by!r}")
     return CapsulePairs(tuple(chosen), tuple((_link_name(tree, i), _link_name(tree, j)) for i, j in chosen))
 
 
@@ -79,11 +79,14 @@ def resolve(model: Model, chosen: CapsulePairs | None) -> CapsulePairs:
     """`chosen`, which must fit the model and not be empty, or the default pairs.
 
     Raises:
+        DtypeError: `chosen` is not of the type that `pairs` returns.
         ModelError: The pairs are of another robot, or there are none.
     """
     tree = model.tree
     if chosen is None:
         chosen = pairs(model)
+    if not isinstance(chosen, CapsulePairs):
+        raise DtypeError(f"pairs must be what collision.pairs(model, ...) returns, got {type(chosen).__name__}")
     n = len(tree.capsule_links)
     for (i, j), names in zip(chosen.indices, chosen.links, strict=True):
         if not (0 <= i < n and 0 <= j < n) or (_link_name(tree, i), _link_name(tree, j)) != names:
@@ -94,6 +97,8 @@ def resolve(model: Model, chosen: CapsulePairs | None) -> CapsulePairs:
 
 
 def _link_pair(tree: KinematicTree, pair: tuple[str, str]) -> frozenset[int]:
+    if isinstance(pair, str) or len(pair) != 2:
+        raise ModelError(f"links must be a list of pairs of link names, such as [('hand', 'head')]; one is {pair!r}")
     first, second = pair
     indices = frozenset((tree.link_index(first), tree.link_index(second)))
     if len(indices) == 1:

@@ -87,7 +87,7 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
         Distances (k,) [m], witness points (k, 3) in world coordinates [m], and the indices of the pairs (k,).
 
     Raises:
-        ShapeError: There are fewer than `k` pairs, or `k` is less than 1.
+        ShapeError: There are fewer than `k` pairs, or `k` is less than 1 or no integer.
 
     Example:
         >>> import jax.numpy as jnp
@@ -98,8 +98,8 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
         [('link_...
     """
     chosen = resolve(check_model(model), pairs)
-    if not 1 <= k <= len(chosen):
-        raise ShapeError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
+    if not isinstance(k, int) or not 1 <= k <= len(chosen):
+        raise ShapeError(f"k must be an integer between 1 and {len(chosen)}, the number of pairs, got {k}")
 
     def select(*ends: Any) -> NearestPairs:
         _, pair = lax.top_k(-_distances(*lax.stop_gradient(ends)), k)

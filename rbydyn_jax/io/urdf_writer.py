@@ -129,7 +129,7 @@ def _joint(joint: JointDescription) -> list[str]:
     lines = [f"  <joint{_attributes(name=joint.name, type=joint.kind)}>"]
     lines += [f"    <parent{_attributes(link=joint.parent)}/>", f"    <child{_attributes(link=joint.child)}/>"]
     lines += _origin(joint.origin, "    ")
-    if joint.kind not in ("fixed", "floating"):
+    if joint.kind != "floating":  # a fixed joint has no use for an axis, but rby1_sdk refuses a file without it
         lines.append(f"    <axis{_attributes(xyz=_join(joint.axis))}/>")
     if joint.kind in ("revolute", "prismatic"):
         bounds = _attributes(lower=joint.lower, upper=joint.upper)

@@ -2,10 +2,10 @@
 
 from .checks import TrajectoryReport as TrajectoryReport
 from .checks import check_trajectory as check_trajectory
+from .cost import TrajectoryCost as TrajectoryCost
+from .optimize import TrajectoryResult as TrajectoryResult
+from .optimize import optimize_trajectory as optimize_trajectory
 from .spline import rest_to_rest_basis as rest_to_rest_basis
 from .trajectory import Trajectory as Trajectory
-from .trajectory import TrajectoryCost as TrajectoryCost
-from .trajectory import TrajectoryResult as TrajectoryResult
 from .trajectory import TrajectorySamples as TrajectorySamples
-from .trajectory import optimize_trajectory as optimize_trajectory
 from .trajectory import sample_trajectory as sample_trajectory

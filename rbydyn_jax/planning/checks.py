@@ -13,15 +13,9 @@ from .._check import check_array
 from ..algorithms.kinematics import link_pose
 from ..collision import CapsulePairs, signed_distances
 from ..model.model import Model
-from .trajectory import (
-    QUICK_COMPILE,
-    Trajectory,
-    TrajectorySamples,
-    default_pairs,
-    joint_forces,
-    pose_error,
-    sample_trajectory,
-)
+from .cost import default_pairs, joint_forces, pose_error
+from .optimize import QUICK_COMPILE
+from .trajectory import Trajectory, TrajectorySamples, sample_trajectory
 
 
 class TrajectoryReport(eqx.Module):
@@ -32,7 +26,8 @@ class TrajectoryReport(eqx.Module):
         position_error: Distance of the link's origin from the target at the end [m].
         orientation_error: Angle between the link's axes and the target's at the end [rad].
         distance: Least signed distance of any pair of capsules [m]; infinite if the robot has none.
-        position_ratio: Of |q - middle of the range| to half the range.
+        position_ratio: Of |q - middle of the range| to half the range; a limit on one side only counts as infinite if
+            it is passed.
         velocity_ratio: Of joint velocities to their limits.
         acceleration_ratio: Of joint accelerations to their limits.
         torque_ratio: Of actuator torques and forces to their limits.
@@ -108,11 +103,12 @@ def _measure(
     low, high = model.position_lower, model.position_upper
     bounded = jnp.isfinite(low) & jnp.isfinite(high)
     middle, half = jnp.where(bounded, 0.5 * (low + high), 0.0), jnp.where(bounded, 0.5 * (high - low), jnp.inf)
+    passed = jnp.any(((at.q < low[None]) | (at.q > high[None])) & ~bounded[None])
     return TrajectoryReport(
         position_error=jnp.linalg.norm(pose[:3, 3] - target[:3, 3]),
         orientation_error=jnp.linalg.norm(pose_error(pose, target)[:3]),
         distance=distances.min(),
-        position_ratio=_ratio(at.q - middle, half),
+        position_ratio=jnp.where(passed, jnp.inf, _ratio(at.q - middle[None], half)),
         velocity_ratio=_ratio(at.v, model.velocity_limit),
         acceleration_ratio=_ratio(at.a, model.acceleration_limit),
         torque_ratio=_ratio(tau, model.effort_limit),

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from .._errors import RbydynError, ShapeError
+
 DEGREE = 5
 _CLAMPED = 3
 _LEAST_JERK = 720.0  # integral of the squared third derivative of 10 s^3 - 15 s^4 + 6 s^5
@@ -29,7 +31,8 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
         Matrix (n, count) that takes the coefficients of a joint to its displacements.
 
     Raises:
-        ValueError: `count` is less than 1.
+        ShapeError: `count` is less than 1.
+        RbydynError: `derivative` is none of 0 to 3, or a phase is outside [0, 1].
 
     Example:
         A motion from rest to rest, as seen at its ends and its middle:
@@ -38,8 +41,13 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
         [0.0, 0.5, 1.0]
     """
     if count < 1:
-        raise ValueError(f"count must be at least 1, got {count}")
-    return _free_splines(count, np.asarray(phase, float), derivative) @ _whitening(count)
+        raise ShapeError(f"count must be at least 1, got {count}")
+    if derivative not in range(4):
+        raise RbydynError(f"derivative must be 0, 1, 2 or 3, got {derivative}")
+    phase = np.asarray(phase, float)
+    if not np.all((phase >= 0.0) & (phase <= 1.0)):
+        raise RbydynError("phase must lie in [0, 1]")
+    return _free_splines(count, phase, derivative) @ _whitening(count)
 
 
 def _free_splines(count: int, phase: np.ndarray, derivative: int) -> np.ndarray:

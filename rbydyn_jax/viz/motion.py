@@ -12,7 +12,7 @@ from .._check import require
 from ..algorithms.kinematics import fk, link_pose
 from ..model.model import Model
 from ..planning import Trajectory, TrajectoryReport
-from .robot import FEATURE, VIEW, draw_robot
+from .robot import FEATURE, VIEW, draw_surfaces, robot_surface
 
 _BEFORE, _AFTER = "tab:red", "tab:green"
 
@@ -38,8 +38,8 @@ def plot_motion(
         link: The link whose path is shown.
         target: Its pose at the end T_world_link (4, 4).
         before: Another motion's measurements, for comparison.
-        moving_links: The links that are drawn at each of the poses along the path; default is all that hang on the last
-            moving joints. All links are drawn at the start.
+        moving_links: The links that are drawn at each of the poses along the path, default all; the others are drawn
+            at the end only.
         poses: How many poses along the path.
         title: Title of the figure.
 
@@ -52,7 +52,7 @@ def plot_motion(
     """
     figure = require("matplotlib.figure", "viz", FEATURE).Figure(figsize=(15.0, 8.6), layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 0.95))
-    scene = figure.add_subplot(grid[:, 0], projection="3d")
+    scene = figure.add_subplot(grid[:, 0], projection="3d", computed_zorder=False)
     _draw_path(scene, model, report, link, target, before, moving_links, poses)
     _draw_torques(figure.add_subplot(grid[0, 1]), model, trajectory, report)
     _draw_distances(figure.add_subplot(grid[1, 1]), report, before)
@@ -75,14 +75,14 @@ def _draw_path(
     colormap = require("matplotlib", "viz", FEATURE).colormaps["viridis"]
     q = np.asarray(report.samples.q)
     times = np.asarray(report.samples.times)
-    others = None if moving_links is None else [name for name in model.link_names if name not in set(moving_links)]
+    others = [] if moving_links is None else [name for name in model.link_names if name not in set(moving_links)]
     last = len(q) - 1
+    surfaces = []
     for k in np.linspace(0, last, poses).round().astype(int):
-        color = colormap(0.9 * k / last)
-        draw_robot(axes, model, q[k], color=color, alpha=0.6 if k in (0, last) else 0.15, links=moving_links)
-        if k in (0, last) and others != []:
-            draw_robot(axes, model, q[k], color="0.7", alpha=0.05 if k == 0 else 0.35, links=others, skeleton=k == last)
-        axes.plot([], [], color=color, linewidth=6, alpha=0.6, label=f"t = {times[k]:.2f} s")
+        color, ends = colormap(0.15 + 0.75 * k / last), k in (0, last)
+        surfaces.append((robot_surface(model, q[k], moving_links), color, 0.9 if ends else 0.35))
+        axes.plot([], [], color=color, linewidth=6, alpha=0.9 if ends else 0.5, label=f"t = {times[k]:.2f} s")
+    draw_surfaces(axes, [*surfaces, (robot_surface(model, q[last], others), "0.75", 0.7)])
     for measured, color, style, name in ((before, _BEFORE, "--", "before"), (report, _AFTER, "-", "after")):
         if measured is not None:
             at = np.asarray(jax.vmap(lambda x: link_pose(model, x, link)[:3, 3])(measured.samples.q))
@@ -90,12 +90,12 @@ def _draw_path(
     T = np.asarray(target, float)
     for k, color in enumerate(("r", "g", "b")):
         axes.plot(*np.stack([T[:3, 3], T[:3, 3] + 0.12 * T[:3, k]], axis=1), color=color, linewidth=2.5, zorder=20)
-    axes.plot(*T[:3, 3:4], "k*", markersize=12, linestyle="none", label="target (axes x, y, z: red, green, blue)")
+    axes.plot(*T[:3, 3:4], "k*", markersize=12, zorder=21, label="target (axes x, y, z: red, green, blue)")
     limits = _room(model, q)
     axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
-    axes.set_box_aspect(limits[:, 1] - limits[:, 0], zoom=1.03)
+    axes.set_box_aspect(limits[:, 1] - limits[:, 0], zoom=1.12)
     axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
-    axes.set_title("poses along the path, with collision capsules")
+    axes.set_title("poses along the path, with collision capsules", y=1.1)
     axes.view_init(elev=VIEW[0], azim=VIEW[1])
 
 
@@ -112,19 +112,17 @@ def _room(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def _draw_torques(axes: Any, model: Model, trajectory: Trajectory, report: TrajectoryReport) -> None:
-    maps = require("matplotlib", "viz", FEATURE).colormaps
     times = np.asarray(report.samples.times)
-    limit = np.asarray(model.effort_limit)
+    limits = np.asarray(model.effort_limit)
     own = [i for i, mimic in enumerate(model.tree.mimics) if mimic is None]
-    names = {model.tree.v_slices[i].start: model.joint_names[i] for i in own}
-    stems = list(dict.fromkeys(names[v].rsplit("_", 1)[0] for v in trajectory.v_indices))
-    palettes = {stem: maps[("Blues", "Oranges", "Greens", "Purples")[k % 4]] for k, stem in enumerate(stems)}
-    for v in trajectory.v_indices:
-        stem = names[v].rsplit("_", 1)[0]
-        family = [u for u in trajectory.v_indices if names[u].rsplit("_", 1)[0] == stem]
-        shade = palettes[stem](0.35 + 0.6 * family.index(v) / max(len(family) - 1, 1))
-        label = f"{names[v]} ({limit[v]:g} N m)" if np.isfinite(limit[v]) else f"{names[v]} (no limit)"
-        axes.plot(times, 100.0 * np.asarray(report.torques)[:, v] / limit[v], color=shade, linewidth=1.8, label=label)
+    joints = {model.tree.v_slices[i].start: i for i in own}
+    names = [model.joint_names[joints[v]] for v in trajectory.v_indices]
+    for v, name, color in zip(trajectory.v_indices, names, _family_colors(names), strict=True):
+        unit = "N" if model.tree.joint_types[joints[v]] == "prismatic" else "N m"
+        bounded = 0.0 < limits[v] < np.inf
+        ratio = 100.0 * np.asarray(report.torques)[:, v] / (limits[v] if bounded else np.inf)
+        label = f"{name} ({limits[v]:g} {unit})" if bounded else f"{name} (no limit)"
+        axes.plot(times, ratio, color=color, linewidth=1.8, label=label)
     for sign in (-1, 1):
         axes.axhline(100.0 * sign, color="k", linestyle="--", linewidth=1.2, label="limit" if sign > 0 else None)
     axes.set(xlabel="time [s]", ylabel="torque / limit [%]", ylim=(-112, 112), xlim=(times[0], times[-1]))
@@ -133,13 +131,29 @@ def _draw_torques(axes: Any, model: Model, trajectory: Trajectory, report: Traje
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
 
 
+def _family_colors(names: Sequence[str]) -> list[Any]:
+    """Colours of joints: those whose names differ in their number only are shades of one."""
+    maps = require("matplotlib", "viz", FEATURE).colormaps
+    stems = [name.rstrip("0123456789_") for name in names]
+    families = list(dict.fromkeys(stems))
+    palettes = ("Blues", "Oranges", "Greens", "Purples")
+    if len(families) > len(palettes):
+        return [maps["turbo"](k / (len(names) - 1)) for k in range(len(names))]
+    colors, seen = [], dict.fromkeys(families, 0)
+    for stem in stems:
+        shade = 0.35 + 0.6 * seen[stem] / max(stems.count(stem) - 1, 1)
+        colors.append(maps[palettes[families.index(stem)]](shade))
+        seen[stem] += 1
+    return colors
+
+
 def _draw_distances(axes: Any, report: TrajectoryReport, before: TrajectoryReport | None) -> None:
     for measured, color, style, name in ((before, _BEFORE, "--", "before"), (report, _AFTER, "-", "after")):
         if measured is not None:
             times, d = np.asarray(measured.samples.times), 1e3 * np.asarray(measured.distances)
             axes.plot(times, d, color=color, linestyle=style, linewidth=2, label=name)
             k = int(np.argmin(d))
-            axes.plot(times[k], d[k], "o", color=color, label=f"least, {name}: {d[k]:.1f} mm")
+            axes.plot(times[k], d[k], "o", color=color, clip_on=False, zorder=5, label=f"least, {name}: {d[k]:.1f} mm")
     low, high = axes.get_ylim()
     low = min(low, -0.1 * high)
     axes.axhspan(low, 0.0, color="tab:red", alpha=0.12, label="contact")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from ..algorithms.kinematics import fk
 from ..model.model import Model
 
 FEATURE = "rbydyn_jax.viz"
-VIEW = (14.0, 28.0)  # elevation and azimuth of the camera [deg]
+VIEW = (28.0, -18.0)  # elevation and azimuth of the camera [deg]
 
 
-def capsule_surface(start: np.ndarray, end: np.ndarray, radius: float, sides: int = 14) -> np.ndarray:
+def capsule_surface(start: np.ndarray, end: np.ndarray, radius: float, sides: int = 18) -> np.ndarray:
     """The quadrilaterals of a capsule's surface.
 
     Args:
@@ -72,25 +72,56 @@ def draw_robot(
         MissingExtraError: matplotlib is not installed.
         NameNotFoundError: There is no such link.
     """
-    art = require("mpl_toolkits.mplot3d.art3d", "viz", FEATURE)
     poses = np.asarray(fk(model, q), float)
-    shown = set(range(len(model.link_names)) if links is None else map(model.link_index, links))
-    quads = []
+    shown = _indices(model, links)
+    draw_surfaces(axes, [(_quads(model, poses, shown), color, alpha)])
+    if skeleton:
+        art = require("mpl_toolkits.mplot3d.art3d", "viz", FEATURE)
+        bones = [bone for link in sorted(shown) if (bone := _bone(model, poses, link)) is not None]
+        axes.add_collection3d(art.Line3DCollection(bones, colors=[color], linewidths=1.5))
+
+
+def robot_surface(model: Model, q: Any, links: Iterable[str] | None = None) -> np.ndarray:
+    """The quadrilaterals (n, 4, 3) of the robot's capsules in world coordinates [m]; see `draw_robot`."""
+    return _quads(model, np.asarray(fk(model, q), float), _indices(model, links))
+
+
+def draw_surfaces(axes: Any, surfaces: Sequence[tuple[np.ndarray, Any, float]]) -> None:
+    """Draws quadrilaterals, each set with its colour and opacity, as one body: what is nearer covers what is behind.
+
+    matplotlib sorts by depth within one collection only.
+    """
+    surfaces = [surface for surface in surfaces if len(surface[0])]
+    if not surfaces:
+        return
+    colors = require("matplotlib.colors", "viz", FEATURE)
+    art = require("mpl_toolkits.mplot3d.art3d", "viz", FEATURE)
+    faces = [np.tile(colors.to_rgba(color, alpha), (len(quads), 1)) for quads, color, alpha in surfaces]
+    light = colors.LightSource(azdeg=90.0 - VIEW[1] + 20.0, altdeg=35.0)
+    axes.add_collection3d(
+        art.Poly3DCollection(
+            np.concatenate([quads for quads, _, _ in surfaces]),
+            facecolors=np.concatenate(faces),
+            linewidths=0,
+            shade=True,
+            lightsource=light,
+        )
+    )
+
+
+def _indices(model: Model, links: Iterable[str] | None) -> set[int]:
+    return set(range(len(model.link_names)) if links is None else map(model.link_index, links))
+
+
+def _quads(model: Model, poses: np.ndarray, shown: set[int]) -> np.ndarray:
+    quads = [np.zeros((0, 4, 3))]
     for link, segment, radius in zip(
         model.tree.capsule_links, np.asarray(model.capsule_segments), np.asarray(model.capsule_radii), strict=True
     ):
         if link in shown:
             start, end = segment @ poses[link, :3, :3].T + poses[link, :3, 3]
             quads.append(capsule_surface(start, end, float(radius)))
-    if quads:
-        light = require("matplotlib.colors", "viz", FEATURE).LightSource(azdeg=90.0 - VIEW[1] + 20.0, altdeg=35.0)
-        surface = art.Poly3DCollection(
-            np.concatenate(quads), facecolors=color, alpha=alpha, linewidths=0, shade=True, lightsource=light
-        )
-        axes.add_collection3d(surface)
-    if skeleton:
-        bones = [bone for link in sorted(shown) if (bone := _bone(model, poses, link)) is not None]
-        axes.add_collection3d(art.Line3DCollection(bones, colors=[color], linewidths=1.5))
+    return np.concatenate(quads)
 
 
 def _bone(model: Model, poses: np.ndarray, link: int) -> np.ndarray | None:

@@ -99,7 +99,8 @@ def test_a_long_chain_is_right():
     model = random_tree(7, ("revolute", "prismatic"), 80, branching=0.0)
     q, v, a = (normal(k, 4, model.nv) for k in range(3))
     tau = jax.vmap(rb.rnea, (None, 0, 0, 0))(model, q, v, a)
-    assert_close(jax.vmap(rb.aba, (None, 0, 0, 0))(model, q, v, tau), a, 1e-7 if X64 else 10.0)
+    # 80 bodies deep the mass matrix has a condition number of about 1e8.
+    assert_close(jax.vmap(rb.aba, (None, 0, 0, 0))(model, q, v, tau), a, 1e-7)
 
 
 def test_every_step_is_one_kernel_in_the_compiled_program():

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from rbydyn_jax import ModelError, NameNotFoundError, RobotBuilder, build_model, robots
+from rbydyn_jax import DtypeError, ModelError, NameNotFoundError, RbydynError, RobotBuilder, build_model, robots
 from rbydyn_jax.collision import CapsulePairs, pairs, signed_distances
 
 
@@ -87,5 +87,11 @@ def test_wrong_arguments():
         pairs(robots.two_link_arm(), [("upper", "tool")])
     with pytest.raises(ModelError, match="'pendulum' has no collision capsules"):
         pairs(robots.pendulum())
-    with pytest.raises(ValueError, match="by must be 'auto', 'masks' or 'adjacency', got 'mask'"):
+    with pytest.raises(ModelError, match=r"links must be a list of pairs of link names, .* one is \('a',\)"):
+        pairs(model, [("a",)])  # type: ignore[list-item]
+    with pytest.raises(ModelError, match="one is 'ab'"):
+        pairs(model, "ab cd".split())  # type: ignore[arg-type]
+    with pytest.raises(DtypeError, match=r"pairs must be what collision.pairs\(model, ...\) returns, got tuple"):
+        signed_distances(model, jnp.zeros(3), (("a", "c"),))  # type: ignore[arg-type]
+    with pytest.raises(RbydynError, match="by must be 'auto', 'masks' or 'adjacency', got 'mask'"):
         pairs(model, by="mask")  # type: ignore[arg-type]

@@ -1,0 +1,204 @@
+"""Optimisation of a joint trajectory from rest to rest, by gradients through kinematics, dynamics and distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array, require
+from .._errors import ModelError, RbydynError, ShapeError
+from ..collision import CapsulePairs
+from ..model.model import Model
+from .cost import TrajectoryCost, default_pairs, total_cost
+from .trajectory import Trajectory, bases, on_grid
+
+# A step runs some hundred times: without the optimisations of the machine code it is compiled four times faster, and
+# still runs in a few milliseconds.
+QUICK_COMPILE = {"xla_backend_optimization_level": 0}
+
+
+class TrajectoryResult(eqx.Module):
+    """What `optimize_trajectory` found; whether it keeps the limits is told by `check_trajectory`.
+
+    Args:
+        trajectory: The motion of least cost that was met.
+        initial: The motion from which the optimisation started.
+        costs: Cost before each step.
+    """
+
+    trajectory: Trajectory
+    initial: Trajectory
+    costs: Float[Array, "steps"]
+
+
+def optimize_trajectory(
+    model: Model,
+    q_start: Float[Array, "nq"],
+    link: str | int,
+    target: Float[Array, "4 4"],
+    *,
+    duration: float,
+    joints: Sequence[str | int] | None = None,
+    initial: Trajectory | None = None,
+    cost: TrajectoryCost | None = None,
+    collision_pairs: CapsulePairs | None = None,
+    coefficients: int = 8,
+    points: int = 48,
+    steps: int = 600,
+    learning_rate: float = 0.03,
+    progress: Callable[[int, float], None] | None = None,
+) -> TrajectoryResult:
+    r"""Finds a smooth motion from rest to rest that brings a link to a pose within the limits and without
+    self-collision.
+
+    Minimises over the spline coefficients z of the moving joints
+
+    $$w_s |z|^2 + w_p |e(z)|^2 + w_l \, \overline{[q, v, a, \tau]_+^2} + w_c \, \overline{[d_{min} - d]_+^2}$$
+
+    where e is the logarithm of the final pose error, $|z|^2$ the integral of squared jerk, $[\cdot]_+$ the excess over
+    a limit, and the bar a mean over a grid of times; by Adam with a learning rate that falls as a cosine. Lengths count
+    against angles as 0.1 m to 1 rad. Everything but the numbers of points, coefficients and the chosen joints is an
+    input of one compiled step, whose derivatives go through `rnea`, `link_pose` and `collision.signed_distances`.
+
+    Args:
+        model: The robot.
+        q_start: Configuration at the start [rad, m].
+        link: The link to be brought to the target, by name or index.
+        target: Its final pose T_world_link.
+        duration: Time for the motion [s].
+        joints: The joints that may move, each with one coordinate, by name or index; default is those on the way from
+            the root to `link`.
+        initial: A motion of the same joints and number of coefficients to start from; default is to stay at `q_start`.
+        cost: Weights and margins.
+        collision_pairs: The pairs of capsules to keep apart; default is `collision.pairs(model)`, none if the robot has
+            no capsules.
+        coefficients: Freedom of each joint.
+        points: Times at which limits and distances count.
+        steps: Number of gradient steps.
+        learning_rate: The first step's largest change of a coefficient [rad, m].
+        progress: Called before each step with its number and the cost.
+
+    Returns:
+        The best motion met, the initial one, and the course of the cost. Tell by `check_trajectory` if it is good.
+
+    Raises:
+        MissingExtraError: optax is not installed.
+        ModelError: A joint has no coordinate of its own or more than one, or `initial` moves other joints.
+        NameNotFoundError: There is no such link or joint.
+        RbydynError: `duration` is not positive.
+        ShapeError: An argument has another shape, or a count is less than 1.
+    """
+    require("optax", "opt", "planning.optimize_trajectory")
+    q_start = check_array(q_start, "q_start", (model.nq,), "model.nq")
+    target = check_array(target, "target", (4, 4), "T_world_link").astype(q_start.dtype)
+    link = model.link_index(link)
+    if min(coefficients, steps) < 1 or points < 2:
+        raise ShapeError("coefficients and steps must be at least 1, points at least 2")
+    if not 0.0 < duration < np.inf:
+        raise RbydynError(f"duration must be positive and finite, got {duration}")
+    still = _still(model, q_start, joints, link, duration, coefficients)
+    trajectory = still if initial is None else _like(still, initial)
+    grid = np.linspace(0.0, 1.0, points)
+    problem = _Problem(
+        jax.tree.map(lambda x: x.astype(q_start.dtype), model),
+        target,
+        jax.tree.map(lambda x: jnp.asarray(x, q_start.dtype), cost or TrajectoryCost()),
+        jnp.asarray(grid, q_start.dtype),
+        bases(trajectory, grid),
+        link,
+        default_pairs(model, collision_pairs),
+    )
+    state = _Search(
+        trajectory, _optimizer().init(trajectory.coefficients), trajectory, jnp.asarray(jnp.inf, q_start.dtype)
+    )
+    costs = []
+    for step in range(steps):
+        rate = 0.5 * learning_rate * (1.0 + np.cos(np.pi * step / steps))
+        state, value = _step(problem, state, jnp.asarray(rate, q_start.dtype))
+        costs.append(value)
+        if progress is not None:
+            progress(step, float(value))
+    return TrajectoryResult(state.best, trajectory, jnp.asarray(np.stack(costs)))
+
+
+class _Problem(eqx.Module):
+    """What stays the same from step to step."""
+
+    model: Model
+    target: Array
+    cost: TrajectoryCost
+    phase: Array
+    bases: tuple[Array, ...]
+    link: int = eqx.field(static=True)
+    pairs: CapsulePairs | None = eqx.field(static=True)
+
+
+class _Search(eqx.Module):
+    """The present motion, the optimiser's memory, and the best motion so far with its cost."""
+
+    trajectory: Trajectory
+    memory: Any
+    best: Trajectory
+    least: Array
+
+
+@partial(jax.jit, compiler_options=QUICK_COMPILE)
+def _step(problem: _Problem, search: _Search, rate: Array) -> tuple[_Search, Array]:
+    now = search.trajectory
+
+    def objective(z: Array) -> Array:
+        at = on_grid(eqx.tree_at(lambda t: t.coefficients, now, z), problem.phase, problem.bases)
+        return total_cost(problem.model, at, z, problem.target, problem.link, problem.pairs, problem.cost)
+
+    value, gradient = jax.value_and_grad(objective)(now.coefficients)
+    direction, memory = _optimizer().update(gradient, search.memory)
+    better = value < search.least
+    best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, search.best)
+    moved = eqx.tree_at(lambda t: t.coefficients, now, now.coefficients - rate * direction)
+    return _Search(moved, memory, best, jnp.minimum(value, search.least)), value
+
+
+def _optimizer() -> Any:
+    """Adam without its learning rate, which is an input of the step."""
+    return require("optax", "opt", "planning.optimize_trajectory").scale_by_adam(b1=0.9, b2=0.99)
+
+
+def _still(
+    model: Model, q_start: Array, joints: Sequence[str | int] | None, link: int, duration: float, coefficients: int
+) -> Trajectory:
+    """The trajectory that stays at the start."""
+    tree = model.tree
+    own = [m is None and j.nq == j.nv == 1 for m, j in zip(tree.mimics, tree.joints, strict=True)]
+    if joints is None:
+        moving = [i for i in tree.path(tree.link_bodies[link]) if own[i]]
+    else:
+        moving = [model.joint_index(joint) for joint in joints]
+    if not moving:
+        raise ModelError(f"no joint moves link {tree.link_names[link]!r}; name the moving joints with joints=")
+    for i in moving:
+        if not own[i] or moving.count(i) > 1:
+            reason = "is listed twice" if own[i] else f"has no single coordinate of its own ({tree.joint_types[i]})"
+            raise ModelError(f"joint {tree.joint_names[i]!r} {reason}")
+    return Trajectory(
+        q_start,
+        jnp.zeros((coefficients, len(moving)), q_start.dtype),
+        jnp.asarray(duration, q_start.dtype),
+        tuple(tree.q_slices[i].start for i in moving),
+        tuple(tree.v_slices[i].start for i in moving),
+        tree.nv,
+    )
+
+
+def _like(still: Trajectory, initial: Trajectory) -> Trajectory:
+    """The initial motion's coefficients on the start and duration asked for."""
+    if initial.q_indices != still.q_indices:
+        raise ModelError("initial moves other joints than joints= says")
+    z = check_array(initial.coefficients, "initial.coefficients", still.coefficients.shape)
+    return eqx.tree_at(lambda t: t.coefficients, still, z.astype(still.coefficients.dtype))

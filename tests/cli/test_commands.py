@@ -1,0 +1,166 @@
+"""The command line: exit codes, what goes to which stream, and the facts that it prints."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rbydyn_jax import robots, save_urdf
+from rbydyn_jax.cli import main
+from tests.helpers import assert_close, rby1_file
+
+ROBOT = """<robot name="crank">
+  <link name="base"/>
+  <link name="arm">
+    <inertial><origin xyz="0.2 0 0.1"/><mass value="1.5"/>
+      <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+  <link name="slider">
+    <inertial><origin xyz="0 0 0"/><mass value="0.5"/>
+      <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+  <link name="tip"/>
+  <joint name="hinge" type="revolute">
+    <parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+    <limit lower="-1.5" upper="0.5" velocity="2" effort="12"/>
+  </joint>
+  <joint name="rail" type="prismatic">
+    <origin xyz="0.4 0 0"/><parent link="arm"/><child link="slider"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" velocity="3" effort="4"/>
+    <mimic joint="hinge" multiplier="0.25" offset="0.1"/>
+  </joint>
+  <joint name="mount" type="fixed"><parent link="slider"/><child link="tip"/></joint>
+</robot>
+"""
+LINES = ROBOT.splitlines()
+
+
+@pytest.fixture
+def robot(tmp_path):
+    path = tmp_path / "crank.urdf"
+    path.write_text(ROBOT)
+    return path
+
+
+def line(text: str) -> int:
+    return 1 + next(k for k, content in enumerate(LINES) if text in content)
+
+
+def broken(robot, old: str, new: str):
+    assert old in ROBOT
+    path = robot.with_name("broken.urdf")
+    path.write_text(ROBOT.replace(old, new))
+    return path
+
+
+def test_help_names_the_commands(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert all(command in out for command in ("demo", "info", "check"))
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["info"], ["demo", "--batch", "0"], ["demo", "--steps", "many"]])
+def test_wrong_arguments_end_with_2_and_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "usage: rbydyn" in capsys.readouterr().err
+
+
+def test_info_tells_numbers_to_machines(robot, capsys):
+    assert main(["info", str(robot), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["name"] == "crank"
+    assert (facts["nq"], facts["nv"], facts["capsules"]) == (1, 1, 0)
+    assert facts["links"] == ["base", "arm", "slider", "tip"]
+    assert facts["fixed_links"] == {"base": "world", "tip": "slider"}
+    assert facts["massless_links"] == ["base", "tip"]
+    assert_close(facts["mass"], 2.0)
+    # At q = 0 the slider is at its offset: (1.5 (0.2, 0, 0.1) + 0.5 (0.4, 0.1, 0)) / 2.
+    assert_close(np.array(facts["center_of_mass"]), np.array([0.25, 0.025, 0.075]))
+    hinge, rail = facts["joints"]
+    assert hinge["type"] == "revolute" and hinge["parent"] is None and hinge["link"] == "arm"
+    assert (hinge["lower"], hinge["upper"]) == ([-1.5], [0.5])
+    assert (hinge["velocity_limit"], hinge["effort_limit"], hinge["acceleration_limit"]) == ([2.0], [12.0], [None])
+    assert rail["parent"] == "hinge" and rail["axis"] == [0.0, 1.0, 0.0]
+    assert rail["mimic"] == {"joint": "hinge", "multiplier": 0.25, "offset": 0.1}
+
+
+def test_info_tells_people_the_tree(robot, capsys):
+    assert main(["info", str(robot)]) == 0
+    out = capsys.readouterr().out
+    assert "crank: 2 moving joints, nq = 1, nv = 1, 4 links, 0 capsules" in out
+    assert "mass 2.0000 kg, centre of mass at neutral (0.2500, 0.0250, 0.0750) m" in out
+    assert "\n  hinge -> arm" in out and "\n    rail -> slider" in out  # indented by depth
+    assert "revolute (0 0 1), q [-1.5, 0.5], v 2, tau 12" in out
+    assert "prismatic (0 1 0), mimics hinge + tip" in out
+    assert "massless links: base, tip" in out
+    assert "mimic: rail = 0.25 * hinge + 0.1" in out
+
+
+def test_info_on_the_vendors_robot(capsys):
+    assert main(["info", str(rby1_file("rby1a_model_v1.2.urdf"))]) == 0
+    out = capsys.readouterr().out
+    assert "24 moving joints, nq = 24, nv = 24" in out and "17 capsules" in out
+    assert "right_arm_6 -> link_right_arm_6" in out
+
+
+def test_check_passes_a_good_file(robot, capsys):
+    assert main(["check", "--strict", str(robot)]) == 0
+    assert capsys.readouterr().out == "1 file checked: 0 errors, 0 warnings, 0 notes\n"
+
+
+def test_check_says_file_line_and_element(robot, capsys):
+    path = broken(robot, '<child link="arm"/>', '<child link="amr"/>')
+    assert main(["check", str(path)]) == 2
+    out = capsys.readouterr().out
+    assert f"{path}:{line('<joint name=')}: error: joint 'hinge': " in out
+    assert "'amr'" in out and "0 errors" not in out
+
+
+def test_check_counts_warnings_under_strict_only(robot, capsys):
+    path = broken(robot, 'ixx="0.01" iyy="0.02" izz="0.02"', 'ixx="0.01" iyy="0.02" izz="0.2"')
+    assert main(["check", str(path)]) == 0
+    assert main(["check", str(path), "--strict"]) == 1
+    out = capsys.readouterr().out
+    assert f"{path}:" in out and "warning: link 'arm': " in out
+    assert main(["check", "--strict", str(robot), str(path)]) == 1  # one bad file of two
+
+
+def test_check_tells_findings_to_machines(robot, tmp_path, capsys):
+    bad = broken(robot, '<mass value="1.5"/>', '<mass value="heavy"/>')
+    missing = tmp_path / "missing.urdf"
+    assert main(["check", "--json", str(robot), str(bad), str(missing)]) == 2
+    told = json.loads(capsys.readouterr().out)
+    good, wrong, absent = told["files"]
+    assert good == {"file": str(robot), "findings": []}
+    finding = next(f for f in wrong["findings"] if f["level"] == "error")
+    assert finding["line"] == line('mass value="1.5"') and finding["element"] == "link 'arm'"
+    assert finding["source"] == str(bad) and "heavy" in finding["message"]
+    assert [f["level"] for f in absent["findings"]] == ["error"]
+    assert told["count"]["error"] == 2
+
+
+def test_unknown_and_unreadable_files_end_with_2(robot, tmp_path, capsys):
+    missing = tmp_path / "missing.urdf"
+    for command in ("info", "check"):
+        assert main([command, str(missing)]) == 2
+        told = capsys.readouterr()
+        assert "missing.urdf" in told.out + told.err
+        assert "Traceback" not in told.err
+    bad = broken(robot, '<mass value="1.5"/>', '<mass value="heavy"/>')
+    assert main(["info", str(bad)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"{bad}:{line('<mass value=')}: error: link 'arm': " in told.err
+
+
+def test_written_robots_pass_the_check(tmp_path, capsys):
+    path = tmp_path / "arm.urdf"
+    save_urdf(robots.panda_like(), path)
+    assert main(["check", str(path)]) == 0
+    assert "0 errors, 0 warnings" in capsys.readouterr().out

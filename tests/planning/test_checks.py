@@ -1,0 +1,137 @@
+"""The measurements of a trajectory, against pinocchio and against motions with known answers."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rbydyn_jax import NameNotFoundError, ShapeError, collision, link_pose, robots, with_limits
+from rbydyn_jax.planning import Trajectory, check_trajectory, sample_trajectory
+from tests.helpers import X64, assert_close, normal
+
+from .arms import pole_arm, pole_pairs
+
+ANGLE, DURATION = 1.2, 0.8
+
+
+def least_jerk(model, dtype, start=(0.3, 0.5)) -> Trajectory:
+    """The elbow turns by ANGLE the smoothest way."""
+    return Trajectory(
+        jnp.asarray(np.array(start), dtype), jnp.full((1, 1), ANGLE, dtype), jnp.asarray(DURATION, dtype), (1,), (1,), 2
+    )
+
+
+def test_samples_are_derivatives_of_each_other_and_only_the_chosen_joints_move(dtype):
+    z = 0.1 * normal(0, 6, 2)
+    duration = jnp.asarray(0.5, dtype)
+    motion = Trajectory(normal(1, 4), z, duration, (1, 3), (0, 2), nv=3)  # q has one coordinate more than v
+    at = sample_trajectory(motion, 2001)
+    assert at.q.shape == (2001, 4) and at.v.shape == at.a.shape == (2001, 3)
+    assert all(x.dtype == dtype for x in jax.tree.leaves(at))
+    assert_close(at.times, np.linspace(0.0, 0.5, 2001))
+    assert (at.q[:, [0, 2]] == motion.q_start[jnp.array([0, 2])][None]).all()
+    assert not at.v[:, 1].any() and not at.a[:, 1].any()
+    assert (at.q[0] == motion.q_start).all()
+    assert float(jnp.abs(at.v[:, [0, 2]]).max()) > 0.1
+    for end in (0, -1):
+        assert_close(at.v[end], np.zeros(3), scale=float(jnp.abs(at.v).max()))
+        assert_close(at.a[end], np.zeros(3), scale=float(jnp.abs(at.a).max()))
+    if X64:  # differences of float32 positions hold no digits of an acceleration
+        h = 0.5 / 2000
+        q, v = np.asarray(at.q)[:, [1, 3]], np.asarray(at.v)[:, [0, 2]]
+        # The error of the central difference is h^2 / 6 times the third derivative, here 2e-5 of the largest value.
+        assert_close(v[1:-1], (q[2:] - q[:-2]) / (2 * h), 2e-5)
+        assert_close(np.asarray(at.a)[1:-1, [0, 2]], (v[2:] - v[:-2]) / (2 * h), 2e-4)
+
+
+def test_report_of_the_motion_of_least_jerk_is_the_known_one(dtype):
+    model = pole_arm(velocity=4.0, acceleration=20.0)
+    target = link_pose(model, jnp.asarray([0.3, 0.5 + ANGLE - 0.1], dtype), "tool")
+    report = check_trajectory(
+        model, least_jerk(model, dtype), "tool", target, points=1001, collision_pairs=pole_pairs(model)
+    )
+    # Peaks of 10 s^3 - 15 s^4 + 6 s^5: slope 15/8, curvature 10/sqrt(3); integral of the squared jerk 720.
+    assert_close(report.velocity_ratio, 15 / 8 * ANGLE / DURATION / 4.0)
+    # The grid misses the peak of the acceleration, at s = 0.2113, by up to 5e-4.
+    assert_close(report.acceleration_ratio, 10 / math.sqrt(3) * ANGLE / DURATION**2 / 20.0, 5e-6 if X64 else None)
+    assert_close(report.smoothness, 720 * ANGLE**2 / DURATION**5)
+    assert_close(report.position_ratio, (0.5 + ANGLE) / 2.8)
+    assert_close(report.orientation_error, 0.1, 1e-11 if X64 else 1e-5)
+    assert_close(report.position_error, 2 * 0.4 * math.sin(0.05), 1e-11 if X64 else 1e-5)
+    assert all(x.dtype == dtype for x in jax.tree.leaves(report))
+    assert not report.feasible() and report.feasible(position=0.05, orientation=0.11)
+
+
+def test_distances_are_least_over_the_pairs_at_each_time(dtype):
+    model = pole_arm()
+    motion = least_jerk(model, dtype, start=(0.3, -1.0))
+    report = check_trajectory(model, motion, "tool", jnp.eye(4, dtype=dtype), points=101)
+    everything = jax.vmap(collision.signed_distances, (None, 0))(model, report.samples.q)
+    assert_close(report.distances, np.asarray(everything).min(axis=1), scale=0.5)
+    assert report.distance == report.distances.min()
+    # The pole has radius 0.03 m, as has the forearm, whose axis runs from 0.1 m to 0.4 m behind the elbow.
+    q = np.asarray(report.samples.q, float)
+    along = np.linspace(0.1, 0.4, 30001)[None]
+    heading = q.sum(axis=1)[:, None]
+    x = 0.5 * np.cos(q[:, :1]) + along * np.cos(heading) - 0.9
+    y = 0.5 * np.sin(q[:, :1]) + along * np.sin(heading)
+    pole = check_trajectory(
+        model, motion, "tool", jnp.eye(4, dtype=dtype), points=101, collision_pairs=pole_pairs(model)
+    )
+    # The brute force misses the nearest point of the axis by at most 5e-6 m.
+    assert_close(pole.distances, np.hypot(x, y).min(axis=1) - 0.06, 1e-5)
+
+
+def test_torques_are_pinocchios_with_damping_and_friction(dtype):
+    from tests.oracles.pinocchio_oracle import batch, pin_model
+
+    model = robots.panda_like(dtype=dtype)
+    middle = 0.5 * (model.position_lower + model.position_upper)
+    indices = tuple(range(7))
+    motion = Trajectory(middle, 0.3 * normal(2, 4, 7), jnp.asarray(0.9, dtype), indices, indices, 7)
+    report = check_trajectory(model, motion, "tool", jnp.eye(4, dtype=dtype), points=120)
+    at = report.samples
+    v = np.asarray(at.v, float)
+    expected = batch(pin_model(model).rnea, at.q, at.v, at.a) + 0.5 * v + 0.2 * np.sign(v)
+    # At the very ends a velocity of rounding size would have a sign.
+    assert_close(report.torques[1:-1], expected[1:-1])
+    limits = np.array([90.0, 90.0, 80.0, 80.0, 15.0, 15.0, 12.0])
+    assert_close(report.torque_ratio, (np.abs(np.asarray(report.torques, float)) / limits[None]).max())
+
+
+def test_limits_of_zero_and_on_one_side(dtype):
+    model, target = pole_arm(), jnp.eye(4, dtype=dtype)
+    motion = least_jerk(model, dtype)
+
+    def measure(**limits):
+        limited = with_limits(model, **{name: jnp.asarray(np.array(x)) for name, x in limits.items()})
+        return check_trajectory(limited, motion, "tool", target, points=21, collision_pairs=pole_pairs(model))
+
+    assert measure(velocity_limit=[0.0, 9.0]).velocity_ratio < 1.0  # the shoulder stands still
+    assert measure(velocity_limit=[9.0, 0.0]).velocity_ratio == np.inf
+    assert measure(acceleration_limit=[np.inf, np.inf]).acceleration_ratio == 0.0
+    assert measure(position_upper=[np.inf, np.inf]).position_ratio == 0.0
+    reached = 0.5 + ANGLE
+    assert measure(position_lower=[-np.inf] * 2, position_upper=[1.0, reached + 0.01]).position_ratio == 0.0
+    assert measure(position_lower=[-np.inf] * 2, position_upper=[1.0, reached - 0.01]).position_ratio == np.inf
+
+
+def test_a_robot_without_capsules_keeps_an_infinite_distance(dtype):
+    model = robots.double_pendulum(dtype=dtype)
+    report = check_trajectory(model, least_jerk(model, dtype), "lower", jnp.eye(4, dtype=dtype), points=5)
+    assert (report.distances == np.inf).all() and report.distance == np.inf
+
+
+def test_wrong_arguments(dtype):
+    model = pole_arm()
+    motion = least_jerk(model, dtype)
+    with pytest.raises(NameNotFoundError, match="did you mean 'tool'"):
+        check_trajectory(model, motion, "toll", jnp.eye(4))
+    with pytest.raises(ShapeError, match=r"target must have shape \(4, 4\)"):
+        check_trajectory(model, motion, "tool", jnp.eye(3))
+    with pytest.raises(ShapeError, match="points must be at least 2, got 1"):
+        sample_trajectory(motion, 1)

@@ -1,0 +1,134 @@
+"""The picture of a motion shows the numbers of its report."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rbydyn_jax import MissingExtraError, NameNotFoundError, link_pose, robots
+from rbydyn_jax.planning import Trajectory, check_trajectory
+from rbydyn_jax.viz import plot_motion
+from tests.helpers import assert_close
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def motion():
+    """Robot, trajectory, report, the report of another one, and target."""
+    model = robots.two_link_arm()
+    dtype = jnp.asarray(0.0).dtype
+    slow, fast = (
+        Trajectory(jnp.zeros(2), jnp.asarray([[0.8, size]], dtype), jnp.asarray(0.5), (0, 1), (0, 1), 2)
+        for size in (0.4, 1.4)
+    )
+    target = link_pose(model, jnp.asarray([0.8, 0.4]), "tool")
+    after, before = (check_trajectory(model, t, "tool", target, points=51) for t in (slow, fast))
+    return model, slow, after, before, target
+
+
+@pytest.fixture(scope="module")
+def picture(motion):
+    model, slow, after, before, target = motion
+    return plot_motion(
+        model, slow, after, "tool", target, before=before, moving_links=["lower"], poses=4, title="reach"
+    )
+
+
+def lines(axes) -> dict:
+    return {line.get_label(): line for line in axes.get_lines()}
+
+
+def test_path_is_that_of_the_link_and_ends_at_the_target(motion, picture):
+    model, _, after, _, target = motion
+    scene = picture.axes[0]
+    assert (scene.get_xlabel(), scene.get_ylabel(), scene.get_zlabel()) == ("x [m]", "y [m]", "z [m]")
+    path = np.stack(lines(scene)["path of tool, after"].get_data_3d(), axis=1)
+    q = np.asarray(after.samples.q)
+    heading = q.sum(axis=1)
+    assert_close(path[:, 0], 0.5 * np.cos(q[:, 0]) + 0.4 * np.cos(heading))
+    assert_close(path[:, 1], 0.5 * np.sin(q[:, 0]) + 0.4 * np.sin(heading))
+    assert_close(path[-1], np.asarray(target)[:3, 3])
+    assert "path of tool, before" in lines(scene)
+    assert [name for name in lines(scene) if name.startswith("t = ")] == [
+        "t = 0.00 s",
+        "t = 0.17 s",
+        "t = 0.33 s",
+        "t = 0.50 s",
+    ]
+    # The forearm at each of the four poses, and the upper arm once, in one collection sorted by depth.
+    (surface,) = scene.collections
+    from rbydyn_jax.viz.robot import robot_surface
+
+    assert len(surface.get_facecolor()) == 5 * len(robot_surface(model, q[0], ["upper"]))
+
+
+def test_torques_are_shown_as_shares_of_their_limits(motion, picture):
+    _, _, after, _, _ = motion
+    shown = lines(picture.axes[1])
+    for k, joint in enumerate(("shoulder", "elbow")):
+        assert_close(shown[f"{joint} (40 N m)"].get_ydata(), 100.0 * np.asarray(after.torques)[:, k] / 40.0)
+        assert_close(shown[f"{joint} (40 N m)"].get_xdata(), after.samples.times)
+    assert (shown["limit"].get_ydata()[0], picture.axes[1].get_ylabel()) == (100.0, "torque / limit [%]")
+    assert len({shown[f"{joint} (40 N m)"].get_color() for joint in ("shoulder", "elbow")}) == 2
+
+
+def test_distances_are_shown_in_millimetres_with_their_minima(motion, picture):
+    _, _, after, before, _ = motion
+    shown = lines(picture.axes[2])
+    assert_close(shown["after"].get_ydata(), 1e3 * np.asarray(after.distances))
+    assert_close(shown["before"].get_ydata(), 1e3 * np.asarray(before.distances))
+    assert before.distance < 0 < after.distance
+    assert f"least, after: {1e3 * float(after.distance):.1f} mm" in shown
+    low, high = picture.axes[2].get_ylim()
+    assert low < 1e3 * float(before.distance) and high > 1e3 * float(after.distance)
+
+
+def test_picture_is_drawn_without_a_window(picture):
+    assert picture.get_suptitle() == "reach"
+    stored = io.BytesIO()
+    picture.savefig(stored, dpi=40)
+    from matplotlib.image import imread
+
+    stored.seek(0)
+    pixels = imread(stored)[..., :3]
+    assert pixels.shape[:2] == (344, 600)
+    ink = (pixels < 0.9).any(axis=2)
+    assert ink[:, :280].mean() > 0.02 and ink[:, 320:].mean() > 0.02  # the scene and the curves
+    assert not hasattr(picture, "number")  # pyplot numbers its figures, and keeps them
+
+
+def test_picture_of_joints_without_limits_capsules_or_comparison():
+    model = robots.double_pendulum()
+    motion = Trajectory(jnp.zeros(2), jnp.ones((1, 2)), jnp.asarray(1.0), (0, 1), (0, 1), 2)
+    report = check_trajectory(model, motion, "lower", jnp.eye(4), points=5)
+    picture = plot_motion(model, motion, report, "lower", jnp.eye(4))
+    shown = lines(picture.axes[1])
+    assert not np.asarray(shown["shoulder (no limit)"].get_ydata()).any()
+    picture.savefig(io.BytesIO(), dpi=20)
+
+
+def test_seven_joints_have_seven_colours():
+    from rbydyn_jax.viz.motion import _family_colors
+
+    for names in (
+        [f"joint{i}" for i in range(1, 8)],
+        [f"{side}_arm_{i}" for side in ("left", "right") for i in range(7)],
+        ["waist", "shoulder", "elbow", "roll", "bend", "flange"],
+        ["slide"],
+    ):
+        colors = _family_colors(names)
+        assert len(colors) == len(names) == len(set(colors))
+
+
+def test_wrong_link_and_missing_matplotlib(motion, monkeypatch):
+    model, slow, after, _, target = motion
+    with pytest.raises(NameNotFoundError, match="did you mean 'tool'"):
+        plot_motion(model, slow, after, "tol", target)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'rbydyn_jax\[viz\]'"):
+        plot_motion(model, slow, after, "tool", target)
