@@ -79,6 +79,17 @@ class Run:
             if (ratio := self.ratio(robot, dtype, name, peer)) is not None and ratio < 1
         ]
 
+    def growth(self, robot: str) -> list[tuple[str, str, int, float, float]]:
+        """Where the largest batch costs over 1.3 times as much: operation, dtype, its size, its time, and that here."""
+        size = max((x["batch"] for x in self.pick("times", robot=robot, library=LIBRARY)), default=self.batch)
+        found = [
+            (OPERATIONS[name].title, dtype, size, self.time(robot, dtype, name, LIBRARY, size), here)
+            for name in self.operations(robot)
+            for dtype in DTYPES
+            if (here := self.ours(robot, dtype, name)) is not None
+        ]
+        return [(title, dtype, n, t, here) for title, dtype, n, t, here in found if t is not None and t > 1.3 * here]
+
     def about(self) -> str:
         """Machine and versions."""
         machine, versions = self.found["machine"], self.found["versions"]

@@ -76,6 +76,10 @@ def _losses(run: Run) -> str:
         f"- {title}, {dtype}: {what} is {measured}, promised {promised}"
         for title, dtype, what, measured, promised in run.missed()
     ]
+    lines += [
+        f"- {title}, {dtype}: {number(large)} us in a batch of {size}, {number(here)} in one of {run.batch}"
+        for title, dtype, size, large, here in run.growth("rby1a")
+    ]
     lines.append(
         "- one call at a time: see the last column; JAX's dispatch alone takes longer than most of these in C++"
     )

@@ -26,6 +26,15 @@ def tags_available() -> bool:
     return _TESTED_FROM <= found < _TESTED_BELOW
 
 
+def opaque(values: Any) -> Any:
+    """The arrays of a pytree, hidden from XLA's constant folding; what goes into kernels and comes out has to be.
+
+    XLA would fold constants (a captured robot, a cotangent of ones) into the callee of a kernel, whose parameter then
+    has no use, and XLA:CPU ends the process when it emits a kernel with such a parameter.
+    """
+    return jax.tree.map(jax.lax.optimization_barrier, values)
+
+
 def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` as one CPU kernel. Its arguments and results are pytrees of arrays; what it closes over must be static."""
 

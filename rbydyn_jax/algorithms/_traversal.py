@@ -21,7 +21,7 @@ import jax
 from ..model.model import Model
 from ..spatial._algebra import Vec3
 from ._arrays import Arrays
-from ._kernels import tags_available
+from ._kernels import opaque, tags_available
 from ._unrolled import Unrolled
 
 UNROLLED_LIMIT = 64  # more bodies than this are scanned: the unrolled program grows with their number
@@ -37,8 +37,9 @@ def gravity_root(model: Model) -> Vec3:
 def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any) -> Any:
     """Runs `algorithm(traversal, *arrays)` with the traversal that suits the tree and the platform lowered for."""
 
-    def unrolled(model: Model, q: jax.Array, *rest: Any) -> Any:
-        return algorithm(Unrolled(model, q), *rest)
+    def unrolled(*inputs: Any) -> Any:
+        model, q, *rest = opaque(inputs)
+        return opaque(algorithm(Unrolled(model, q), *rest))
 
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
         return algorithm(Arrays(model, q), *rest)
