@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +14,9 @@ from tests.helpers import RBY1_DIRECTORY, X64, missing_oracles
 
 jax.config.update("jax_enable_x64", X64)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+# Compiling is most of a test's time, and three times as fast without LLVM's optimizations. XLA's own passes stay. The
+# tests of the algorithms run again in CI as users compile them.
+jax.config.update("jax_disable_most_optimizations", os.environ.get("RBYDYN_TEST_OPTIMIZED") != "1")
 if cache := os.environ.get("RBYDYN_TEST_CACHE"):
     jax.config.update("jax_compilation_cache_dir", cache)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
@@ -35,17 +37,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def dtype() -> jnp.dtype:
     """The floating-point type of this run: float64, or float32 with RBYDYN_TEST_X64=0."""
     return jnp.dtype(jnp.float64 if X64 else jnp.float32)
-
-
-@pytest.fixture(scope="module")
-def unoptimized() -> Iterator[None]:
-    """Compiles without most optimizations, three times as fast: for tests of derivatives, whose programs are large.
-
-    The values of the algorithms are tested as users compile them.
-    """
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture(autouse=True)

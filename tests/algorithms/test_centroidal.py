@@ -105,7 +105,6 @@ def test_operational_space_inertia(name):
     compare(lambda q: rb.operational_space_inertia(model, q, link, base), want, s.q[:20], kind="solve")
 
 
-@pytest.mark.usefixtures("unoptimized")
 @every_robot
 def test_com_moves_as_its_derivatives_say(name):
     """Rates of the centre of mass, its Hessian, and the linear momentum m v_com."""

@@ -106,7 +106,6 @@ def test_coriolis_matrix(name):
     assert_close(skew + skew.swapaxes(1, 2), np.zeros_like(skew), scale=float(np.abs(M_dot).max()))
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("name", ["mimic", "chain"])
 def test_coriolis_matrix_is_that_of_the_christoffel_symbols(name):
     """C_kj = 1/2 (d_i M_kj + d_j M_ki - d_k M_ij) v_i, where velocities are derivatives of coordinates."""

@@ -17,7 +17,6 @@ from tests.oracles.conventions import float64, skew
 
 from .cases import TREES, along, robot, run, states, tips
 
-pytestmark = pytest.mark.usefixtures("unoptimized")
 every_tree = pytest.mark.parametrize("name", TREES)
 
 

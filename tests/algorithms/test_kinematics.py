@@ -95,7 +95,6 @@ def test_velocity_and_acceleration_of_a_link(name, frame):
     assert_close(acceleration, by_rows(lambda q, v, a: twin.acceleration(q, v, a, link, frame), *s[:3]))
 
 
-@pytest.mark.usefixtures("unoptimized")
 @every_frame
 @pytest.mark.parametrize("relative", [False, True])
 def test_rates_are_derivatives_in_time(relative, frame):
@@ -119,7 +118,6 @@ def test_rates_are_derivatives_in_time(relative, frame):
         assert_close(pairs[-1][0], by_rows(lambda q, v: twin.jacobian_dot(q, v, link, frame), s.q, s.v))
 
 
-@pytest.mark.usefixtures("unoptimized")
 @every_tree
 def test_hessian_is_the_derivative_of_the_jacobian(name):
     """H[i, :, j] = d J[:, j] / d q_i, by central differences of the oracle's Jacobian along each velocity."""
@@ -135,7 +133,6 @@ def test_hessian_is_the_derivative_of_the_jacobian(name):
     assert_close(got, want, kind="difference")
 
 
-@pytest.mark.usefixtures("unoptimized")
 @every_frame
 def test_hessian_contracts_to_the_bias(frame):
     """v . H . v = (dJ/dt) v, with quaternion joints too."""
@@ -148,7 +145,6 @@ def test_hessian_contracts_to_the_bias(frame):
     assert_close(*run(both, s.q, s.v))
 
 
-@pytest.mark.usefixtures("unoptimized")
 @every_tree
 def test_point_jacobian_and_hessian_are_velocity_and_acceleration_of_a_point(name):
     model, link, s = robot(name), tips(name)[0], states(name)

@@ -53,7 +53,6 @@ CORE = ("fk", "jacobian", "rnea", "crba", "aba")
 SOLVES = ("aba", "mass_matrix_inverse")
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
 core_algorithm = pytest.mark.parametrize("algorithm", CORE)
-pytestmark = pytest.mark.usefixtures("unoptimized")
 
 
 def _kind(algorithm):

@@ -44,7 +44,6 @@ ALGORITHMS = {
 
 
 @pytest.mark.float32
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("name", ["every_type", "rby1a"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_both_traversals_agree(algorithm, name):
@@ -57,7 +56,6 @@ def test_both_traversals_agree(algorithm, name):
     assert_close(by(Arrays), by(Unrolled), kind="solve" if algorithm == "aba" else "value")
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("algorithm", ["fk", "rnea", "crba", "coriolis"])
 def test_both_traversals_agree_with_mimic_joints(algorithm):
     model, batch = robot("mimic"), jax.tree.map(lambda x: x[:8], states("mimic"))

@@ -230,7 +230,6 @@ def test_hessian_matches_differences_of_the_reference():
         assert np.max(np.abs(curvature - want)[same] / (1 + np.abs(want[same]))) < 1e-4
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.skipif(not X64, reason="compares rounding errors in float64")
 def test_forward_mode_equals_reverse_mode():
     x = _smooth_sample(1000)
@@ -312,7 +311,6 @@ def test_derivatives_are_finite_on_every_kind_of_pair(kind, dtype):
     assert np.isfinite(hessians(x)).all()
 
 
-@pytest.mark.usefixtures("unoptimized")
 def test_derivatives_by_radius_and_of_witness_points_are_finite():
     def surface(radius, x):
         d = capsule_distance(x[0:3], x[3:6], radius, x[6:9], x[9:12], radius)

@@ -115,7 +115,6 @@ def test_two_link_arm_by_hand():
     assert_close(right_angle, [np.hypot(0.05, 0.05) - 0.09], scale=0.05)
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("name", ["rby1a", "panda_like"])
 def test_witness_points(name):
     model, q = robot(name), configurations(name)
@@ -156,7 +155,6 @@ def test_witness_points_equal_the_sdk_axis_points():
     assert compared > 0.99 * 100 * len(order)
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("k", [3, 43])
 def test_nearest_sorts(k):
     model, q = robot("rby1a"), configurations("rby1a")
@@ -170,7 +168,6 @@ def test_nearest_sorts(k):
     assert found.pair.shape == (COUNT, k)
 
 
-@pytest.mark.usefixtures("unoptimized")
 def test_minimum_and_its_smooth_bound():
     model, q = robot("rby1a"), configurations("rby1a")
     least = batched(min_distance, "rby1a")(q)
@@ -187,7 +184,6 @@ def test_minimum_and_its_smooth_bound():
             assert_close(smooth, -temperature * logsumexp(-distances("rby1a") / temperature, axis=1), 1e-12)
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.skipif(not X64, reason="finite differences are taken in float64")
 @pytest.mark.parametrize("name", ["rby1a", "panda_like"])
 def test_gradients_match_finite_differences(name):
@@ -208,7 +204,6 @@ def test_gradients_match_finite_differences(name):
         assert_close(exact, difference, 1e-6)
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.skipif(not X64, reason="compares rounding errors in float64")
 def test_forward_mode_equals_reverse_mode_and_hessian_is_symmetric():
     model, q = robot("panda_like"), configurations("panda_like")[:50]
@@ -227,7 +222,6 @@ def test_forward_mode_equals_reverse_mode_and_hessian_is_symmetric():
     assert np.quantile(error, 0.9) < 1e-6  # the others cross an end of a capsule within the step
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("name", ["rby1a", "two_link_arm"])
 def test_derivatives_are_finite_at_the_zero_pose(name):
     # Arms and torso hang or stand parallel there.
@@ -237,7 +231,6 @@ def test_derivatives_are_finite_at_the_zero_pose(name):
     assert np.isfinite(jax.jit(jax.jacfwd(lambda q: nearest(model, q, 1).point_a))(q)).all()
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("name", ["panda_like", "two_link_arm"])  # of 24 joints they take half a minute to compile
 def test_second_derivatives_are_finite_at_the_zero_pose(name):
     model = robot(name)
@@ -245,7 +238,6 @@ def test_second_derivatives_are_finite_at_the_zero_pose(name):
     assert np.isfinite(hessian(jnp.zeros(model.nq))).all()
 
 
-@pytest.mark.usefixtures("unoptimized")
 def test_gradients_by_the_numbers_of_the_model():
     model = robot("two_link_arm")
     q = jnp.array([0.2, 0.7])
