@@ -44,14 +44,14 @@ def arguments(model: Any, **arrays: Any) -> tuple[Any, ...]:
     """The model and its array arguments, checked and of one dtype.
 
     Names tell the shapes: q (nq,), f_ext (nb, 6), point (3,), all others (nv,). The dtype is that of the arrays, and
-    the model follows it. None stays None.
+    the model follows it. `f_ext` may be None.
     """
     model = check_model(model)
     shapes = {"q": ((model.nq,), "model.nq"), "f_ext": ((model.nb, 6), "model.nb, 6"), "point": ((3,), "")}
     default = ((model.nv,), "model.nv")
     checked = {
         name: None
-        if x is None
+        if x is None and name == "f_ext"
         else check_array(x, name, *shapes.get(name.removesuffix("0").removesuffix("1"), default))
         for name, x in arrays.items()
     }

@@ -154,8 +154,8 @@ def test_wrenches_on_links_are_jacobians_transposed(frame):
 def test_damping_and_friction_oppose_the_motion():
     """The figures of each joint times its speed, and times the sign of its speed where it moves."""
     model, v = robot("mimic"), states("mimic").v[0]
-    assert_close(rb.damping_forces(model, v), np.asarray(model.damping) * np.asarray(v))
-    assert_close(rb.friction_forces(model, v), np.asarray(model.friction) * np.sign(np.asarray(v)))
+    assert_close(rb.damping_forces(model, v), -np.asarray(model.damping) * np.asarray(v))
+    assert_close(rb.friction_forces(model, v), -np.asarray(model.friction) * np.sign(np.asarray(v)))
 
 
 def test_against_mujoco():
