@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, cast
 
@@ -19,12 +21,36 @@ FRAMES = ("local", "world", "world_aligned")
 
 
 def public(*static: str) -> Callable[[F], F]:
-    """Compiles a public function; the named arguments (links, frames) are static."""
+    """Compiles a public function; the named arguments (links, frames) are static, so they have to be hashable."""
 
     def wrap(f: F) -> F:
-        return cast(F, jax.jit(f, static_argnames=static))
+        compiled = jax.jit(f, static_argnames=static)
+        if not static:
+            return cast(F, compiled)
+
+        @functools.wraps(f)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return compiled(*args, **kwargs)
+            except ValueError:
+                given = inspect.signature(f).bind(*args, **kwargs).arguments
+                for name in static:
+                    if name in given and not _hashable(given[name]):
+                        kind = type(given[name]).__name__
+                        raise DtypeError(f"{name} must be a name, an index or a tuple of such, got {kind}") from None
+                raise
+
+        return cast(F, call)
 
     return wrap
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
 
 
 def check_model(model: Any) -> Model:

@@ -195,6 +195,14 @@ def test_wrong_shape_is_named(algorithm):
         ALGORITHMS[algorithm](robot(name), LINK[name], *row)
 
 
+def test_a_list_of_links_is_refused_by_name():
+    model, q = robot("mimic"), states("mimic").q[0]
+    with pytest.raises(rb.DtypeError, match=r"links must be .* tuple.* got list"):
+        rb.center_of_mass(model, q, links=[LINK["mimic"]])
+    with pytest.raises(rb.DtypeError, match=r"link must be a name.* got list"):
+        rb.jacobian(model, q, [LINK["mimic"]])
+
+
 def test_a_batch_without_vmap_is_told_of_vmap():
     with pytest.raises(rb.ShapeError, match="vmap"):
         rb.fk(robot("mimic"), states("mimic").q)

@@ -152,8 +152,8 @@ class PinRobot:
         return self.G.T @ pin.computeGeneralizedGravity(self.model, self.data, self.q(q))
 
     def kinetic_energy(self, q, v) -> float:
-        """Kinetic energy, from pinocchio's mass matrix: its computeKineticEnergy leaves out the rotors of revolute joints
-        while it counts those of prismatic ones (seen in 4.1)."""
+        """Kinetic energy, from pinocchio's mass matrix: its computeKineticEnergy leaves out the rotors of revolute
+        joints while it counts those of prismatic ones (seen in 4.1)."""
         return float(0.5 * float64(v) @ self.crba(q) @ float64(v))
 
     def potential_energy(self, q) -> float:
