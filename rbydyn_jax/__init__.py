@@ -61,6 +61,7 @@ from .io.restructure import lock_joints as lock_joints
 from .io.restructure import submodel as submodel
 from .io.save import save_urdf as save_urdf
 from .io.save import to_urdf as to_urdf
+from .io.xacro import load_xacro as load_xacro
 from .model.configuration import clamp as clamp
 from .model.configuration import difference as difference
 from .model.configuration import integrate as integrate

@@ -26,3 +26,4 @@ from .save import to_urdf as to_urdf
 from .urdf import read_urdf as read_urdf
 from .urdf_writer import write_urdf as write_urdf
 from .weld import weld as weld
+from .xacro import load_xacro as load_xacro

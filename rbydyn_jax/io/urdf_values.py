@@ -42,7 +42,7 @@ def parse_number(text: str, allow_infinite: bool = False) -> float:
 
 def _what_is_wrong(text: str, infinite: bool) -> str:
     if xacro := _XACRO.search(text):
-        return f"is an unexpanded xacro expression {xacro[0]}; run xacro first"
+        return f"is an unexpanded xacro expression {xacro[0]}; run xacro first (load_xacro)"
     if infinite:
         return f"is {text}, must be finite"
     if text.lower().lstrip("+-").startswith("nan"):
@@ -101,7 +101,11 @@ class Scope:
     def _unknown_tag(self, child: XmlElement, tags: tuple[str, ...]) -> None:
         prefix, colon, _ = child.tag.partition(":")
         if prefix == "xacro" and colon:
-            self.add("warning", child.line, f"unexpanded xacro element <{child.tag}> is ignored; run xacro first")
+            self.add(
+                "warning",
+                child.line,
+                f"unexpanded xacro element <{child.tag}> is ignored; run xacro first (load_xacro)",
+            )
         elif not colon:
             self.add("warning", child.line, f"unknown tag <{child.tag}> is ignored{did_you_mean(child.tag, tags)}")
 
@@ -114,7 +118,11 @@ class Scope:
         elif not text.strip():
             self.add("error", xml.line, f"{what} has an empty {attribute}")
         elif xacro := _XACRO.search(text):
-            self.add("error", xml.line, f"{what} is an unexpanded xacro expression {xacro[0]}; run xacro first")
+            self.add(
+                "error",
+                xml.line,
+                f"{what} is an unexpanded xacro expression {xacro[0]}; run xacro first (load_xacro)",
+            )
         else:
             return text
         return None

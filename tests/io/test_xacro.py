@@ -1,0 +1,77 @@
+"""Robots from xacro files."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from tests.helpers import assert_close
+
+ARM = """<?xml version="1.0"?>
+<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="length" default="0.5"/>
+  <xacro:property name="length" value="$(arg length)"/>
+  <xacro:macro name="segment" params="name parent x mass">
+    <link name="${name}">
+      <inertial><origin xyz="${length / 2} 0 0"/><mass value="${mass}"/>
+        <inertia ixx="0.01" iyy="${mass * length**2 / 12}" izz="${mass * length**2 / 12}" ixy="0" ixz="0" iyz="0"/>
+      </inertial>
+    </link>
+    <joint name="${name}_joint" type="revolute">
+      <parent link="${parent}"/><child link="${name}"/><origin xyz="${x} 0 0"/><axis xyz="0 0 1"/>
+      <limit lower="-3" upper="3" effort="10" velocity="2"/>
+    </joint>
+  </xacro:macro>
+  <link name="base"/>
+  <xacro:segment name="upper" parent="base" x="0" mass="2"/>
+  <xacro:segment name="lower" parent="upper" x="${length}" mass="1"/>
+</robot>
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "arm.urdf.xacro"
+    file.write_text(ARM)
+    return file
+
+
+@pytest.mark.parametrize("length", [0.5, 0.8])
+def test_macros_properties_and_arguments(path, length):
+    """The mass matrix of the two rods in closed form."""
+    pytest.importorskip("xacrodoc")
+    model = rb.load_xacro(path, {"length": str(length)} if length != 0.5 else None)
+    assert model.joint_names == ("upper_joint", "lower_joint")
+    straight = np.zeros(2)
+    m1, m2 = 2.0, 1.0
+    far = m2 * length**2 * (1 / 12 + 1.5**2)
+    own, cross = m2 * length**2 / 3, m2 * length**2 * (1 / 12 + 0.5 * 1.5)
+    assert_close(rb.crba(model, straight), [[m1 * length**2 / 3 + far, cross], [cross, own]])
+
+
+def test_what_cannot_be_expanded_is_refused(path, tmp_path):
+    pytest.importorskip("xacrodoc")
+    path.write_text(ARM.replace("$(arg length)", "$(arg width)"))
+    with pytest.raises(rb.ParseError, match=r"arm.urdf.xacro.*error.*xacro:.*width"):
+        rb.load_xacro(path)
+    path.write_text(ARM.replace("${mass}", "${__import__('os').getcwd()}"))
+    with pytest.raises(rb.ParseError, match="xacro:"):
+        rb.load_xacro(path)
+    with pytest.raises(rb.ParseError, match="nowhere"):
+        rb.load_xacro(tmp_path / "nowhere.xacro")
+
+
+def test_the_extra_is_named_where_it_is_missing(path, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("xacrodoc"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr("importlib.import_module", lambda name: without(name))
+    with pytest.raises(rb.MissingExtraError, match=r"rbydyn_jax\[xacro\]"):
+        rb.load_xacro(path)
