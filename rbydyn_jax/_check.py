@@ -1,16 +1,20 @@
-"""Checks of array arguments at trace time; they cost nothing in a compiled call."""
+"""Public functions: compiled, and their arguments checked when they are traced, which costs a compiled call nothing."""
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._errors import DtypeError, MissingExtraError, ShapeError
+from ._errors import DtypeError, MissingExtraError, RbydynError, ShapeError
 
 
 def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meaning: str = "") -> jax.Array:
@@ -23,9 +27,11 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
         meaning: What the shape means, such as ``"model.nq"``.
 
     Raises:
-        DtypeError: `x` is not an array of floating-point numbers.
+        DtypeError: `x` is not an array of floating-point numbers; an int will do for a scalar.
         ShapeError: `x` has another shape.
     """
+    if shape == () and isinstance(x, int) and not isinstance(x, bool):
+        x = float(x)
     if not isinstance(x, jax.Array | np.ndarray | np.floating | float):
         hint = f"; wrap it: jnp.asarray({name}, dtype=float)" if isinstance(x, list | tuple | int) else ""
         raise DtypeError(f"{name} must be an array of floats, got {type(x).__name__}{hint}")
@@ -44,6 +50,50 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
             )
             raise ShapeError(f"{name} must have shape {want}{extra}, got {array.shape}{batched}")
     return array
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def public(*static: str) -> Callable[[F], F]:
+    """Compiles a public function; the named arguments (links, frames) are static, so they have to be hashable."""
+
+    def wrap(f: F) -> F:
+        compiled = jax.jit(f, static_argnames=static)
+
+        @functools.wraps(f)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return compiled(*args, **kwargs)
+            except RbydynError:
+                raise
+            except (TypeError, ValueError):  # JAX's, of what cannot be an argument at all
+                _check_arguments(inspect.signature(f).bind(*args, **kwargs).arguments, static)
+                raise
+
+        return cast(F, call)
+
+    return wrap
+
+
+def _check_arguments(given: Mapping[str, Any], static: Sequence[str]) -> None:
+    for name, value in given.items():
+        kind = type(value).__name__
+        if name in static:
+            try:
+                hash(value)
+            except TypeError:
+                raise DtypeError(f"{name} must be hashable: a name, a number, or a tuple of such, got {kind}") from None
+        elif name == "model" and isinstance(value, str | bytes | Path):
+            raise DtypeError(f"model must be a Model, got {kind}; load_urdf makes one of a file")
+        elif not all(_is_array(leaf) for leaf in jax.tree.leaves(value)):
+            raise DtypeError(f"{name} must be {'a Model' if name == 'model' else 'an array of floats'}, got {kind}")
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, jax.Array | np.generic | bool | int | float) or (
+        isinstance(x, np.ndarray) and x.dtype.kind in "biufc"
+    )
 
 
 def require(package: str, extra: str, feature: str) -> ModuleType:

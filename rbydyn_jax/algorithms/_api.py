@@ -1,63 +1,18 @@
-"""What all public algorithms share: compilation with static links and frames, and checks of their arguments."""
+"""What all public algorithms share: checks of their arguments."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 
 from .._check import check_array
-from .._errors import DtypeError, RbydynError
-from ..model.model import Model
-
-F = TypeVar("F", bound=Callable[..., Any])
+from .._errors import RbydynError
+from ..model.model import check_model
 
 Frame = Literal["local", "world", "world_aligned"]
 FRAMES = ("local", "world", "world_aligned")
-
-
-def public(*static: str) -> Callable[[F], F]:
-    """Compiles a public function; the named arguments (links, frames) are static, so they have to be hashable."""
-
-    def wrap(f: F) -> F:
-        compiled = jax.jit(f, static_argnames=static)
-        if not static:
-            return cast(F, compiled)
-
-        @functools.wraps(f)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return compiled(*args, **kwargs)
-            except ValueError:
-                given = inspect.signature(f).bind(*args, **kwargs).arguments
-                for name in static:
-                    if name in given and not _hashable(given[name]):
-                        kind = type(given[name]).__name__
-                        raise DtypeError(f"{name} must be a name, an index or a tuple of such, got {kind}") from None
-                raise
-
-        return cast(F, call)
-
-    return wrap
-
-
-def _hashable(x: Any) -> bool:
-    try:
-        hash(x)
-    except TypeError:
-        return False
-    return True
-
-
-def check_model(model: Any) -> Model:
-    """Returns `model`, or says that it is none."""
-    if not isinstance(model, Model):
-        raise DtypeError(f"model must be a Model (from load_urdf, build_model or robots), got {type(model).__name__}")
-    return model
 
 
 def check_frame(frame: str) -> None:

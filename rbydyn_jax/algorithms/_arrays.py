@@ -19,7 +19,7 @@ import numpy as np
 from ..model.model import Model, numbers_from_pattern
 from ..model.tree import KinematicTree
 from ..spatial._algebra import ZERO, Force, Scalar, Structural, Transform, Vec3
-from ._body import Body, Coordinates, add_states, inertia_from_row, transform_from_numbers
+from ._body import Body, Coordinates, inertia_from_row, transform_from_numbers
 
 
 @dataclass(frozen=True)
@@ -220,20 +220,14 @@ class Arrays:
                 return jax.tree.map(lambda a: a[length, run], value)  # noqa: B023 - used at once
         raise IndexError(body)
 
-    def total(self, values: list) -> Any:
-        """The sum over all bodies."""
-        sums = [jax.tree.map(lambda a: a.sum(axis=(0, 1)), value) for value in values]
-        total = sums[0]
-        for x in sums[1:]:
-            total = add_states(total, x)
-        return total
-
     def join(self, scalars: Sequence[Scalar]) -> jax.Array:
         """The 1-D array of scalars."""
         return jnp.stack(_dense(list(scalars), (), self.dtype))
 
-    def _in_body_order(self, values: list, starts: Callable[[int], Sequence[int]]) -> jax.Array:
+    def _in_body_order(self, values: list, starts: Callable[[int], Sequence[int]], width: int) -> jax.Array:
         """Rows in body order: `values[g]` is a sequence of rows of scalars, `starts(body)` their places."""
+        if not self.groups:
+            return jnp.zeros((0, width), self.dtype)
         blocks, places = [], []
         for group, rows in zip(self.groups, values, strict=True):
             shape = group.bodies.shape
@@ -242,9 +236,9 @@ class Arrays:
             places += [place for body in group.bodies.reshape(-1) for place in starts(int(body))]
         return jnp.concatenate(blocks)[np.argsort(places)]
 
-    def _all_rows(self, values: list) -> jax.Array:
+    def _all_rows(self, values: list, width: int) -> jax.Array:
         """One row for each degree of freedom of all joints."""
-        return self._in_body_order(values, lambda i: range(int(self._v_starts[i]), int(self._v_starts[i + 1])))
+        return self._in_body_order(values, lambda i: range(int(self._v_starts[i]), int(self._v_starts[i + 1])), width)
 
     def stack_v(self, values: list) -> jax.Array:
         """The array (nv,) of the scalars of each joint."""
@@ -252,16 +246,18 @@ class Arrays:
 
     def stack_columns(self, values: list, width: int) -> jax.Array:
         """The array (width, nv) of a tuple of flat columns (one for each degree of freedom) for each joint."""
-        return self.coordinates.gather(self._all_rows(values)).T
+        return self.coordinates.gather(self._all_rows(values, width)).T
 
     def stack_bodies(self, values: list, width: int) -> jax.Array:
         """The array (nb, width) of a flat sequence for each body."""
-        return self._in_body_order([(row,) for row in values], lambda i: (i,))
+        return self._in_body_order([(row,) for row in values], lambda i: (i,), width)
 
     def mass_like(
         self, left: list, right: list, *, upper: tuple[list, list] | None = None, diagonal: list | None = None
     ) -> jax.Array:
         """The array (nv, nv) of products of each joint with its ancestors; see `Unrolled.mass_like`."""
+        if not self.groups:
+            return jnp.zeros((0, 0), self.dtype)
         owner = np.repeat(np.arange(self.tree.nb), self.coordinates.sizes)
         is_ancestor = np.zeros((self.tree.nb, self.tree.nb), bool)
         for j in range(self.tree.nb):
@@ -270,13 +266,13 @@ class Arrays:
         strict = (low & (owner[:, None] != owner[None, :])).T
 
         def rows(values: list) -> jax.Array:
-            return self._all_rows([tuple(tuple(_scalars(x)) for x in per_joint) for per_joint in values])
+            return self._all_rows([tuple(tuple(_scalars(x)) for x in per_joint) for per_joint in values], 6)
 
         products = rows(right) @ rows(left).T
         others = products.T if upper is None else rows(upper[0]) @ rows(upper[1]).T
         full = jnp.where(low, products, jnp.where(strict, others, 0.0))
         if diagonal is not None:
-            full = full + jnp.diag(self._all_rows([tuple((x,) for x in per_joint) for per_joint in diagonal])[:, 0])
+            full = full + jnp.diag(self._all_rows([tuple((x,) for x in per_joint) for per_joint in diagonal], 1)[:, 0])
         return self.coordinates.gather(self.coordinates.gather(full).T).T
 
     def link_poses(self, poses: list) -> jax.Array:

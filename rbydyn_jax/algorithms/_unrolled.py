@@ -154,17 +154,6 @@ class Unrolled:
         """The value of one body."""
         return values[body]
 
-    def total(self, values: list) -> Any:
-        """The sum over all bodies."""
-
-        def summed(values: list) -> Any:
-            total = values[0]
-            for x in values[1:]:
-                total = add_states(total, x)
-            return total
-
-        return kernel(summed)(values)
-
     def stack_v(self, values: list) -> jax.Array:
         """The array (nv,) of the scalars of each joint."""
         return self.coordinates.gather(self.join([x for per_joint in values for x in per_joint]))

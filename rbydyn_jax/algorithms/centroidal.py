@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._check import public
 from ..model.configuration import qdot_from_v
-from ..model.model import Model
+from ..model.model import Model, check_model
 from ..spatial import inertia, se3
-from ._api import arguments, check_model, public
+from ._api import arguments
 from ._traversal import Traversal, traverse
 from .jacobians import jacobian
 from .kinematics import body_poses, fk, link_pose
@@ -67,7 +68,7 @@ def subtree_mass(model: Model, link: str | int) -> Float[Array, ""]:
 
     Args:
         model: The robot.
-        link: A link, by name or index; the root stands for the whole robot.
+        link: A link, by name or index; one that is fixed to the world stands for the whole robot.
 
     Raises:
         NameNotFoundError: There is no such link.
@@ -163,7 +164,16 @@ def com_jacobian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3 nv"]:
 
 @public()
 def com_velocity(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "3"]:
-    """Velocity of the centre of mass of the whole robot [m/s]; arguments as in `momentum`."""
+    r"""Velocity $\dot c = J_c v$ of the centre of mass of the whole robot [m/s].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
     model, q, v = arguments(model, q=q, v=v)
     return com_jacobian(model, q) @ v
 
@@ -232,7 +242,11 @@ def spatial_inertia(model: Model, q: Float[Array, "nq"], ref: str | int | None =
 
 @public("link", "ref")
 def operational_space_inertia(
-    model: Model, q: Float[Array, "nq"], link: str | int, ref: str | int | None = None
+    model: Model,
+    q: Float[Array, "nq"],
+    link: str | int,
+    ref: str | int | None = None,
+    rtol: Float[Array, ""] | float | None = None,
 ) -> Float[Array, "6 6"]:
     r"""Inertia that is felt at a link, $\Lambda = (J M^{-1} J^T)^+$, in the link's frame [Khatib 1987].
 
@@ -241,6 +255,9 @@ def operational_space_inertia(
         q: Configuration [rad, m].
         link: The link, by name or index.
         ref: The link relative to which it moves; None is the world.
+        rtol: Directions whose mobility is below this part of the largest count as those in which the link cannot move;
+            default is 60 times the machine epsilon. It compares rotations with translations: near singular poses, or
+            in float32, set it to what matters.
 
     Returns:
         6x6 matrix, angular first; directions in which the link cannot move have zero inertia (pseudo-inverse).
@@ -252,4 +269,5 @@ def operational_space_inertia(
     model, q = arguments(model, q=q)
     J = jacobian(model, q, link, ref=ref, frame="local")
     mobility = J @ mass_matrix_inverse(model, q) @ J.T
-    return jnp.linalg.pinv(0.5 * (mobility + mobility.T), hermitian=True)
+    cut = jnp.asarray(60 * jnp.finfo(q.dtype).eps if rtol is None else rtol, q.dtype)
+    return jnp.linalg.pinv(0.5 * (mobility + mobility.T), rtol=cut, hermitian=True)

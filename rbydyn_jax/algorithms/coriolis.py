@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jaxtyping import Array, Float
 
+from .._check import public
 from ..model.model import Model
 from ..spatial._algebra import (
     IDENTITY,
@@ -21,7 +22,7 @@ from ..spatial._algebra import (
     Vec3,
     skew,
 )
-from ._api import arguments, public
+from ._api import arguments
 from ._body import Body
 from ._traversal import Traversal, traverse
 from .mass_matrix import Columns

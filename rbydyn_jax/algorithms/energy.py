@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
+from .._check import public
+from .._errors import RbydynError
 from ..model.model import Model
-from ._api import arguments, check_model, public
+from ._api import arguments
 from .centroidal import body_masses_and_coms
 from .mass_matrix import crba
 
@@ -54,7 +57,7 @@ def damping_forces(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
     Raises:
         ShapeError: `v` is not of shape `(model.nv,)`.
     """
-    model, v = arguments(check_model(model), v=v)
+    model, v = arguments(model, v=v)
     return -model.damping * v
 
 
@@ -64,11 +67,14 @@ def friction_forces(model: Model, v: Float[Array, "nv"], *, width: float | None 
     Args:
         model: The robot.
         v: Velocity [rad/s, m/s].
-        width: None for -f sign(v), whose derivative is zero everywhere; a velocity [rad/s, m/s] for the smooth
+        width: None for -f sign(v), whose derivative is zero everywhere; a velocity > 0 [rad/s, m/s] for the smooth
             -f tanh(v / width).
 
     Raises:
+        RbydynError: `width` is not positive.
         ShapeError: `v` is not of shape `(model.nv,)`.
     """
-    model, v = arguments(check_model(model), v=v)
+    model, v = arguments(model, v=v)
+    if width is not None and not isinstance(width, Tracer) and not width > 0:
+        raise RbydynError(f"width must be positive, got {width}")
     return -model.friction * (jnp.sign(v) if width is None else jnp.tanh(v / width))

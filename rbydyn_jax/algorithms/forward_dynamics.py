@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float
 
+from .._check import public
 from ..model.model import Model
 from ..spatial._algebra import (
     NO_FORCE,
@@ -28,7 +29,7 @@ from ..spatial._algebra import (
     skew,
     sub,
 )
-from ._api import arguments, public
+from ._api import arguments
 from ._body import Body
 from ._traversal import Traversal, gravity_root, traverse
 from .inverse_dynamics import bias_forces

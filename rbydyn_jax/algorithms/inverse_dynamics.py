@@ -6,9 +6,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._check import public
 from ..model.model import Model
 from ..spatial._algebra import NO_FORCE, O3, Force, Vec3, add, mul
-from ._api import arguments, public
+from ._api import arguments
 from ._body import Body
 from ._traversal import Traversal, gravity_root, traverse
 
@@ -97,7 +98,16 @@ def bias_forces(
 ) -> Float[Array, "nv"]:
     r"""Generalised forces that let the robot move without acceleration, $C(q, v)\, v + g(q) - \sum_i J_i^T f_i$.
 
-    `rnea` with zero acceleration; O(n). Arguments as there.
+    `rnea` with zero acceleration; O(n).
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        f_ext: External wrenches on the bodies, in body axes at the body origins; None is none.
+
+    Raises:
+        ShapeError: An argument has another shape.
     """
     model, q, v, f_ext = arguments(model, q=q, v=v, f_ext=f_ext)
     return traverse(model, lambda run, v, f_ext: _rnea(run, v, None, f_ext), q, v, f_ext)
@@ -142,9 +152,18 @@ class InverseDynamicsTerms(eqx.Module):
 def inverse_dynamics_terms(
     model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], a: Float[Array, "nv"]
 ) -> InverseDynamicsTerms:
-    r"""The parts $M a$, $C v$ and $g$ of which `rnea` returns the sum; arguments as there.
+    r"""The parts $M a$, $C v$ and $g$ of which `rnea` returns the sum.
 
     Three runs of the recursive Newton-Euler algorithm, O(n).
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        a: Acceleration [rad/s^2, m/s^2].
+
+    Raises:
+        ShapeError: An argument has another shape.
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
     weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
@@ -166,7 +185,17 @@ def joint_reaction_wrenches(
     r"""Wrench [n; f] that goes through each joint onto its body, about the body's origin in its axes [N m, N].
 
     Its projection on the joint's motion subspace, plus the torque that turns the rotor, is `rnea`; what is left is
-    borne by the bearings. Arguments as in `rnea`.
+    borne by the bearings.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        a: Acceleration [rad/s^2, m/s^2].
+        f_ext: External wrenches on the bodies, in body axes at the body origins; None is none.
+
+    Raises:
+        ShapeError: An argument has another shape.
     """
     model, q, v, a, f_ext = arguments(model, q=q, v=v, a=a, f_ext=f_ext)
 

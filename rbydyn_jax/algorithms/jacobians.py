@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._check import public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import quaternions
 from ..spatial._algebra import IDENTITY, IDENTITY3, O3, Mat3, Motion, Scalar, Transform, Vec3
-from ._api import Frame, arguments, check_frame, public
+from ._api import Frame, arguments, check_frame
 from ._body import Body
 from ._traversal import Traversal, traverse
 from .kinematics import link_pose
@@ -119,7 +120,24 @@ def jacobian_dot(
     ref: str | int | None = None,
     frame: Frame = "world_aligned",
 ) -> Float[Array, "6 nv"]:
-    r"""Time derivative of `jacobian` at velocity `v` [rad/s, m/s], by forward differentiation."""
+    r"""Time derivative $\dot J$ of `jacobian` at velocity `v`, by forward differentiation.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        link: The link, by name or index.
+        ref: The twist is relative to this link and in its axes; None is the world.
+        frame: Where it is stated; see `jacobian`.
+
+    Returns:
+        Rows [wx, wy, wz, vx, vy, vz], a column for each velocity.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        RbydynError: `frame` is none of the three.
+        ShapeError: An argument has another shape.
+    """
     model, q, v = arguments(model, q=q, v=v)
     return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q, v)[1]
 
@@ -134,7 +152,24 @@ def jacobian_dot_v(
     ref: str | int | None = None,
     frame: Frame = "world_aligned",
 ) -> Float[Array, "6"]:
-    r"""The part $\dot J v$ of a link's acceleration, without joint accelerations; arguments as `jacobian`."""
+    r"""The part $\dot J v$ of a link's acceleration that is there without joint accelerations.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        link: The link, by name or index.
+        ref: The twist is relative to this link and in its axes; None is the world.
+        frame: Where it is stated; see `jacobian`.
+
+    Returns:
+        [angular; linear] [rad/s^2, m/s^2].
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        RbydynError: `frame` is none of the three.
+        ShapeError: An argument has another shape.
+    """
     model, q, v = arguments(model, q=q, v=v)
     return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame) @ v, model, q, v)[1]
 
@@ -149,7 +184,26 @@ def link_velocity(
     ref: str | int | None = None,
     frame: Frame = "world_aligned",
 ) -> Float[Array, "6"]:
-    r"""Twist $[\omega; v] = J v$ of a link [rad/s, m/s]; arguments as in `jacobian`."""
+    r"""Twist $[\omega; v] = J v$ of a link [rad/s, m/s].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        link: The link, by name or index.
+        ref: The twist is relative to this link and in its axes; None is the world.
+        frame: Where it is stated; see `jacobian`.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        RbydynError: `frame` is none of the three.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> arm = robots.two_link_arm()
+        >>> link_velocity(arm, jnp.zeros(2), jnp.array([1.0, 0.0]), "tool").tolist()  # along x, turning about z
+        [0.0, 0.0, 1.0, 0.0, 0.9, 0.0]
+    """
     model, q, v = arguments(model, q=q, v=v)
     return jacobian(model, q, link, ref=ref, frame=frame) @ v
 
@@ -167,9 +221,23 @@ def link_acceleration(
 ) -> Float[Array, "6"]:
     r"""Time derivative of `link_velocity` in the same frame, $J a + \dot J v$ [rad/s^2, m/s^2].
 
-    With ``"world_aligned"`` the linear part is the acceleration of the link's origin as an accelerometer that knows of
-    no gravity would show it; with ``"local"`` and ``"world"`` it is the *spatial* acceleration [Featherstone 2008, sec.
-    2.11]. Arguments as in `jacobian`.
+    With ``"world_aligned"`` the linear part is the second derivative of the position of the link's origin (what
+    Pinocchio calls the classical acceleration); with ``"local"`` and ``"world"`` the result is the *spatial*
+    acceleration [Featherstone 2008, sec. 2.11]. With `ref` both are as seen from that link.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        a: Acceleration [rad/s^2, m/s^2].
+        link: The link, by name or index.
+        ref: The twist is relative to this link and in its axes; None is the world.
+        frame: Where it is stated; see `jacobian`.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        RbydynError: `frame` is none of the three.
+        ShapeError: An argument has another shape.
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
 
@@ -196,7 +264,19 @@ def hessian(
 ) -> Float[Array, "nv 6 nv"]:
     r"""Derivative of `jacobian`: $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along the velocity direction $i$.
 
-    The acceleration of the link is $J a + v^T H v$. Arguments as in `jacobian`.
+    The acceleration of the link is $J a + v^T H v$. By forward differentiation along each direction.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        link: The link, by name or index.
+        ref: The twist is relative to this link and in its axes; None is the world.
+        frame: Where it is stated; see `jacobian`.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        RbydynError: `frame` is none of the three.
+        ShapeError: An argument has another shape.
     """
     model, q = arguments(model, q=q)
     return _directions(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q)
@@ -237,7 +317,18 @@ def point_jacobian(
 def point_hessian(
     model: Model, q: Float[Array, "nq"], link: str | int, point: Float[Array, "3"]
 ) -> Float[Array, "nv 3 nv"]:
-    r"""Derivative of `point_jacobian`, $H_{i,:,j} = \partial J_{:,j} / \partial q_i$; arguments as there."""
+    r"""Derivative of `point_jacobian`, $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along the direction $i$.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        link: The link, by name or index.
+        point: The point in the link's coordinates [m].
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        ShapeError: An argument has another shape.
+    """
     model, q, point = arguments(model, q=q, point=point)
     return _directions(lambda x: point_jacobian(model, x, link, point), model, q)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._check import public
 from ..model.model import Model
 from ..spatial import se3
 from ..spatial._algebra import IDENTITY, Transform
-from ._api import arguments, public
+from ._api import arguments
 from ._body import Body
 from ._traversal import Traversal, traverse
 

@@ -6,9 +6,11 @@ import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float
 
+from .._check import public
+from .._errors import DtypeError
 from ..model.model import Model
 from ..spatial._algebra import IDENTITY, NO_INERTIA, Force, Inertia, Motion, Transform
-from ._api import arguments, public
+from ._api import arguments
 from ._body import Body
 from ._traversal import Traversal, traverse
 
@@ -75,8 +77,11 @@ def mass_matrix_inverse(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv
         q: Configuration [rad, m].
 
     Raises:
+        DtypeError: The arguments are not of float32 or float64, for which there are factorisations.
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     M = crba(model, q)
+    if M.dtype not in (jnp.float32, jnp.float64):
+        raise DtypeError(f"mass_matrix_inverse needs float32 or float64, got {M.dtype}")
     inverse = jsl.cho_solve(jsl.cho_factor(M, lower=True), jnp.eye(M.shape[0], dtype=M.dtype))
     return 0.5 * (inverse + inverse.T)

@@ -22,9 +22,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, public
+from .._errors import ModelError
 
 Vector = tuple[Array, Array, Array]  # components, each of the same shape
 Segments = tuple[Vector, Vector, Vector]  # r, u, w
@@ -48,7 +50,6 @@ class CapsuleDistance(eqx.Module):
     axis_point_b: Float[Array, "*pairs 3"]
 
 
-@jax.jit
 def capsule_distance(
     a0: Float[Array, "3"],
     a1: Float[Array, "3"],
@@ -71,7 +72,7 @@ def capsule_distance(
     Args:
         a0: First end of the axis of the first capsule [m].
         a1: Second end of that axis [m].
-        radius_a: Radius of the first capsule [m].
+        radius_a: Radius of the first capsule [m], not negative; while it is traced this is not checked.
         b0: First end of the axis of the second capsule [m].
         b1: Second end of that axis [m].
         radius_b: Radius of the second capsule [m].
@@ -81,6 +82,8 @@ def capsule_distance(
         along a common normal of the axes.
 
     Raises:
+        DtypeError: An argument is no array of floats.
+        ModelError: A radius is negative.
         ShapeError: An end is not of shape (3,), or a radius not a scalar.
 
     Example:
@@ -94,12 +97,23 @@ def capsule_distance(
         >>> round(float(d.point_a[2]), 6), round(float(d.point_b[2]), 6)
         (0.1, 0.4)
     """
+    return _capsule_distance(a0, a1, _radius(radius_a, "radius_a"), b0, b1, _radius(radius_b, "radius_b"))
+
+
+@public()
+def _capsule_distance(a0: Array, a1: Array, radius_a: Array, b0: Array, b1: Array, radius_b: Array) -> CapsuleDistance:
     names = ("a0", "a1", "b0", "b1")
     ends = [check_array(x, n, (3,), "x, y, z") for n, x in zip(names, (a0, a1, b0, b1), strict=True)]
-    radii = [check_array(x, n, ()) for n, x in (("radius_a", radius_a), ("radius_b", radius_b))]
     dtype = jnp.result_type(*ends)
     p0, p1, q0, q1 = (_components(x.astype(dtype)) for x in ends)
-    return between(p0, p1, radii[0].astype(dtype), q0, q1, radii[1].astype(dtype))
+    return between(p0, p1, radius_a.astype(dtype), q0, q1, radius_b.astype(dtype))
+
+
+def _radius(x: Array | float, name: str) -> Array:
+    radius = check_array(x, name, ())
+    if not isinstance(radius, Tracer) and radius < 0:
+        raise ModelError(f"{name} must not be negative, got {x}")
+    return radius
 
 
 def between(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, radius_b: Array) -> CapsuleDistance:

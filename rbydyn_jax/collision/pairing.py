@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .._errors import DtypeError, ModelError, RbydynError
-from ..model.model import Model
+from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
 
 
@@ -49,6 +49,7 @@ def pairs(
         The pairs, in the order of the capsules.
 
     Raises:
+        DtypeError: `model` is no model.
         ModelError: The robot, or a listed link, has no capsule, a link is paired with itself, or an entry is no pair.
         NameNotFoundError: There is no such link.
         RbydynError: `by` is none of the three.
@@ -58,7 +59,7 @@ def pairs(
         >>> len(pairs(robots.rby1a()))
         43
     """
-    tree = model.tree
+    tree = check_model(model).tree
     if not tree.capsule_links:
         raise ModelError(f"model {tree.name!r} has no collision capsules; give its links CapsuleGeometry collisions")
     n = len(tree.capsule_links)
@@ -97,7 +98,7 @@ def resolve(model: Model, chosen: CapsulePairs | None) -> CapsulePairs:
 
 
 def _link_pair(tree: KinematicTree, pair: tuple[str, str]) -> frozenset[int]:
-    if isinstance(pair, str) or len(pair) != 2:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ModelError(f"links must be a list of pairs of link names, such as [('hand', 'head')]; one is {pair!r}")
     first, second = pair
     indices = frozenset((tree.link_index(first), tree.link_index(second)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -9,15 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from .._check import check_array
-from .._errors import ShapeError
-from ..algorithms._api import arguments, check_model, public
+from .._check import check_array, public
+from .._errors import DtypeError, RbydynError, ShapeError
+from ..algorithms._api import arguments
 from ..algorithms._layout import join
 from ..algorithms._traversal import Traversal, traverse
 from ..algorithms.kinematics import body_pose_step
-from ..model.model import Model
+from ..model.model import Model, check_model
 from ..spatial._algebra import IDENTITY, Vec3
 from .distance import CapsuleDistance, Vector, between, segment_distance
 from .pairing import CapsulePairs, resolve
@@ -63,15 +65,33 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
 
 @public("pairs")
 def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> CapsuleDistance:
-    """Signed distances of pairs of the robot's capsules with their witness points; see `signed_distances`.
+    """Signed distances of pairs of the robot's capsules with their witness points; see `capsule_distance`.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        pairs: The pairs, as `collision.pairs` chooses them; `collision.pairs(model)` if not given.
 
     Returns:
         Distances (n,) [m] and witness points (n, 3) in world coordinates [m], one row for each pair.
+
+    Raises:
+        DtypeError: `model` is no model, or `q` no array of floats.
+        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
+        ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        The points on the surfaces are as far apart as the distance says:
+
+        >>> import jax.numpy as jnp
+        >>> from rbydyn_jax import robots
+        >>> found = capsule_distances(robots.two_link_arm(), jnp.array([0.3, 1.0]))
+        >>> bool(jnp.allclose(jnp.linalg.norm(found.point_a - found.point_b, axis=1), found.distance, atol=1e-6))
+        True
     """
     return _on_pairs(model, q, resolve(check_model(model), pairs), between)
 
 
-@public("k", "pairs")
 def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | None = None) -> NearestPairs:
     """The `k` nearest pairs, the nearest first; see `signed_distances`.
 
@@ -80,14 +100,16 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
     Args:
         model: The robot.
         q: Configuration [rad, m].
-        k: How many pairs, at least 1 and at most as many as there are; static.
+        k: How many pairs, an integer of at least 1 and at most as many as there are; static.
         pairs: The pairs to choose from; `collision.pairs(model)` if not given.
 
     Returns:
         Distances (k,) [m], witness points (k, 3) in world coordinates [m], and the indices of the pairs (k,).
 
     Raises:
-        ShapeError: There are fewer than `k` pairs, or `k` is less than 1 or no integer.
+        DtypeError: `k` is no integer that is known while tracing, `model` no model, or `q` no array of floats.
+        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
+        ShapeError: There are fewer than `k` pairs, `k` is less than 1, or `q` is not of shape `(model.nq,)`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -97,9 +119,23 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
         >>> [collision.pairs(model).links[i] for i in found.pair]  # doctest: +ELLIPSIS
         [('link_...
     """
+    if isinstance(k, Tracer):
+        raise DtypeError("k must be known while tracing: a static argument of jax.jit, not mapped by jax.vmap")
+    try:
+        # To jax.jit True is the same static argument as 1, so this has to be told apart here.
+        number = None if isinstance(k, bool) else operator.index(k)
+    except TypeError:
+        number = None
+    if number is None:
+        raise DtypeError(f"k must be an integer, the number of pairs, got {k!r}")
+    return _nearest(model, q, number, pairs)
+
+
+@public("k", "pairs")
+def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> NearestPairs:
     chosen = resolve(check_model(model), pairs)
-    if not isinstance(k, int) or not 1 <= k <= len(chosen):
-        raise ShapeError(f"k must be an integer between 1 and {len(chosen)}, the number of pairs, got {k}")
+    if not 1 <= k <= len(chosen):
+        raise ShapeError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
 
     def select(*ends: Any) -> NearestPairs:
         _, pair = lax.top_k(-_distances(*lax.stop_gradient(ends)), k)
@@ -111,11 +147,31 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
 
 @public("pairs")
 def min_distance(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> Float[Array, ""]:
-    """The least signed distance [m]; see `signed_distances`. Where two pairs tie, its gradient is their mean."""
+    """The least signed distance of any pair; where two pairs tie, its gradient is the mean of theirs.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        pairs: The pairs, as `collision.pairs` chooses them; `collision.pairs(model)` if not given.
+
+    Returns:
+        The distance [m]; negative means overlap.
+
+    Raises:
+        DtypeError: `model` is no model, or `q` no array of floats.
+        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
+        ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from rbydyn_jax import robots
+        >>> model = robots.rby1a()
+        >>> bool(min_distance(model, jnp.zeros(model.nq)) > 0)
+        True
+    """
     return jnp.min(signed_distances(model, q, pairs))
 
 
-@public("pairs")
 def smooth_min_distance(
     model: Model,
     q: Float[Array, "nq"],
@@ -130,7 +186,8 @@ def smooth_min_distance(
     Args:
         model: The robot.
         q: Configuration [rad, m].
-        temperature: alpha > 0 [m]: pairs that are nearer than a few alpha to the nearest one have a say.
+        temperature: alpha > 0 [m]: pairs that are nearer than a few alpha to the nearest one have a say. While it is
+            traced its sign is not checked.
         pairs: The pairs; `collision.pairs(model)` if not given.
 
     Returns:
@@ -138,6 +195,7 @@ def smooth_min_distance(
 
     Raises:
         ModelError: The robot has no capsules, or the pairs are of another robot, or none.
+        RbydynError: `temperature` is not positive.
         ShapeError: `q` is not of shape `(model.nq,)`, or `temperature` is not a scalar.
 
     Example:
@@ -148,8 +206,16 @@ def smooth_min_distance(
         >>> bool(smooth_min_distance(model, q) <= min_distance(model, q))
         True
     """
+    alpha = check_array(temperature, "temperature", ())
+    if not isinstance(alpha, Tracer) and not alpha > 0:
+        raise RbydynError(f"temperature must be positive, got {temperature}")
+    return _smooth_min_distance(model, q, alpha, pairs)
+
+
+@public("pairs")
+def _smooth_min_distance(model: Model, q: Array, temperature: Array, pairs: CapsulePairs | None) -> Float[Array, ""]:
     d = signed_distances(model, q, pairs)
-    alpha = check_array(temperature, "temperature", ()).astype(d.dtype)
+    alpha = temperature.astype(d.dtype)
     least = lax.stop_gradient(jnp.min(d))
     return least - alpha * jnp.log(jnp.sum(jnp.exp((least - d) / alpha)))
 

@@ -132,7 +132,7 @@ def _check_placements(joints: Sequence[JointDescription], findings: Findings) ->
         if not is_pose[at]:
             findings.on("error", "joint", index, name, "origin has no rotation in it, or numbers that are not finite")
         if not is_unit[at]:
-            findings.on("error", "joint", index, name, f"axis has length {lengths[at]:g}, expected 1")
+            findings.on("error", "joint", index, name, f"axis has length {lengths[at]:.10g}, expected 1")
 
 
 def _check_mimic(description: RobotDescription, findings: Findings) -> None:

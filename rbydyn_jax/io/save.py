@@ -118,6 +118,7 @@ def _joint(model: Model, numbers: dict[str, np.ndarray], body: int, parent: str,
     kind, mimic = tree.joint_types[body], tree.mimics[body]
     source = body if mimic is None else mimic.source
     at_q, at_v = tree.q_slices[source].start, tree.v_slices[source].start
+    axis = numbers["joint_axes"][body]
     rates = {name: float(numbers[leaf][at_v]) for name, leaf in _PER_VELOCITY.items()}
     lower, upper, coupling = -np.inf, np.inf, None
     if kind in _ONE_DOF:
@@ -134,7 +135,7 @@ def _joint(model: Model, numbers: dict[str, np.ndarray], body: int, parent: str,
         parent=parent,
         child=child,
         origin=numbers["joint_placements"][body],
-        axis=numbers["joint_axes"][body],
+        axis=axis / np.linalg.norm(axis),  # float32 leaves are of unit length to seven digits only
         lower=lower,
         upper=upper,
         mimic=coupling,

@@ -9,15 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array
-from .._errors import DtypeError
+from .._check import check_array, public
 from .joints import JointType
-from .model import Model
+from .model import Model, check_model
 
 
 def _checked(model: Model, **arrays: Array) -> list[Array]:
-    if not isinstance(model, Model):
-        raise DtypeError(f"model must be a Model, got {type(model).__name__}")
+    check_model(model)
     sizes = {"q": (model.nq, "model.nq"), "v": (model.nv, "model.nv")}
     checked = []
     for name, x in arrays.items():
@@ -57,20 +55,24 @@ def neutral(model: Model) -> Float[Array, "nq"]:
     return jnp.asarray(np.concatenate(pieces) if pieces else np.zeros(0), model.inertias.dtype)
 
 
-@jax.jit
+@public()
 def random_configuration(model: Model, key: PRNGKeyArray) -> Float[Array, "nq"]:
     """A random configuration within the position limits.
 
-    Uniform between finite limits and in [-pi, pi] where there is none; rotations uniform on the sphere of quaternions;
-    floating joints within 1 m of the origin.
+    Uniform between the limits, in [-pi, pi] where there are none, and within 2 pi of the one limit where there is one;
+    rotations uniform on the sphere of quaternions; floating joints within 1 m of the origin.
 
     Args:
         model: The robot.
         key: A key of `jax.random`.
     """
     _checked(model)
-    low = jnp.where(jnp.isfinite(model.position_lower), model.position_lower, -jnp.pi)
-    high = jnp.where(jnp.isfinite(model.position_upper), model.position_upper, jnp.pi)
+    low, high = model.position_lower, model.position_upper
+    no_low, no_high = ~jnp.isfinite(low), ~jnp.isfinite(high)
+    low, high = (
+        jnp.where(no_low, jnp.where(no_high, -jnp.pi, high - 2 * jnp.pi), low),
+        jnp.where(no_high, jnp.where(no_low, jnp.pi, low + 2 * jnp.pi), high),
+    )
     q = jax.random.uniform(key, (model.nq,), low.dtype, low, high)
     for k, (joint, qs, _) in enumerate(_independent(model)):
         if not _is_line(joint):
@@ -78,7 +80,7 @@ def random_configuration(model: Model, key: PRNGKeyArray) -> Float[Array, "nq"]:
     return q
 
 
-@jax.jit
+@public()
 def integrate(model: Model, q: Float[Array, "nq"], dv: Float[Array, "nv"]) -> Float[Array, "nq"]:
     r"""The configuration $q \oplus dv$ reached from `q` at constant velocity `dv` in one second.
 
@@ -94,7 +96,7 @@ def integrate(model: Model, q: Float[Array, "nq"], dv: Float[Array, "nv"]) -> Fl
     return _by_joint(model, lambda j, qs, vs: j.integrate(q[qs], dv[vs]), lambda: q + dv)
 
 
-@jax.jit
+@public()
 def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> Float[Array, "nv"]:
     r"""The velocity $q_1 \ominus q_0$ that leads from `q0` to `q1` in one second: `integrate(model, q0, it)` is `q1`.
 
@@ -110,21 +112,37 @@ def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> 
     return _by_joint(model, lambda j, qs, vs: j.difference(q0[qs], q1[qs]), lambda: q1 - q0)
 
 
-@jax.jit
+@public()
 def normalize(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
-    """The same configuration with quaternions of unit length; `q` of shape (nq,)."""
+    """The same configuration with quaternions of unit length.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+
+    Raises:
+        ShapeError: `q` is not of shape `(model.nq,)`.
+    """
     (q,) = _checked(model, q=q)
     return _by_joint(model, lambda j, qs, vs: j.normalize(q[qs]), lambda: q)
 
 
-@jax.jit
+@public()
 def clamp(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
-    """The configuration moved inside the position limits, coordinate by coordinate; `q` of shape (nq,)."""
+    """The configuration moved inside the position limits, coordinate by coordinate.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+
+    Raises:
+        ShapeError: `q` is not of shape `(model.nq,)`.
+    """
     (q,) = _checked(model, q=q)
     return jnp.clip(q, model.position_lower.astype(q.dtype), model.position_upper.astype(q.dtype))
 
 
-@jax.jit
+@public()
 def qdot_from_v(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nq"]:
     """Time derivative of the configuration's coordinates at velocity `v` [rad/s, m/s].
 
@@ -140,7 +158,7 @@ def qdot_from_v(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> F
     return _by_joint(model, lambda j, qs, vs: j.qdot_from_v(q[qs], v[vs]), lambda: v)
 
 
-@jax.jit
+@public()
 def v_from_qdot(model: Model, q: Float[Array, "nq"], qdot: Float[Array, "nq"]) -> Float[Array, "nv"]:
     """Velocity at which the configuration's coordinates change by `qdot` per second; the inverse of `qdot_from_v`.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,16 +16,10 @@ from jaxtyping import Array, Float
 from .._check import check_array
 from .._errors import DtypeError, ModelError
 from ..spatial import inertia as inertias
-from .model import Model, make_pattern, twelve
+from .model import Model, check_model, make_pattern, twelve
 from .tree import KinematicTree
 
 _LIMITS = ("position_lower", "position_upper", "velocity_limit", "acceleration_limit", "effort_limit")
-
-
-def _model(model: Model) -> Model:
-    if not isinstance(model, Model):
-        raise DtypeError(f"model must be a Model, got {type(model).__name__}")
-    return model
 
 
 def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
@@ -35,14 +30,16 @@ def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
         gravity: Acceleration of free fall in world axes [m/s^2].
 
     Raises:
-        ShapeError: `gravity` is not of shape (3,).
+        ModelError: `gravity` is not finite.
+        ShapeError: It is not of shape (3,).
 
     Example:
         >>> moon = with_gravity(robots.pendulum(), jnp.array([0.0, 0.0, -1.62]))
         >>> round(float(gravity_forces(moon, jnp.array([jnp.pi / 2]))[0]), 4)
         1.62
     """
-    gravity = check_array(gravity, "gravity", (3,)).astype(_model(model).gravity.dtype)
+    gravity = check_array(gravity, "gravity", (3,)).astype(check_model(model).gravity.dtype)
+    _finite(gravity, "gravity")
     return eqx.tree_at(lambda m: m.gravity, model, gravity)
 
 
@@ -55,10 +52,10 @@ def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
             `effort_limit` (nv,) [rad, m, s, N m, N]. Infinity stands for no limit.
 
     Raises:
-        ModelError: A name is none of these, a limit is NaN, or a lower limit is above the upper one.
+        ModelError: A name is none of these, a limit is NaN or negative, or the limits leave no position.
         ShapeError: A value has another shape.
     """
-    _model(model)
+    check_model(model)
     for name, value in limits.items():
         if name not in _LIMITS:
             raise ModelError(f"no limit named {name!r}; the limits are {', '.join(_LIMITS)}")
@@ -68,6 +65,9 @@ def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
             _refuse(np.isnan(new), name, "is NaN", model)
             if name.endswith("_limit"):
                 _refuse(np.asarray(new) < 0, name, "is negative", model)
+            else:
+                nowhere = np.inf if name == "position_lower" else -np.inf
+                _refuse(np.asarray(new) == nowhere, name, "leaves no position", model)
         model = eqx.tree_at(lambda m, name=name: getattr(m, name), model, new)
     low, high = model.position_lower, model.position_upper
     if not isinstance(low, Tracer) and not isinstance(high, Tracer):
@@ -83,6 +83,16 @@ def _refuse(bad: np.ndarray, name: str, what: str, model: Model) -> None:
         raise ModelError(f"joint {joint!r}: {name}[{k}] {what}")
 
 
+def _finite(x: Any, name: str) -> None:
+    if not isinstance(x, Tracer) and not np.isfinite(x).all():
+        raise ModelError(f"{name} must be finite, got {np.asarray(x).tolist()}")
+
+
+def _no_negative_mass(mass: Any, name: str) -> None:
+    if not isinstance(mass, Tracer) and mass < 0:
+        raise ModelError(f"{name} must not be negative, got {float(mass):g}")
+
+
 def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) -> Model:
     """The same robot with other inertial parameters of some links.
 
@@ -92,13 +102,19 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
             Ixy, Iyy, Ixz, Iyz, Izz [kg, kg m, kg m^2]. Traced values are welcome.
 
     Raises:
+        DtypeError: `values` is no mapping.
+        ModelError: A value is not finite, or a mass negative.
         NameNotFoundError: There is no such link.
         ShapeError: A value is not of shape (10,).
     """
-    _model(model)
+    check_model(model)
+    if not isinstance(values, Mapping):
+        raise DtypeError(f"values must be a mapping from links to parameters (10,), got {type(values).__name__}")
     for link, value in values.items():
         index = model.link_index(link)
         new = check_array(value, f"values[{link!r}]", (10,)).astype(model.inertias.dtype)
+        _finite(new, f"values[{link!r}]")
+        _no_negative_mass(new[0], f"values[{link!r}][0], the mass,")
         model = _add_inertia(model, index, new - model.link_inertias[index])
     return model
 
@@ -107,10 +123,10 @@ def _add_inertia(model: Model, link: int, change: Array) -> Model:
     """Adds inertial parameters, given in the link's axes, to a link and to the body that it is part of."""
     body, slot = model.tree.link_bodies[link], model.tree.welded_slots[link]
     if slot >= 0:
-        model = eqx.tree_at(lambda m: m.welded_inertias, model, model.welded_inertias.at[slot].add(change))
+        model = eqx.tree_at(lambda m: m.welded_inertias, model, jnp.asarray(model.welded_inertias).at[slot].add(change))
     if body >= 0:
         moved = inertias.transform(model.link_placements[link], change)
-        model = eqx.tree_at(lambda m: m.inertias, model, model.inertias.at[body].add(moved))
+        model = eqx.tree_at(lambda m: m.inertias, model, jnp.asarray(model.inertias).at[body].add(moved))
     return model
 
 
@@ -131,6 +147,7 @@ def attach_payload(
         inertia: Its moment of inertia about its centre of mass in link axes [kg m^2]; default is a point mass.
 
     Raises:
+        ModelError: A number is not finite, or the mass is negative.
         NameNotFoundError: There is no such link.
         ShapeError: An argument has another shape.
 
@@ -138,10 +155,13 @@ def attach_payload(
         >>> float(total_mass(attach_payload(robots.pendulum(mass=2.0), "bob", 0.5)))
         2.5
     """
-    dtype = _model(model).inertias.dtype
+    dtype = check_model(model).inertias.dtype
     m = check_array(mass, "mass", ()).astype(dtype)
     c = jnp.zeros(3, dtype) if com is None else check_array(com, "com", (3,)).astype(dtype)
     about_com = jnp.zeros((3, 3), dtype) if inertia is None else check_array(inertia, "inertia", (3, 3)).astype(dtype)
+    for name, x in (("mass", m), ("com", c), ("inertia", about_com)):
+        _finite(x, name)
+    _no_negative_mass(m, "mass")
     return _add_inertia(model, model.link_index(link), inertias.from_mass_com(m, c, about_com))
 
 
@@ -164,10 +184,11 @@ def with_geometry(
         link_placements: New T_body_link; that of a link whose frame is its body's must stay the identity.
 
     Raises:
-        ModelError: The placement of a body's own link is not the identity, or an axis not of unit length.
+        ModelError: A placement is no rotation and translation, that of a body's own link not the identity, or an axis
+            not of unit length.
         ShapeError: An argument has another shape.
     """
-    tree, dtype = _model(model).tree, model.geometry.dtype
+    tree, dtype = check_model(model).tree, model.geometry.dtype
     new = {
         name: getattr(model, name) if x is None else check_array(x, name, getattr(model, name).shape).astype(dtype)
         for name, x in (
@@ -184,9 +205,12 @@ def with_geometry(
             raise ModelError(
                 f"link {tree.link_names[link]!r}: its frame is its body's, so its placement is the identity"
             )
-    off = np.abs(np.linalg.norm(arrays["joint_axes"], axis=1) - 1.0) > 1e3 * jnp.finfo(dtype).eps
-    if off.any():
-        raise ModelError(f"joint {tree.joint_names[int(np.flatnonzero(off)[0])]!r}: its axis is not of unit length")
+    tolerance = 1e3 * float(jnp.finfo(dtype).eps)
+    _refuse_wrong_poses(arrays["joint_placements"], "joint", tree.joint_names, tolerance)
+    _refuse_wrong_poses(arrays["link_placements"], "link", tree.link_names, tolerance)
+    unit = np.abs(np.linalg.norm(arrays["joint_axes"], axis=1) - 1.0) <= tolerance  # False for NaN
+    if not unit.all():
+        raise ModelError(f"joint {tree.joint_names[int(np.argmin(unit))]!r}: its axis is not of unit length")
     values: list[float] = []
     changed = dataclasses.replace(
         tree,
@@ -197,13 +221,27 @@ def with_geometry(
     return _replaced(model, changed, jnp.asarray(values, dtype))
 
 
+def _refuse_wrong_poses(T: np.ndarray, kind: str, names: tuple[str, ...], tolerance: float) -> None:
+    R = T[:, :3, :3]
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
+        problems = {
+            "has numbers that are not finite": ~np.isfinite(T).all(axis=(1, 2)),
+            "does not end in the row 0 0 0 1": (T[:, 3] != [0.0, 0.0, 0.0, 1.0]).any(axis=1),
+            "has no rotation in it": ~((error <= tolerance) & (np.linalg.det(R) > 0.0)),
+        }
+    for problem, bad in problems.items():
+        if bad.any():
+            raise ModelError(f"{kind} {names[int(np.argmax(bad))]!r}: its placement {problem}")
+
+
 def unstructured(model: Model) -> Model:
     """The same robot with *every* number of its geometry as an input, zeros and ones included.
 
     For calibration, where zeros are estimated too, and for batches of robots whose zeros differ. It runs slower:
     nothing is left out of the computation.
     """
-    return _dense(_model(model), model.joint_placements, model.joint_axes, model.link_placements)
+    return _dense(check_model(model), model.joint_placements, model.joint_axes, model.link_placements)
 
 
 def _dense(model: Model, joint_placements: Array, joint_axes: Array, link_placements: Array) -> Model:
@@ -234,7 +272,7 @@ def _replaced(model: Model, tree: KinematicTree, geometry: Array) -> Model:
     return dataclasses.replace(model, tree=tree, geometry=geometry)
 
 
-def stack_models(models: Sequence[Model]) -> Model:
+def stack_models(models: Iterable[Model]) -> Model:
     """One model with a leading batch axis on every leaf, for `jax.vmap` over robots.
 
     Robots of one topology whose geometry has its zeros and ones at different places are made `unstructured` first.
@@ -243,14 +281,21 @@ def stack_models(models: Sequence[Model]) -> Model:
         models: Robots of one topology.
 
     Raises:
+        DtypeError: `models` is no sequence of models.
         ModelError: There is none, or they differ in topology, names or joint types.
     """
+    if isinstance(models, Model) or not isinstance(models, Iterable):
+        raise DtypeError(f"stack_models takes a sequence of models, got one {type(models).__name__}")
+    models = [check_model(m, f"models[{k}]") for k, m in enumerate(models)]
     if not models:
         raise ModelError("stack_models needs at least one model")
-    first = _model(models[0])
+    first = models[0]
     if any(m.tree != first.tree for m in models):
         models = [unstructured(m) for m in models]
         for k, m in enumerate(models):
-            if m.tree != models[0].tree:
-                raise ModelError(f"models[{k}] ({m.name!r}) has another topology than models[0] ({first.name!r})")
+            if m.tree == models[0].tree:
+                continue
+            if dataclasses.replace(m.tree, name=first.name) == models[0].tree:
+                raise ModelError(f"models[{k}] and models[0] differ in name only: {m.name!r} and {first.name!r}")
+            raise ModelError(f"models[{k}] ({m.name!r}) has another topology than models[0] ({first.name!r})")
     return jax.tree.map(lambda *x: jnp.stack(x), *[dataclasses.replace(m, tree=models[0].tree) for m in models])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import Finding
+from .._errors import DtypeError, Finding, ModelError, ShapeError
 from ..spatial import inertia
 from .arrays import RobotArrays
 from .tree import IS_MINUS_ONE, IS_ONE, IS_ZERO, KinematicTree, MimicJoint
@@ -194,7 +195,14 @@ def model_from_arrays(
     gravity: Sequence[float] = (0.0, 0.0, -9.81),
     dtype: jnp.dtype | None = None,
 ) -> Model:
-    """The Model of a welded robot in plain numpy; `dtype` defaults to JAX's default float."""
+    """The Model of a welded robot in plain numpy; `dtype` defaults to JAX's default float.
+
+    Raises:
+        DtypeError: `dtype` is no floating-point type, or `gravity` holds no numbers.
+        ModelError: `gravity` is not finite.
+        ShapeError: `gravity` is not of shape (3,).
+    """
+    dtype, field = _float_dtype(dtype), _gravity(gravity)
     values: list[float] = []
     placement_pattern = make_pattern(twelve(np.asarray(robot.joint_placements, float)), values)
     axis_pattern = make_pattern(np.asarray(robot.joint_axes, float), values)
@@ -221,7 +229,7 @@ def model_from_arrays(
     free = [i for i, m in enumerate(mimics) if m is None]
 
     def array(x) -> Array:
-        return jnp.asarray(np.asarray(x, float), dtype or jnp.zeros(()).dtype)
+        return jnp.asarray(np.asarray(x, float), dtype)
 
     def per_velocity(x) -> Array:
         return array([x[i] for i in free for _ in range(tree.joints[i].nv)])
@@ -249,7 +257,51 @@ def model_from_arrays(
         friction=per_velocity(robot.friction),
         mimic_multipliers=array([m[1] for m in followers]),
         mimic_offsets=array([m[2] for m in followers]),
-        gravity=array(gravity),
+        gravity=array(field),
         capsule_segments=array(np.asarray(robot.capsule_segments).reshape(-1, 2, 3)),
         capsule_radii=array(robot.capsule_radii),
     )
+
+
+def _float_dtype(dtype: Any) -> np.dtype:
+    if dtype is None:
+        return jnp.zeros(()).dtype
+    try:
+        found = jnp.dtype(dtype)
+    except TypeError:
+        raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {dtype!r}") from None
+    if not jnp.issubdtype(found, jnp.floating):
+        raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {found}")
+    return found
+
+
+def _gravity(gravity: Any) -> np.ndarray:
+    try:
+        g = np.asarray(gravity, float)
+    except (TypeError, ValueError):
+        raise DtypeError(f"gravity must be three numbers [m/s^2], got {gravity!r}") from None
+    if g.shape != (3,):
+        raise ShapeError(f"gravity must have shape (3,), got {g.shape}; that of the earth is (0, 0, -9.81)")
+    if not np.isfinite(g).all():
+        raise ModelError(f"gravity must be finite, got {g.tolist()}")
+    return g
+
+
+def check_model(model: Any, name: str = "model") -> Model:
+    """Returns `model`, or says what is wrong with the argument of that name.
+
+    Raises:
+        DtypeError: It is no model.
+        ShapeError: It is a batch of models, or its leaves do not fit its tree.
+    """
+    if not isinstance(model, Model):
+        raise DtypeError(f"{name} must be a Model (from load_urdf, build_model or robots), got {type(model).__name__}")
+    expected = {"inertias": (model.nb, 10), "gravity": (3,), "armature": (model.nv,), "position_lower": (model.nq,)}
+    for leaf, shape in expected.items():
+        found = getattr(getattr(model, leaf), "shape", None)
+        if found == shape:
+            continue
+        if found is not None and found[1:] == shape:
+            raise ShapeError(f"{name} is a batch of {found[0]} models; use jax.vmap over it")
+        raise ShapeError(f"{name}.{leaf} must have shape {shape}, got {found}")
+    return model

@@ -82,7 +82,7 @@ class KinematicTree:
 
     @cached_property
     def _hash(self) -> int:
-        return hash(self._key)
+        return int(self._key[:15], 16)  # not of the string: that differs between processes, and trees are pickled
 
     def __hash__(self) -> int:
         return self._hash

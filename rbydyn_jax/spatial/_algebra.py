@@ -283,10 +283,6 @@ class Transform(NamedTuple):
         linear = self.R.apply(f.f)
         return Force(self.R.apply(f.n) + self.p.cross(linear), linear)
 
-    def force_inverse(self, f: Force) -> Force:
-        """Ad(T_AB)^T f: from A's coordinates to B's."""
-        return Force(self.R.apply_transposed(f.n - self.p.cross(f.f)), self.R.apply_transposed(f.f))
-
 
 IDENTITY = Transform(IDENTITY3, O3)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
+from rbydyn_jax import robots
 from tests.helpers import X64, assert_close, normal, oracle
 
 from .cases import TREES, pin_robot, robot, run, states
@@ -35,6 +36,24 @@ def test_random_configurations_are_normal_inside_the_limits_and_spread(name):
     assert (q >= np.asarray(model.position_lower)).all() and (q <= np.asarray(model.position_upper)).all()
     assert_close(run(lambda q: rb.normalize(model, q), states(name).q), q)
     assert q.std(axis=0).min() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "low", "high"),
+    [
+        (-1, 2, -1, 2),
+        (5, np.inf, 5, 5 + 2 * np.pi),
+        (-np.inf, -7, -7 - 2 * np.pi, -7),
+        (-np.inf, np.inf, -np.pi, np.pi),
+    ],
+)
+def test_random_configurations_fill_the_range_between_limits_that_there_are(lower, upper, low, high):
+    arm = rb.with_limits(
+        robots.pendulum(), position_lower=jnp.array([lower + 0.0]), position_upper=jnp.array([upper + 0.0])
+    )
+    q = np.asarray(jax.vmap(rb.random_configuration, (None, 0))(arm, jax.random.split(jax.random.key(0), 1000)))
+    assert low <= q.min() < low + 0.02 * (high - low)
+    assert high - 0.02 * (high - low) < q.max() <= high
 
 
 @pytest.mark.float32

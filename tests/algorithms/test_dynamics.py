@@ -156,6 +156,10 @@ def test_damping_and_friction_oppose_the_motion():
     model, v = robot("mimic"), states("mimic").v[0]
     assert_close(rb.damping_forces(model, v), -np.asarray(model.damping) * np.asarray(v))
     assert_close(rb.friction_forces(model, v), -np.asarray(model.friction) * np.sign(np.asarray(v)))
+    smooth = -np.asarray(model.friction) * np.tanh(np.asarray(v) / 0.1)
+    assert_close(rb.friction_forces(model, v, width=0.1), smooth)
+    with pytest.raises(rb.RbydynError, match="width must be positive, got 0"):
+        rb.friction_forces(model, v, width=0)
 
 
 def test_against_mujoco():

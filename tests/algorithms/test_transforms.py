@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
+from rbydyn_jax.algorithms import _traversal
 from tests.helpers import X64, assert_close
 
 from .cases import robot, run, states, tips
@@ -195,11 +196,48 @@ def test_wrong_shape_is_named(algorithm):
         ALGORITHMS[algorithm](robot(name), LINK[name], *row)
 
 
+@pytest.mark.parametrize("path", ["unrolled", "arrays"])
+def test_a_robot_without_joints_has_poses_and_masses(path, monkeypatch):
+    if path == "arrays":
+        monkeypatch.setattr(_traversal, "UNROLLED_LIMIT", -1)
+    tower = rb.RobotBuilder("tower").link("base", 1.0).link("top", 2.0).fixed("mount", "base", "top", xyz=(0, 0, 3))
+    model = rb.build_model(tower.build_description(), dtype=jnp.float32)
+    q, f_ext = jnp.zeros(0, jnp.float32), jnp.zeros((0, 6), jnp.float32)
+    call = lambda f, *x: jax.jit(f.__wrapped__)(model, *x)  # noqa: E731
+    assert call(rb.fk, q)[:, 2, 3].tolist() == [0.0, 3.0]
+    assert call(rb.center_of_mass, q).tolist() == [0.0, 0.0, 2.0]
+    assert call(rb.crba, q).shape == call(rb.coriolis_matrix, q, q).shape == (0, 0)
+    assert call(rb.rnea, q, q, q, f_ext).shape == call(rb.aba, q, q, q, f_ext).shape == (0,)
+    assert call(rb.momentum_matrix, q).shape == (6, 0)
+    assert call(rb.joint_reaction_wrenches, q, q, q).shape == (0, 6)
+
+
+def test_a_batch_of_models_without_vmap_is_told_of_vmap():
+    stacked = rb.stack_models([robot("mimic"), robot("mimic")])
+    for call in (rb.total_mass, rb.neutral, lambda m: rb.damping_forces(m, jnp.zeros(m.nv))):
+        with pytest.raises(rb.ShapeError, match=r"batch of 2 models; use jax\.vmap"):
+            call(stacked)
+    with pytest.raises(rb.ShapeError, match=r"model\.gravity must have shape \(3,\), got \(2,\)"):
+        rb.fk(dataclasses.replace(robot("mimic"), gravity=jnp.zeros(2)), states("mimic").q[0])
+
+
+def test_what_is_no_argument_at_all_is_named():
+    model, q = robot("mimic"), states("mimic").q[0]
+    with pytest.raises(rb.DtypeError, match=r"model must be a Model, got str; load_urdf"):
+        rb.fk("robot.urdf", q)
+    with pytest.raises(rb.DtypeError, match=r"q must be an array of floats, got str"):
+        rb.fk(model, "home")
+    with pytest.raises(rb.DtypeError, match=r"dv must be an array of floats, got"):
+        rb.integrate(model, q, np.array([None] * model.nv))
+    with pytest.raises(TypeError, match="positional"):
+        rb.jacobian(model, q, LINK["mimic"], LINK["mimic"])
+
+
 def test_a_list_of_links_is_refused_by_name():
     model, q = robot("mimic"), states("mimic").q[0]
-    with pytest.raises(rb.DtypeError, match=r"links must be .* tuple.* got list"):
+    with pytest.raises(rb.DtypeError, match=r"links must be hashable: .*tuple.*, got list"):
         rb.center_of_mass(model, q, links=[LINK["mimic"]])
-    with pytest.raises(rb.DtypeError, match=r"link must be a name.* got list"):
+    with pytest.raises(rb.DtypeError, match=r"link must be hashable: a name.*, got list"):
         rb.jacobian(model, q, [LINK["mimic"]])
 
 

@@ -368,4 +368,22 @@ def test_wrong_arguments():
         capsule_distance(p, p, jnp.zeros(2), p, p, r)
     with pytest.raises(DtypeError, match="a1 must be an array of floats"):
         capsule_distance(p, jnp.zeros(3, int), r, p, p, r)
+    for k, name in enumerate(("a0", "a1", "radius_a", "b0", "b1", "radius_b")):
+        given: list = [p, p, r, p, p, r]
+        for wrong in ("a", None, [0.0, "b"]):
+            given[k] = wrong
+            with pytest.raises(DtypeError, match=f"{name} must be an array of floats"):
+                capsule_distance(*given)
+    for radius in (-0.1, np.float64(-0.1), jnp.asarray(-0.1), -1):
+        with pytest.raises(ModelError, match="radius_a must not be negative, got -"):
+            capsule_distance(p, p, radius, p, p, r)
+        with pytest.raises(ModelError, match="radius_b must not be negative, got -"):
+            capsule_distance(p, p, r, p, p, radius)
     assert issubclass(collision.NearestPairs, collision.CapsuleDistance)
+
+
+def test_radii_may_be_integers_and_traced():
+    x = jnp.array([3.0, 0.0, 0.0])
+    assert float(capsule_distance(0 * x, 0 * x, 1, x, x, 0).distance) == 2.0
+    traced = jax.vmap(lambda r: capsule_distance(0 * x, 0 * x, r, x, x, 0.0).distance)(jnp.array([1.0, -1.0]))
+    assert traced.tolist() == [2.0, 4.0]

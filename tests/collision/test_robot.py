@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import DtypeError, Model, ModelError, ShapeError, fk, random_configuration, robots
+from rbydyn_jax import DtypeError, Model, ModelError, RbydynError, ShapeError, fk, random_configuration, robots
 from rbydyn_jax.collision import (
     CapsulePairs,
     capsule_distances,
@@ -304,11 +304,15 @@ def test_wrong_arguments():
         min_distance(model, jnp.zeros(2, int))
     with pytest.raises(DtypeError, match="model must be a Model"):
         signed_distances(q, q)
-    with pytest.raises(ShapeError, match="k must be an integer between 1 and 1, the number of pairs, got 2"):
-        nearest(model, q, 2)
-    for k in (0, 1.0):
-        with pytest.raises(ShapeError, match=f"got {k}"):
+    for k in (2, 0, np.int32(-1)):
+        with pytest.raises(ShapeError, match=f"k must be between 1 and 1, the number of pairs, got {k}"):
             nearest(model, q, k)  # type: ignore[arg-type]
+    nearest(model, q, 1)  # to jit, True is the same as this 1
+    for k in (1.0, True, np.True_, "1", None):
+        with pytest.raises(DtypeError, match="k must be an integer, the number of pairs, got "):
+            nearest(model, q, k)  # type: ignore[arg-type]
+    with pytest.raises(DtypeError, match="k must be known while tracing"):
+        jax.jit(nearest)(model, q, 1)
     with pytest.raises(ModelError, match="no collision capsules"):
         signed_distances(robot("pendulum"), jnp.zeros(1))
     with pytest.raises(ModelError, match="does not belong to model"):
@@ -317,3 +321,18 @@ def test_wrong_arguments():
         min_distance(model, q, CapsulePairs((), ()))
     with pytest.raises(ShapeError, match="temperature"):
         smooth_min_distance(model, q, jnp.ones(2))
+    with pytest.raises(DtypeError, match="temperature"):
+        smooth_min_distance(model, q, "warm")  # type: ignore[arg-type]
+    for temperature in (0.0, -0.01, 0, jnp.asarray(-1.0), float("nan")):
+        with pytest.raises(RbydynError, match="temperature must be positive, got"):
+            smooth_min_distance(model, q, temperature)
+
+
+def test_k_is_any_integer_and_temperature_may_be_traced():
+    model, q = robot("two_link_arm"), jnp.array([0.1, 0.9])
+    want = nearest(model, q, 1)
+    for k in (np.int64(1), np.uint8(1), jnp.asarray(1)):
+        assert nearest(model, q, k).pair.tolist() == want.pair.tolist()  # type: ignore[arg-type]
+    bounds = jax.vmap(lambda t: smooth_min_distance(model, q, t))(jnp.array([0.01, -1.0]))
+    assert_close(bounds[0], min_distance(model, q))  # of one pair there is nothing to smooth
+    assert_close(smooth_min_distance(model, q, 1), min_distance(model, q))

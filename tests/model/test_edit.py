@@ -206,3 +206,87 @@ def test_payload_on_an_empty_link_is_the_link_described_with_it():
         build_model(bare), "b", inertial.mass, jnp.asarray(inertial.com), jnp.asarray(inertial.inertia)
     )
     assert_close(got.inertias, build_model(with_link(bare, "b", inertial=inertial)).inertias)
+
+
+WRONG_POSES = {
+    "scaled": (np.diag([2.0, 2.0, 2.0, 1.0]), "no rotation"),
+    "mirrored": (np.diag([1.0, 1.0, -1.0, 1.0]), "no rotation"),
+    "nan": (np.full((4, 4), np.nan), "not finite"),
+    "nan in the place": (np.array([[1, 0, 0, np.nan], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]), "not finite"),
+    "bottom row": (np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1.0]]), "0 0 0 1"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_POSES)
+def test_wrong_placements_are_refused_and_named(model, case):
+    wrong, phrase = WRONG_POSES[case]
+    with pytest.raises(rb.ModelError, match=f"joint {model.joint_names[2]!r}: .*{phrase}"):
+        rb.with_geometry(model, joint_placements=model.joint_placements.at[2].set(jnp.asarray(wrong)))
+    link = welded_link(DESCRIPTION)
+    with pytest.raises(rb.ModelError, match=f"link {link!r}: .*{phrase}"):
+        at = model.link_index(link)
+        rb.with_geometry(model, link_placements=model.link_placements.at[at].set(jnp.asarray(wrong)))
+
+
+def test_an_axis_of_nan_is_refused(model):
+    with pytest.raises(rb.ModelError, match=f"joint {model.joint_names[1]!r}: its axis"):
+        rb.with_geometry(model, joint_axes=model.joint_axes.at[1].set(jnp.nan))
+
+
+def test_numbers_that_cannot_be_are_refused(model):
+    for gravity in (jnp.array([0.0, jnp.nan, 0.0]), jnp.array([0.0, 0.0, -jnp.inf])):
+        with pytest.raises(rb.ModelError, match="gravity must be finite"):
+            rb.with_gravity(model, gravity)
+    for mass, phrase in ((-1.0, "mass must not be negative"), (jnp.nan, "mass must be finite")):
+        with pytest.raises(rb.ModelError, match=phrase):
+            rb.attach_payload(model, 0, mass)
+    with pytest.raises(rb.ModelError, match="com must be finite"):
+        rb.attach_payload(model, 0, 1.0, jnp.array([0.0, jnp.nan, 0.0]))
+    with pytest.raises(rb.ModelError, match=r"values\[0\]\[0\], the mass, must not be negative"):
+        rb.with_inertias(model, {0: jnp.zeros(10).at[0].set(-1.0)})
+    with pytest.raises(rb.ModelError, match=r"values\[0\] must be finite"):
+        rb.with_inertias(model, {0: jnp.full(10, jnp.nan)})
+    arm = robots.two_link_arm()
+    for name, value in (("position_lower", jnp.inf), ("position_upper", -jnp.inf)):
+        with pytest.raises(rb.ModelError, match=rf"joint 'shoulder': {name}\[0\] leaves no position"):
+            rb.with_limits(arm, **{name: jnp.array([value, 0.0])})
+
+
+def test_what_is_traced_is_not_judged():
+    """A compiled function cannot raise on a value: the number goes through."""
+    arm = robots.pendulum(mass=2.0)
+    got = jax.jit(lambda m: rb.total_mass(rb.attach_payload(arm, "bob", m)))(jnp.asarray(-0.5))
+    assert_close(got, 1.5)
+    up = jax.jit(lambda g: rb.gravity_forces(rb.with_gravity(arm, g), jnp.ones(1)))(jnp.full(3, jnp.nan))
+    assert np.isnan(np.asarray(up)).all()
+
+
+def test_arguments_of_another_type_are_named(model):
+    with pytest.raises(rb.DtypeError, match="values must be a mapping"):
+        rb.with_inertias(model, [("a", jnp.zeros(10))])  # type: ignore[arg-type]
+    with pytest.raises(rb.DtypeError, match="takes a sequence of models"):
+        rb.stack_models(model)
+    with pytest.raises(rb.DtypeError, match=r"models\[1\] must be a Model.*str"):
+        rb.stack_models([model, "x"])  # type: ignore[list-item]
+    both = rb.stack_models(m for m in (model, model))
+    assert both.inertias.shape == (2, model.nb, 10)
+
+
+def test_robots_that_differ_in_name_only_are_told_so(model):
+    other = build_model(dataclasses.replace(DESCRIPTION, name="twin"))
+    with pytest.raises(rb.ModelError, match="differ in name only: 'twin' and 'random_tree'"):
+        rb.stack_models([model, other])
+
+
+def test_edits_of_a_robot_on_the_host(model, state):
+    """`jax.device_get` makes numpy leaves, and every edit takes them."""
+    host = jax.device_get(model)
+    link = welded_link(DESCRIPTION)
+    for edit in (
+        lambda m: rb.attach_payload(m, link, 1.0),
+        lambda m: rb.with_inertias(m, {link: jnp.ones(10)}),
+        lambda m: rb.with_limits(m, effort_limit=jnp.ones(model.nv)),
+        lambda m: rb.with_geometry(m, joint_placements=_longer(m.joint_placements)),
+        rb.unstructured,
+    ):
+        assert_close(rnea(edit(host), state), rnea(edit(model), state))
