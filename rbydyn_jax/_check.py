@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,7 @@ from typing import Any, TypeVar, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from ._errors import DtypeError, MissingExtraError, RbydynError, ShapeError
 
@@ -50,6 +52,23 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
             )
             raise ShapeError(f"{name} must have shape {want}{extra}, got {array.shape}{batched}")
     return array
+
+
+def check_integer(x: Any, name: str) -> int:
+    """Returns `x` as an int, or says that it is none.
+
+    Raises:
+        DtypeError: `x` is no integer, or traced.
+    """
+    if isinstance(x, Tracer):
+        raise DtypeError(f"{name} must be known while tracing: a static argument of jax.jit, not mapped by jax.vmap")
+    try:
+        number = None if isinstance(x, bool) else operator.index(x)
+    except TypeError:
+        number = None
+    if number is None:
+        raise DtypeError(f"{name} must be an integer, got {x!r}")
+    return number
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -34,7 +34,7 @@ def info(path: Path, as_json: bool = False) -> int:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """The facts that `info` prints, as plain data; an infinite limit is None. Uses the precision of the model."""
+    """The facts that `info` prints, as plain data, in the model's precision; what is infinite or undefined is None."""
     tree = model.tree
     masses = np.asarray(model.link_inertias)[:, 0]
 
@@ -48,7 +48,7 @@ def describe(model: Model) -> dict[str, Any]:
         "nq": model.nq,
         "nv": model.nv,
         "mass": float(mass),
-        "center_of_mass": np.asarray(com).tolist(),
+        "center_of_mass": np.asarray(com).tolist() if mass != 0.0 else None,
         "mass_matrix_condition": _finite(float(np.linalg.cond(M))) if model.nv else None,
         "links": list(model.link_names),
         "joints": [_joint(model, i) for i in range(model.nb)],
@@ -88,13 +88,16 @@ def _finite(x: float) -> float | None:
 
 
 def _as_text(facts: dict[str, Any]) -> str:
-    com = ", ".join(f"{x:.4f}" for x in facts["center_of_mass"])
-    condition = facts["mass_matrix_condition"]
+    com, condition = facts["center_of_mass"], facts["mass_matrix_condition"]
+    mass = [f"mass {facts['mass']:.4f} kg"]
+    if com is not None:
+        mass.append(f"centre of mass at neutral ({', '.join(f'{x:.4f}' for x in com)}) m")
+    if facts["nv"]:
+        mass.append(f"cond(M) {condition:.3g}" if condition is not None else "cond(M) infinite")
     lines = [
         f"{facts['name']}: {len(facts['joints'])} moving joints, nq = {facts['nq']}, nv = {facts['nv']}, "
         f"{len(facts['links'])} links, {facts['capsules']} capsules",
-        f"mass {facts['mass']:.4f} kg, centre of mass at neutral ({com}) m, "
-        + (f"cond(M) {condition:.3g}" if condition is not None else "cond(M) infinite"),
+        ", ".join(mass),
         "",
         *_tree_lines(facts),
         "",

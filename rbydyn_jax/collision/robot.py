@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -13,8 +12,8 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from .._check import check_array, public
-from .._errors import DtypeError, RbydynError, ShapeError
+from .._check import check_array, check_integer, public
+from .._errors import RbydynError, ShapeError
 from ..algorithms._api import arguments
 from ..algorithms._layout import join
 from ..algorithms._traversal import Traversal, traverse
@@ -81,11 +80,12 @@ def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs |
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
-        The points on the surfaces are as far apart as the distance says:
+        Where nothing overlaps, the points on the surfaces are as far apart as the distance says:
 
         >>> import jax.numpy as jnp
         >>> from rbydyn_jax import robots
-        >>> found = capsule_distances(robots.two_link_arm(), jnp.array([0.3, 1.0]))
+        >>> model = robots.rby1a()
+        >>> found = capsule_distances(model, jnp.zeros(model.nq))
         >>> bool(jnp.allclose(jnp.linalg.norm(found.point_a - found.point_b, axis=1), found.distance, atol=1e-6))
         True
     """
@@ -119,16 +119,8 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
         >>> [collision.pairs(model).links[i] for i in found.pair]  # doctest: +ELLIPSIS
         [('link_...
     """
-    if isinstance(k, Tracer):
-        raise DtypeError("k must be known while tracing: a static argument of jax.jit, not mapped by jax.vmap")
-    try:
-        # To jax.jit True is the same static argument as 1, so this has to be told apart here.
-        number = None if isinstance(k, bool) else operator.index(k)
-    except TypeError:
-        number = None
-    if number is None:
-        raise DtypeError(f"k must be an integer, the number of pairs, got {k!r}")
-    return _nearest(model, q, number, pairs)
+    # Checked here: to jax.jit True is the same static argument as 1.
+    return _nearest(model, q, check_integer(k, "k"), pairs)
 
 
 @public("k", "pairs")

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import jax.numpy as jnp
 
+from .._errors import DtypeError
 from ..model.model import Model, model_from_arrays
+from .builder import RobotBuilder
 from .check import check_description
 from .check_inertia import check_bodies
+from .check_mimic import note_unused_of_followers
 from .description import RobotDescription
 from .findings import Findings
 from .urdf import read_bytes, read_urdf
@@ -19,7 +22,7 @@ EARTH_GRAVITY = (0.0, 0.0, -9.81)
 
 
 def build_model(
-    description: RobotDescription,
+    description: RobotDescription | RobotBuilder,
     *,
     base_link: str | None = None,
     floating_base: bool = False,
@@ -31,7 +34,7 @@ def build_model(
     """Checks a description, welds what does not move, and makes a `Model` of it.
 
     Args:
-        description: The robot.
+        description: The robot, or the builder that has collected it.
         base_link: Keep only this link and what is below it; default is the root link.
         floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
         joint_order: The moving joints in the order wanted for q and v; default is depth-first in document order.
@@ -40,15 +43,22 @@ def build_model(
         dtype: Type of the leaves; default is JAX's default float.
 
     Raises:
+        DtypeError: `description` is no description, `gravity` no numbers, or `dtype` no floating-point type.
         ModelError: The description makes no sense; the message names every element concerned.
         NameNotFoundError: There is no such base link or joint.
+        ShapeError: `gravity` is not of shape (3,).
 
     Example:
         >>> from rbydyn_jax.io import RobotBuilder
         >>> robot = RobotBuilder("pendulum").link("base").link("bob", mass=2.0, com=(0, 0, -0.5), inertia=0.01)
-        >>> build_model(robot.revolute("hinge", "base", "bob", axis=(0, 1, 0)).build_description()).nq
+        >>> build_model(robot.revolute("hinge", "base", "bob", axis=(0, 1, 0))).nq
         1
     """
+    if isinstance(description, RobotBuilder):
+        description = description.build_description()
+    if not isinstance(description, RobotDescription):
+        kind = type(description).__name__
+        raise DtypeError(f"description must be a RobotDescription or a RobotBuilder, got {kind}; a file: load_urdf")
     findings = Findings()
     check_description(description, findings, base_link)
     return assemble(description, findings, base_link, floating_base, joint_order, gravity, strict, dtype)
@@ -74,10 +84,11 @@ def load_urdf(
         strict: Whether a warning is an error.
 
     Raises:
+        DtypeError: `path` is no path.
         ParseError: The file cannot be read or describes no robot; `error.findings` has all that is wrong, with lines.
         NameNotFoundError: There is no such base link or joint.
     """
-    description, findings = read_urdf(read_bytes(path), str(path), base_link=base_link)
+    description, findings = read_urdf(read_bytes(path, hint="; use load_urdf_string"), str(path), base_link=base_link)
     return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
 
 
@@ -101,9 +112,13 @@ def load_urdf_string(
         source: Name of the text in messages.
 
     Raises:
+        DtypeError: `text` is no text.
         ParseError: The text describes no robot; `error.findings` has all that is wrong, with lines.
         NameNotFoundError: There is no such base link or joint.
     """
+    if not isinstance(text, str | bytes):
+        hint = "; use load_urdf for a file" if isinstance(text, Path) else ""
+        raise DtypeError(f"text must be str or bytes, got {type(text).__name__}{hint}")
     description, findings = read_urdf(text, source, base_link=base_link)
     return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
 
@@ -125,6 +140,7 @@ def assemble(
         description, base_link=base_link, floating_base=floating_base, joint_order=joint_order, findings=findings
     )
     check_bodies(robot, findings, [link.name for link in description.links])
+    note_unused_of_followers(robot, findings, [joint.name for joint in description.joints])
     return model_from_arrays(
         robot,
         report=findings.report(strict),

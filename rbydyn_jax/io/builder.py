@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import ModelError
+from .._errors import DtypeError, ModelError, ShapeError
 from .check import check_description
 from .description import (
     CapsuleGeometry,
@@ -25,6 +25,8 @@ from .findings import Findings, did_you_mean
 from .placement import Vector, placement, rotation_from_rpy
 
 _ORIGIN = (0.0, 0.0, 0.0)
+_LIMITS = ("lower", "upper", "velocity", "acceleration", "effort", "damping", "friction", "armature")
+_OPTIONS = ("xyz", "rpy", "axis", "mimic", *_LIMITS)
 
 
 class RobotBuilder:
@@ -59,13 +61,17 @@ class RobotBuilder:
                 for the diagonal, six for ixx, ixy, ixz, iyy, iyz, izz as in URDF, or a matrix (3, 3).
 
         Raises:
+            DtypeError: The mass, `com` or the inertia are no numbers.
             ModelError: There is a link of that name, or the inertia has another shape.
+            ShapeError: `com` is not of shape (3,).
         """
         if name in self._links:
             raise ModelError(f"link {name!r} is added twice")
-        moments = _moments(name, np.asarray(inertia, float))
+        element = f"link {name!r}"
+        mass, center = _number(mass, element, "mass"), _vector(com, element, "com")
+        moments = _moments(name, _array(inertia, element, "inertia"))
         massless = mass == 0.0 and not moments.any()
-        inertial = None if massless else Inertial(float(mass), np.array(com, float), moments)
+        inertial = None if massless else Inertial(mass, center, moments)
         self._links[name] = LinkDescription(name, inertial)
         return self
 
@@ -96,16 +102,25 @@ class RobotBuilder:
             **limits: `lower`, `upper`, `velocity`, `acceleration`, `effort`, `damping`, `friction`, `armature`.
 
         Raises:
+            DtypeError: There is no such limit, or something is no number.
             ModelError: The axis has no length.
+            ShapeError: `xyz`, `rpy` or `axis` is not of shape (3,).
         """
-        direction = np.array(axis, float)
+        element = f"joint {name!r}"
+        for what in limits:
+            if what not in _LIMITS:
+                hint = did_you_mean(what, _OPTIONS) or f"; there are {', '.join(_OPTIONS)}"
+                raise DtypeError(f"{element}: no option {what!r}{hint}")
+        if mimic is not None and not isinstance(mimic, Mimic):
+            raise DtypeError(f"{element}: mimic must be a Mimic(joint, multiplier, offset), got {mimic!r}")
+        direction = _vector(axis, element, "axis")
         length = float(np.linalg.norm(direction))
         if not length > 0.0:
             raise ModelError(f"joint {name!r}: axis {tuple(direction.tolist())} has no direction")
         if length != 1.0:
             direction = direction / length
-        pose = placement(xyz, rotation_from_rpy(rpy) if any(rpy) else None)
-        numbers: dict[str, Any] = {what: float(value) for what, value in limits.items()}
+        pose = _pose(xyz, rpy, element)
+        numbers: dict[str, Any] = {what: _number(value, element, what) for what, value in limits.items()}
         self._joints.append(JointDescription(name, kind, parent, child, pose, direction, mimic=mimic, **numbers))
         return self
 
@@ -164,8 +179,10 @@ class RobotBuilder:
         """
         if link not in self._links:
             raise ModelError(f"capsule on the unknown link {link!r}{did_you_mean(link, self._links)}")
-        geometry = CapsuleGeometry(float(length), float(radius)) if length else SphereGeometry(float(radius))
-        pose = placement(xyz, rotation_from_rpy(rpy) if any(rpy) else None)
+        element = f"capsule of link {link!r}"
+        length, radius = _number(length, element, "length"), _number(radius, element, "radius")
+        geometry = CapsuleGeometry(length, radius) if length else SphereGeometry(radius)
+        pose = _pose(xyz, rpy, element)
         old = self._links[link]
         shapes = (*old.collisions, CollisionDescription(geometry, pose, "", coltype, colaffinity))
         self._links[link] = LinkDescription(link, old.inertial, shapes)
@@ -175,7 +192,7 @@ class RobotBuilder:
         self, kind: str, joints: Sequence[str], params: Sequence[float], *, xyz: Vector = _ORIGIN, rpy: Vector = _ORIGIN
     ) -> RobotBuilder:
         """Says which joints are the wheels of a mobile base; see `MobileBaseDescription`."""
-        origin = placement(xyz, rotation_from_rpy(rpy))
+        origin = _pose(xyz, rpy, "mobile base")
         self._mobile = MobileBaseDescription(kind, origin, tuple(joints), tuple(float(p) for p in params))
         return self
 
@@ -190,6 +207,32 @@ class RobotBuilder:
         check_description(description, findings)
         findings.report()
         return description
+
+
+def _array(x: Any, element: str, what: str) -> np.ndarray:
+    try:
+        return np.array(x, float)
+    except (TypeError, ValueError):
+        raise DtypeError(f"{element}: {what} must be numbers, got {x!r}") from None
+
+
+def _number(x: Any, element: str, what: str) -> float:
+    try:
+        return float(x)
+    except (TypeError, ValueError):
+        raise DtypeError(f"{element}: {what} must be a number, got {x!r}") from None
+
+
+def _vector(x: Any, element: str, what: str) -> np.ndarray:
+    vector = _array(x, element, what)
+    if vector.shape != (3,):
+        raise ShapeError(f"{element}: {what} must have shape (3,), got {vector.shape}")
+    return vector
+
+
+def _pose(xyz: Any, rpy: Any, element: str) -> np.ndarray:
+    angles = _vector(rpy, element, "rpy")
+    return placement(_vector(xyz, element, "xyz"), rotation_from_rpy(angles) if angles.any() else None)
 
 
 def _moments(name: str, inertia: np.ndarray) -> np.ndarray:

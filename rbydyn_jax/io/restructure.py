@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array
-from .._errors import ModelError
-from ..model.edit import with_gravity
+from .._errors import DtypeError, Finding, ModelError
 from ..model.joints import JOINT_TYPES
-from ..model.model import Model
+from ..model.model import Model, check_model
 from ..spatial._algebra import MINUS_ONE, ONE, ZERO, Scalar, Vec3, number
 from .build import build_model
 from .description import JointDescription, LinkDescription, RobotDescription
-from .save import describe
+from .save import outline
+
+_PER_COORDINATE = (
+    "position_lower",
+    "position_upper",
+    "velocity_limit",
+    "acceleration_limit",
+    "effort_limit",
+    "armature",
+    "damping",
+    "friction",
+)
 
 
 def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | float]) -> Model:
     """The robot with some joints fixed: they lose their coordinates, and their bodies are welded.
 
-    Joints that mimic a locked joint are locked with it.
+    Joints that mimic a locked joint are locked with it. If the base link was moved by a joint, the robot has one link
+    more than before: the root ``world``.
 
     Args:
         model: The robot.
@@ -32,7 +45,9 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
             coordinates.
 
     Raises:
-        ModelError: A joint mimics another one, which is to be locked in its place.
+        DtypeError: `positions` is no mapping, or a position no numbers.
+        ModelError: A joint mimics another one, which is to be locked in its place; or a position is traced, not finite,
+            or a quaternion of no length.
         NameNotFoundError: There is no such joint.
         ShapeError: A position has another number of coordinates than the joint.
 
@@ -42,6 +57,8 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
         ('shoulder',)
     """
     _concrete(model)
+    if not isinstance(positions, Mapping):
+        raise DtypeError(f"positions must be a mapping from joints to positions, got {type(positions).__name__}")
     tree = model.tree
     locked: dict[int, np.ndarray] = {}
     for joint, position in positions.items():
@@ -49,8 +66,7 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
         if tree.mimics[index] is not None:
             source = tree.joint_names[tree.mimics[index].source]  # type: ignore[union-attr]
             raise ModelError(f"joint {tree.joint_names[index]!r} mimics {source!r}: lock that joint instead")
-        x = check_array(np.atleast_1d(np.asarray(position, float)), f"positions[{joint!r}]", (tree.joints[index].nq,))
-        locked[index] = np.asarray(x)
+        locked[index] = _position(position, f"positions[{joint!r}]", tree.joint_types[index])
     for index, mimic in enumerate(tree.mimics):
         if mimic is not None and mimic.source in locked:
             multiplier = float(model.mimic_multipliers[mimic.slot])
@@ -63,9 +79,9 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
         moved = _joint_transform(joint, by_name[joint.name])
         return dataclasses.replace(joint, kind="fixed", origin=joint.origin @ moved, mimic=None)
 
-    description = describe(model)
+    description = outline(model)
     changed = dataclasses.replace(description, joints=tuple(fixed(j) for j in description.joints))
-    return _rebuilt(model, changed, [name for name in model.joint_names if name not in by_name])
+    return _rebuilt([(model, "")], changed, [name for name in model.joint_names if name not in by_name])
 
 
 def submodel(model: Model, base_link: str | int) -> Model:
@@ -81,15 +97,19 @@ def submodel(model: Model, base_link: str | int) -> Model:
     """
     _concrete(model)
     name = model.link_names[model.link_index(base_link)]
-    built = build_model(describe(model), base_link=name, dtype=model.inertias.dtype)
+    built = build_model(outline(model), base_link=name, dtype=model.inertias.dtype)
     kept = set(built.joint_names)
-    return _rebuilt(model, describe(built), [j for j in model.joint_names if j in kept])
+    order = [j for j in model.joint_names if j in kept]
+    return _rebuilt([(model, "")], outline(built), order, built.report)
 
 
 def attach(
     model: Model, link: str | int, other: Model, pose: Float[Array, "4 4"] | None = None, *, prefix: str = ""
 ) -> Model:
     """The robot with another one fixed to a link: a tool, a gripper, a second arm.
+
+    The bit masks of the collision capsules (coltype, colaffinity) are merged as they are: give both robots masks that
+    mean the same. Of wheels (`mobile_base`), those of `model` are kept and those of `other` are left out.
 
     Args:
         model: The robot; its gravity is kept.
@@ -104,10 +124,12 @@ def attach(
         ShapeError: `pose` is not of shape (4, 4).
     """
     _concrete(model)
-    _concrete(other)
+    _concrete(other, "other")
+    if isinstance(pose, Tracer):
+        raise ModelError("pose is traced; a robot is restructured outside of jit, vmap and grad")
     carrier = model.link_names[model.link_index(link)]
     T = np.eye(4) if pose is None else np.asarray(check_array(pose, "pose", (4, 4)), float)
-    own, added = describe(model), _renamed(describe(other), prefix)
+    own, added = outline(model), _renamed(outline(other), prefix)
     for kind, names in (("link", [k.name for k in own.links]), ("joint", [j.name for j in own.joints])):
         taken = set(names) & {x.name for x in (added.links if kind == "link" else added.joints)}
         if taken:
@@ -115,17 +137,63 @@ def attach(
     root = added.links[0].name
     mount = JointDescription(name=f"{root}_mount", kind="fixed", parent=carrier, child=root, origin=T)
     merged = dataclasses.replace(own, links=own.links + added.links, joints=(*own.joints, mount, *added.joints))
-    return _rebuilt(model, merged, [*model.joint_names, *(prefix + name for name in other.joint_names)])
+    return _rebuilt(
+        [(model, ""), (other, prefix)], merged, [*model.joint_names, *(prefix + name for name in other.joint_names)]
+    )
 
 
-def _concrete(model: Model) -> None:
-    if any(isinstance(x, Tracer) for x in jax.tree.leaves(model)):
+def _position(value: Any, name: str, kind: str) -> np.ndarray:
+    if isinstance(value, Tracer):
+        raise ModelError(f"{name} is traced; a robot is restructured outside of jit, vmap and grad")
+    try:
+        x = np.atleast_1d(np.asarray(value, float))
+    except (TypeError, ValueError):
+        raise DtypeError(f"{name} must be a number or a sequence of numbers, got {value!r}") from None
+    check_array(x, name, (JOINT_TYPES[kind].nq,))
+    if not np.isfinite(x).all():
+        raise ModelError(f"{name} must be finite, got {x.tolist()}")
+    if kind in ("spherical", "floating") and not x[:4].any():
+        raise ModelError(f"{name} starts with the quaternion zero, which is no rotation")
+    return x
+
+
+def _concrete(model: Model, name: str = "model") -> None:
+    if any(isinstance(x, Tracer) for x in jax.tree.leaves(check_model(model, name))):
         raise ModelError("a robot is restructured outside of jit, vmap and grad, where its numbers are known")
 
 
-def _rebuilt(model: Model, description: RobotDescription, order: Sequence[str]) -> Model:
-    built = build_model(description, joint_order=order, dtype=model.inertias.dtype)
-    return with_gravity(built, model.gravity)
+def _rebuilt(
+    parts: Sequence[tuple[Model, str]],
+    description: RobotDescription,
+    order: Sequence[str],
+    report: Sequence[Finding] = (),
+) -> Model:
+    """Builds a robot of parts, each with the prefix of its names.
+
+    A description has one number for all coordinates of a joint, so the leaves of the joints come from the parts; and
+    what was found when these were read stays known.
+    """
+    dtype = parts[0][0].inertias.dtype
+    built = build_model(description, joint_order=order, dtype=dtype)
+    sources = {prefix + name: (part, i) for part, prefix in parts for i, name in enumerate(part.joint_names)}
+    leaves = {leaf: np.array(getattr(built, leaf)) for leaf in _PER_COORDINATE}
+    for index, name in enumerate(built.joint_names):
+        part, i = sources[name]
+        if built.tree.mimics[index] is not None:
+            continue
+        for leaf, values in leaves.items():
+            slices = "q_slices" if leaf.startswith("position") else "v_slices"
+            old = np.asarray(getattr(part, leaf))[getattr(part.tree, slices)[i]]
+            values[getattr(built.tree, slices)[index]] = old
+    found: dict[tuple[str, str], Finding] = {}
+    for finding in (*(f for part, _ in parts for f in part.report), *report, *built.report):
+        found.setdefault((finding.element, finding.message), finding)  # the first one has file and line
+    return dataclasses.replace(
+        built,
+        tree=dataclasses.replace(built.tree, report=tuple(found.values())),
+        gravity=jnp.asarray(parts[0][0].gravity),
+        **{leaf: jnp.asarray(values, dtype) for leaf, values in leaves.items()},
+    )
 
 
 def _joint_transform(joint: JointDescription, position: np.ndarray) -> np.ndarray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 
-from ..model.model import Model
+from .._errors import ModelError
+from ..model.model import Model, check_model, welded_shares
 from .description import (
     JOINT_KINDS,
     CapsuleGeometry,
@@ -48,14 +51,15 @@ def to_urdf(model: Model, *, collisions: bool = True) -> str:
 
     A link that is welded to another one comes back behind a fixed joint named ``<link>_fixed``. The joints are written
     depth-first; a model with another `joint_order=` gets it back by loading with `joint_order=model.joint_names`.
-    Gravity is not part of URDF.
+    Gravity is not part of URDF. A robot whose base link moves comes back with one link more, the root ``world``.
 
     Args:
         model: The robot.
         collisions: Whether to write the capsules, which are no part of plain URDF.
 
     Raises:
-        ModelError: A joint is spherical, which URDF cannot say.
+        DtypeError: `model` is no model.
+        ModelError: A joint is spherical, or has different numbers for its coordinates, which URDF cannot say.
 
     Example:
         >>> from rbydyn_jax import robots
@@ -75,13 +79,39 @@ def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> Non
         collisions: Whether to write the capsules, which are no part of plain URDF.
 
     Raises:
-        ModelError: A joint is spherical, which URDF cannot say.
+        FileNotFoundError: The directory does not exist.
+        ModelError: A joint is spherical, or has different numbers for its coordinates, which URDF cannot say.
     """
-    Path(path).write_text(to_urdf(model, collisions=collisions), encoding="utf-8")
+    text, path = to_urdf(model, collisions=collisions), Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such directory to write into", str(path.parent))
+    path.write_text(text, encoding="utf-8")
 
 
 def describe(model: Model) -> RobotDescription:
-    """Returns the description of a model, from which `build_model` makes an equal one."""
+    """Returns the description of a model, from which `build_model` makes an equal one.
+
+    Raises:
+        DtypeError: `model` is no model.
+        ModelError: A joint has different limits or losses for its coordinates; a description has one number for all.
+    """
+    tree = check_model(model).tree
+    for body, (kind, name) in enumerate(zip(tree.joint_types, tree.joint_names, strict=True)):
+        if kind in _ONE_DOF:
+            continue
+        for leaf in ("position_lower", "position_upper", *_PER_VELOCITY.values()):
+            at = tree.q_slices[body] if leaf.startswith("position") else tree.v_slices[body]
+            values = np.asarray(getattr(model, leaf))[at]
+            expected = {"position_lower": -np.inf, "position_upper": np.inf}.get(leaf, values[0])
+            if (values != expected).any():
+                only = "no limits" if leaf.startswith("position") else "one number"
+                message = f"{leaf} is {values.tolist()}, and a description or URDF has {only} for all its coordinates"
+                raise ModelError(f"{kind} joint {name!r}: {message}")
+    return outline(model)
+
+
+def outline(model: Model) -> RobotDescription:
+    """As `describe`, but the numbers of a joint of several coordinates are those of the first one."""
     tree = model.tree
     placements = np.asarray(model.link_placements, float)
     root = next((i for i, body in enumerate(tree.link_bodies) if body < 0), None)
@@ -147,11 +177,14 @@ def _inertials(model: Model) -> list[Inertial | None]:
     """Mass properties of each link about its centre of mass; None for a link without any."""
     rows = np.asarray(model.link_inertias, float)
     bodies = np.asarray(model.inertias, float)
-    eps = float(np.finfo(model.inertias.dtype).eps)
+    shares = np.asarray(welded_shares(model), float)
+    eps = float(jnp.finfo(model.inertias.dtype).eps)
     inertials: list[Inertial | None] = []
-    for row, body in zip(rows, model.tree.link_bodies, strict=True):
-        # A link's own share is a difference of sums: what is left of a massless one is rounding.
-        noise = 32 * eps * np.abs(bodies[body]).max() if body >= 0 else 0.0
+    for row, body, slot in zip(rows, model.tree.link_bodies, model.tree.welded_slots, strict=True):
+        # The share of a welded link is stored; that of the body's own is what the welded ones leave of the sum, which
+        # for a massless one is rounding.
+        rounded = slot < 0 and shares[body].any()
+        noise = 32 * eps * np.abs(bodies[body]).max() if rounded else 0.0
         if np.abs(row).max() <= noise:
             inertials.append(None)
             continue

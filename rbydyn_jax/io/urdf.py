@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from .._errors import DtypeError
 from .check import check_description
 from .description import JointDescription, LinkDescription, MobileBaseDescription, RobotDescription
 from .findings import Findings, fail
@@ -92,12 +94,19 @@ def _warn_of_point_masses(description: RobotDescription, findings: Findings) -> 
             findings.on("warning", "link", index, link.name, "moves as a point mass (zero inertia)")
 
 
-def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """Reads a file of bounded size.
+def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES, *, hint: str = "") -> bytes:
+    """Reads a file of bounded size; `hint` is what to say to somebody who passes its text.
 
     Raises:
+        DtypeError: `path` is no path.
         ParseError: There is no such file, it cannot be read, or it is too large.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise DtypeError(f"path must be a str or a Path, got {type(path).__name__}")
+    if isinstance(path, str) and path.lstrip("\ufeff \t\r\n").startswith("<"):
+        raise fail(f"this is XML text and no path{hint}", "<path>")
+    if "\0" in str(path):
+        raise fail("a path cannot have a NUL character", repr(str(path)))
     path = Path(path)
     try:
         with path.open("rb") as stream:

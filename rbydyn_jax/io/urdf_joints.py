@@ -94,16 +94,16 @@ def _axis(xml: XmlElement, scope: Scope) -> np.ndarray:
 
 
 def _limits(xml: XmlElement, kind: JointKind | None, scope: Scope) -> dict[str, float]:
-    if kind not in ("revolute", "prismatic", "continuous"):
+    if kind not in ("revolute", "prismatic", "continuous", "planar", "floating"):
         return {}
     element = scope.only(xml, "limit")
     if element is None:
-        if kind != "continuous":
+        if kind in ("revolute", "prismatic"):
             scope.add("warning", xml.line, f"{kind} joint has no <limit>; it is taken as without limits")
         return {}
     scope.known(element, ("lower", "upper", "effort", "velocity", "acceleration", "deceleration", "jerk"))
     limits = {name: scope.limit(element, name, math.inf) for name in ("velocity", "acceleration", "effort")}
-    if kind == "continuous":
+    if kind not in ("revolute", "prismatic"):
         for name in ("lower", "upper"):
             scope.limit(element, name, 0.0)
         return limits

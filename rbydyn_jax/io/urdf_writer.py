@@ -134,7 +134,7 @@ def _joint(joint: JointDescription) -> list[str]:
     if joint.kind in ("revolute", "prismatic"):
         bounds = _attributes(lower=joint.lower, upper=joint.upper)
         lines.append(f"    <limit{bounds}{_rates(joint)}/>")
-    elif joint.kind == "continuous" and any(map(math.isfinite, (joint.velocity, joint.effort, joint.acceleration))):
+    elif joint.kind != "fixed" and any(map(math.isfinite, (joint.velocity, joint.effort, joint.acceleration))):
         lines.append(f"    <limit{_rates(joint)}/>")
     losses = {name: getattr(joint, name) for name in ("damping", "friction", "armature") if getattr(joint, name)}
     if losses:

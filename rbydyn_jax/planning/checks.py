@@ -10,17 +10,21 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import check_array
+from .._errors import ModelError
 from ..algorithms.kinematics import link_pose
 from ..collision import CapsulePairs, signed_distances
-from ..model.model import Model
-from .cost import default_pairs, joint_forces, pose_error
+from ..model.model import Model, check_model
+from ._arguments import default_pairs, outside_jit, pose
+from .cost import joint_forces, pose_error
 from .optimize import QUICK_COMPILE
-from .trajectory import Trajectory, TrajectorySamples, sample_trajectory
+from .trajectory import Trajectory, TrajectorySamples, check_kind, sample_trajectory
 
 
 class TrajectoryReport(eqx.Module):
-    """How good a trajectory is. A ratio is the largest |value| / limit over times and joints; 0 where there is no
-    limit.
+    """How good a trajectory is.
+
+    A ratio is the largest |value| / limit over times and joints. An infinite limit is none, and its ratio 0. A limit of
+    zero allows nothing: the ratio is 0 if the value is always zero, to the last bit, and infinite if not.
 
     Args:
         position_error: Distance of the link's origin from the target at the end [m].
@@ -71,15 +75,27 @@ def check_trajectory(
         model: The robot.
         trajectory: The motion.
         link: The link that was to be brought to the target.
-        target: T_world_link.
+        target: Its final pose T_world_link.
         points: Number of times; take several times as many as were used to find the motion.
         collision_pairs: The pairs of capsules; default is `collision.pairs(model)`, none if the robot has no capsules.
 
+    Returns:
+        Errors, ratios to the limits and distances, and the samples from which they were taken.
+
     Raises:
+        DtypeError: An argument is of another kind.
+        ModelError: The trajectory, or a pair of capsules, is of another robot.
         NameNotFoundError: There is no such link.
-        ShapeError: An argument has another shape.
+        RbydynError: `target` is no pose, or the call is traced by jit, vmap or grad.
+        ShapeError: An argument has another shape, or `points` is less than 2.
     """
-    target = check_array(target, "target", (4, 4), "T_world_link").astype(trajectory.q_start.dtype)
+    check_model(model)
+    check_kind(trajectory, "trajectory")
+    outside_jit("check_trajectory", model, trajectory, target)
+    check_array(trajectory.q_start, "trajectory.q_start", (model.nq,), "model.nq")
+    if trajectory.nv != model.nv:
+        raise ModelError(f"trajectory is of a robot with {trajectory.nv} velocities, the model has {model.nv}")
+    target = pose(target, "target").astype(trajectory.q_start.dtype)
     at = sample_trajectory(trajectory, points)
     return _measure(model, trajectory, at, target, model.link_index(link), default_pairs(model, collision_pairs))
 
@@ -93,7 +109,7 @@ def _measure(
     link: int,
     chosen: CapsulePairs | None,
 ) -> TrajectoryReport:
-    pose = link_pose(model, at.q[-1], link)
+    end = link_pose(model, at.q[-1], link)
     tau = jax.vmap(joint_forces, in_axes=(None, 0, 0, 0))(model, at.q, at.v, at.a)
     if chosen is None:
         distances = jnp.full(at.times.shape, jnp.inf, at.q.dtype)
@@ -105,8 +121,8 @@ def _measure(
     middle, half = jnp.where(bounded, 0.5 * (low + high), 0.0), jnp.where(bounded, 0.5 * (high - low), jnp.inf)
     passed = jnp.any(((at.q < low[None]) | (at.q > high[None])) & ~bounded[None])
     return TrajectoryReport(
-        position_error=jnp.linalg.norm(pose[:3, 3] - target[:3, 3]),
-        orientation_error=jnp.linalg.norm(pose_error(pose, target)[:3]),
+        position_error=jnp.linalg.norm(end[:3, 3] - target[:3, 3]),
+        orientation_error=jnp.linalg.norm(pose_error(end, target)[:3]),
         distance=distances.min(),
         position_ratio=jnp.where(passed, jnp.inf, _ratio(at.q - middle[None], half)),
         velocity_ratio=_ratio(at.v, model.velocity_limit),

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.inverse_dynamics import rnea
 from ..algorithms.kinematics import link_pose
-from ..collision import CapsulePairs, pairs, signed_distances
+from ..collision import CapsulePairs, signed_distances
 from ..model.model import Model
 from ..spatial import se3
 from .trajectory import TrajectorySamples
@@ -22,6 +22,9 @@ _LENGTH_WEIGHT = 100.0  # (1 rad / 0.1 m)^2
 
 class TrajectoryCost(eqx.Module):
     """Weights and margins of the cost; all are inputs of the compiled step, so that a change compiles nothing.
+
+    An infinite limit is none. A limit of zero allows nothing: what is moved or exerted in spite of it counts as excess
+    in its own unit, as there is no limit that it could be relative to.
 
     Args:
         pose: Weight of the squared error of the final pose, per rad^2, and per (0.1 m)^2.
@@ -73,7 +76,7 @@ def total_cost(
 
 
 def _excess(x: Array, limit: Array, margin: Array | float) -> Array:
-    """|x| / limit - (1 - margin); a limit of zero, which some files have for "none given", counts as |x|."""
+    """|x| / limit - (1 - margin); |x| where the limit is zero."""
     bounded = limit > 0
     return jnp.abs(x) / jnp.where(bounded, limit, 1.0)[None] - jnp.where(bounded, 1.0 - margin, 0.0)[None]
 
@@ -86,10 +89,3 @@ def pose_error(pose: Float[Array, "4 4"], target: Float[Array, "4 4"]) -> Float[
 def joint_forces(model: Model, q: Array, v: Array, a: Array) -> Array:
     """What the actuators have to give: inverse dynamics with damping and Coulomb friction [N m, N]."""
     return rnea(model, q, v, a) - damping_forces(model, v) - friction_forces(model, v)
-
-
-def default_pairs(model: Model, chosen: CapsulePairs | None) -> CapsulePairs | None:
-    """The pairs to keep apart: the chosen ones, or the robot's own, or None if there are none."""
-    if chosen is None and model.tree.capsule_links:
-        chosen = pairs(model)
-    return chosen if chosen else None

@@ -13,11 +13,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array, require
-from .._errors import ModelError, RbydynError, ShapeError
+from .._errors import DtypeError, ModelError, RbydynError
 from ..collision import CapsulePairs
-from ..model.model import Model
-from .cost import TrajectoryCost, default_pairs, total_cost
-from .trajectory import Trajectory, bases, on_grid
+from ..model.model import Model, check_model
+from ._arguments import default_pairs, integer, outside_jit, pose, positive, real
+from .cost import TrajectoryCost, total_cost
+from .trajectory import Trajectory, bases, check_kind, on_grid
 
 # A step runs some hundred times: without the optimisations of the machine code it is compiled four times faster, and
 # still runs in a few milliseconds.
@@ -89,27 +90,32 @@ def optimize_trajectory(
         The best motion met, the initial one, and the course of the cost. Tell by `check_trajectory` if it is good.
 
     Raises:
+        DtypeError: An argument is of another kind.
         MissingExtraError: optax is not installed.
         ModelError: A joint has no coordinate of its own or more than one, or `initial` moves other joints.
         NameNotFoundError: There is no such link or joint.
-        RbydynError: `duration` is not positive.
-        ShapeError: An argument has another shape, or a count is less than 1.
+        RbydynError: `duration` or `learning_rate` is not positive, `q_start` is not finite, `target` is no pose, or the
+            call is traced by jit, vmap or grad.
+        ShapeError: An argument has another shape, or a count is less than 1 (`points` less than 2).
     """
     require("optax", "opt", "planning.optimize_trajectory")
+    check_model(model)
+    outside_jit("optimize_trajectory", model, q_start, target, duration, initial, cost, learning_rate)
     q_start = check_array(q_start, "q_start", (model.nq,), "model.nq")
-    target = check_array(target, "target", (4, 4), "T_world_link").astype(q_start.dtype)
+    if not np.isfinite(q_start).all():
+        raise RbydynError(f"q_start must be finite, got {np.asarray(q_start)}")
+    target = pose(target, "target").astype(q_start.dtype)
     link = model.link_index(link)
-    if min(coefficients, steps) < 1 or points < 2:
-        raise ShapeError("coefficients and steps must be at least 1, points at least 2")
-    if not 0.0 < duration < np.inf:
-        raise RbydynError(f"duration must be positive and finite, got {duration}")
+    coefficients, steps = integer(coefficients, "coefficients", 1), integer(steps, "steps", 1)
+    duration, learning_rate = positive(duration, "duration"), positive(learning_rate, "learning_rate")
+    weights = _weights(cost)
     still = _still(model, q_start, joints, link, duration, coefficients)
     trajectory = still if initial is None else _like(still, initial)
-    grid = np.linspace(0.0, 1.0, points)
+    grid = np.linspace(0.0, 1.0, integer(points, "points", 2))
     problem = _Problem(
         jax.tree.map(lambda x: x.astype(q_start.dtype), model),
         target,
-        jax.tree.map(lambda x: jnp.asarray(x, q_start.dtype), cost or TrajectoryCost()),
+        jax.tree.map(lambda x: jnp.asarray(x, q_start.dtype), weights),
         jnp.asarray(grid, q_start.dtype),
         bases(trajectory, grid),
         link,
@@ -170,6 +176,14 @@ def _optimizer() -> Any:
     return require("optax", "opt", "planning.optimize_trajectory").scale_by_adam(b1=0.9, b2=0.99)
 
 
+def _weights(cost: TrajectoryCost | None) -> TrajectoryCost:
+    """The cost with plain numbers in it."""
+    if not isinstance(cost, TrajectoryCost | None):
+        raise DtypeError(f"cost must be a TrajectoryCost, got {type(cost).__name__}")
+    given = vars(cost or TrajectoryCost())
+    return TrajectoryCost(**{name: real(x, f"cost.{name}") for name, x in given.items()})
+
+
 def _still(
     model: Model, q_start: Array, joints: Sequence[str | int] | None, link: int, duration: float, coefficients: int
 ) -> Trajectory:
@@ -198,6 +212,7 @@ def _still(
 
 def _like(still: Trajectory, initial: Trajectory) -> Trajectory:
     """The initial motion's coefficients on the start and duration asked for."""
+    check_kind(initial, "initial")
     if initial.q_indices != still.q_indices:
         raise ModelError("initial moves other joints than joints= says")
     z = check_array(initial.coefficients, "initial.coefficients", still.coefficients.shape)

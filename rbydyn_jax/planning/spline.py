@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from .._errors import RbydynError, ShapeError
+from .._errors import RbydynError
+from ._arguments import integer
 
 DEGREE = 5
 _CLAMPED = 3
@@ -31,6 +32,7 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
         Matrix (n, count) that takes the coefficients of a joint to its displacements.
 
     Raises:
+        DtypeError: `count` is no integer.
         ShapeError: `count` is less than 1.
         RbydynError: `derivative` is none of 0 to 3, or a phase is outside [0, 1].
 
@@ -40,8 +42,7 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
         >>> rest_to_rest_basis(1, np.array([0.0, 0.5, 1.0])).round(12).ravel().tolist()
         [0.0, 0.5, 1.0]
     """
-    if count < 1:
-        raise ShapeError(f"count must be at least 1, got {count}")
+    count = integer(count, "count", 1)
     if derivative not in range(4):
         raise RbydynError(f"derivative must be 0, 1, 2 or 3, got {derivative}")
     phase = np.asarray(phase, float)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import ShapeError
+from .._errors import DtypeError
+from ._arguments import integer
 from .spline import rest_to_rest_basis
 
 
@@ -56,7 +58,11 @@ def sample_trajectory(trajectory: Trajectory, points: int = 101) -> TrajectorySa
         trajectory: The motion.
         points: Number of times, at least 2.
 
+    Returns:
+        Times, and the configuration, velocity and acceleration at each.
+
     Raises:
+        DtypeError: `trajectory` is no `Trajectory`, or `points` no integer.
         ShapeError: `points` is less than 2.
 
     Example:
@@ -67,10 +73,17 @@ def sample_trajectory(trajectory: Trajectory, points: int = 101) -> TrajectorySa
         >>> float(halfway.q[1, 0]), float(halfway.v[1, 0])
         (0.5, 0.9375)
     """
-    if points < 2:
-        raise ShapeError(f"points must be at least 2, got {points}")
-    phase = np.linspace(0.0, 1.0, points)
+    phase = np.linspace(0.0, 1.0, integer(points, "points", 2))
+    check_kind(trajectory, "trajectory")
     return on_grid(trajectory, jnp.asarray(phase, trajectory.q_start.dtype), bases(trajectory, phase))
+
+
+def check_kind(x: Any, name: str) -> Trajectory:
+    """Returns `x`, which must be a `Trajectory`."""
+    if not isinstance(x, Trajectory):
+        hint = "; pass its .trajectory" if isinstance(getattr(x, "trajectory", None), Trajectory) else ""
+        raise DtypeError(f"{name} must be a Trajectory, got {type(x).__name__}{hint}")
+    return x
 
 
 def bases(trajectory: Trajectory, phase: np.ndarray) -> tuple[Array, ...]:

@@ -119,10 +119,11 @@ def _draw_torques(axes: Any, model: Model, trajectory: Trajectory, report: Traje
     names = [model.joint_names[joints[v]] for v in trajectory.v_indices]
     for v, name, color in zip(trajectory.v_indices, names, _family_colors(names), strict=True):
         unit = "N" if model.tree.joint_types[joints[v]] == "prismatic" else "N m"
-        bounded = 0.0 < limits[v] < np.inf
-        ratio = 100.0 * np.asarray(report.torques)[:, v] / (limits[v] if bounded else np.inf)
-        label = f"{name} ({limits[v]:g} {unit})" if bounded else f"{name} (no limit)"
-        axes.plot(times, ratio, color=color, linewidth=1.8, label=label)
+        torque = np.asarray(report.torques)[:, v]
+        with np.errstate(divide="ignore"):  # a limit of zero: beyond the picture at once
+            ratio = np.divide(torque, limits[v], out=np.zeros_like(torque), where=torque != 0.0)
+        label = f"{name} ({limits[v]:g} {unit})" if limits[v] < np.inf else f"{name} (no limit)"
+        axes.plot(times, 100.0 * ratio, color=color, linewidth=1.8, label=label)
     for sign in (-1, 1):
         axes.axhline(100.0 * sign, color="k", linestyle="--", linewidth=1.2, label="limit" if sign > 0 else None)
     axes.set(xlabel="time [s]", ylabel="torque / limit [%]", ylim=(-112, 112), xlim=(times[0], times[-1]))

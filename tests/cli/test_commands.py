@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -35,6 +37,8 @@ ROBOT = """<robot name="crank">
 </robot>
 """
 LINES = ROBOT.splitlines()
+MASS = """<inertial><origin xyz="0.1 0 0"/><mass value="2"/>
+  <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
 
 
 @pytest.fixture
@@ -100,6 +104,30 @@ def test_info_tells_people_the_tree(robot, capsys):
     assert "prismatic (0 1 0), mimics hinge + tip" in out
     assert "massless links: base, tip" in out
     assert "mimic: rail = 0.25 * hinge + 0.1" in out
+
+
+@pytest.mark.parametrize(("inertial", "line"), [("", "mass 0.0000 kg"), (MASS, "mass 2.0000 kg, centre of mass at")])
+def test_info_on_a_robot_without_joints(inertial, line, tmp_path, capsys):
+    path = tmp_path / "stone.urdf"
+    path.write_text(f'<robot name="stone"><link name="base">{inertial}</link></robot>')
+    assert main(["info", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "nan" not in out and "cond(M)" not in out
+    assert line + (" neutral (0.1000, 0.0000, 0.0000) m" if inertial else "") in out.splitlines()
+    assert main(["info", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # NaN is no JSON
+    assert facts["mass_matrix_condition"] is None
+    assert facts["center_of_mass"] == ([0.1, 0.0, 0.0] if inertial else None)
+
+
+def test_the_package_runs_as_a_module(robot):
+    done = subprocess.run(
+        [sys.executable, "-m", "rbydyn_jax.cli", "check", str(robot), str(robot.with_name("none.urdf"))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2 and "2 files checked: 1 error" in done.stdout and done.stderr == ""
 
 
 def test_info_on_the_vendors_robot(capsys):

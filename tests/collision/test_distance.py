@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rbydyn_jax import collision
-from rbydyn_jax._errors import DtypeError, ShapeError
+from rbydyn_jax._errors import DtypeError, ModelError, ShapeError
 from rbydyn_jax.collision import capsule_distance
 
 X64 = jax.config.jax_enable_x64

@@ -79,7 +79,7 @@ def test_pairs_are_static_data():
 
 def test_wrong_arguments():
     model = _chain()
-    with pytest.raises(DtypeError, match="model must be a Model .* got str"):
+    with pytest.raises(DtypeError, match=r"model must be a Model .* got str"):
         pairs("robot")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="one is 5"):
         pairs(model, [5])  # type: ignore[list-item]

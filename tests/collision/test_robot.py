@@ -309,7 +309,7 @@ def test_wrong_arguments():
             nearest(model, q, k)  # type: ignore[arg-type]
     nearest(model, q, 1)  # to jit, True is the same as this 1
     for k in (1.0, True, np.True_, "1", None):
-        with pytest.raises(DtypeError, match="k must be an integer, the number of pairs, got "):
+        with pytest.raises(DtypeError, match="k must be an integer, got "):
             nearest(model, q, k)  # type: ignore[arg-type]
     with pytest.raises(DtypeError, match="k must be known while tracing"):
         jax.jit(nearest)(model, q, 1)

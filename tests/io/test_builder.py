@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import ModelError, NameNotFoundError, ParseError
+from rbydyn_jax import DtypeError, ModelError, NameNotFoundError, ParseError, ShapeError, robots
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string
-from rbydyn_jax.io.description import CapsuleGeometry, SphereGeometry
+from rbydyn_jax.io.description import CapsuleGeometry, Mimic, SphereGeometry
 
 from .crane import CRANE, spoil
 
@@ -67,8 +68,129 @@ def test_mistakes_are_named():
 
 
 def test_unknown_limit_is_a_type_error():
-    with pytest.raises(TypeError, match="lowr"):
+    with pytest.raises(TypeError, match="joint 'j': no option 'lowr'; did you mean 'lower'"):
         RobotBuilder().link("a").link("b").revolute("j", "a", "b", lowr=1)
+
+
+BAD_OPTIONS = {
+    "xyz of two": (ShapeError, {"xyz": (0, 0)}, r"xyz must have shape \(3,\), got \(2,\)"),
+    "rpy of four": (ShapeError, {"rpy": (0, 0, 0, 0)}, r"rpy must have shape \(3,\)"),
+    "axis of two": (ShapeError, {"axis": (0, 1)}, r"axis must have shape \(3,\)"),
+    "axis by name": (DtypeError, {"axis": "z"}, "axis must be numbers, got 'z'"),
+    "limit in words": (DtypeError, {"upper": "two"}, "upper must be a number, got 'two'"),
+    "mimic by name": (DtypeError, {"mimic": "k"}, "mimic must be a Mimic"),
+    "unlike any": (DtypeError, {"zzz": 1}, "no option 'zzz'; there are xyz, rpy, axis, mimic, lower"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_options_of_the_wrong_form_are_named(case):
+    error, options, phrase = BAD_OPTIONS[case]
+    with pytest.raises(error, match=f"joint 'j': {phrase}"):
+        RobotBuilder().link("a").link("b").revolute("j", "a", "b", **options)
+
+
+def test_links_and_capsules_of_the_wrong_form_are_named():
+    b = RobotBuilder()
+    with pytest.raises(DtypeError, match="link 'a': mass must be a number, got 'heavy'"):
+        b.link("a", "heavy")  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="link 'a': com"):
+        b.link("a", 1.0, com=(0, 0))
+    with pytest.raises(DtypeError, match="link 'a': inertia"):
+        b.link("a", 1.0, inertia="big")  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="capsule of link 'b': xyz"):
+        b.link("b").capsule("b", 0.1, 0.1, xyz=(0, 0))
+
+
+def test_a_builder_is_built_as_its_description():
+    b = RobotBuilder().link("a").link("b", 1.0, inertia=0.1).revolute("j", "a", "b")
+    assert build_model(b).tree == build_model(b.build_description()).tree
+    for wrong in ("robot.urdf", None):
+        with pytest.raises(DtypeError, match=r"RobotDescription or a RobotBuilder.*load_urdf"):
+            build_model(wrong)  # type: ignore[arg-type]
+
+
+WRONG_GRAVITY = {
+    "a number": (9.81, ShapeError, r"shape \(3,\), got \(\)"),
+    "two numbers": ((0.0, -9.81), ShapeError, r"got \(2,\)"),
+    "words": ("down", DtypeError, "three numbers"),
+    "nan": ((0.0, 0.0, np.nan), ModelError, "finite"),
+    "infinite": ([0.0, 0.0, -np.inf], ModelError, "finite"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_GRAVITY)
+def test_gravity_is_checked(case):
+    gravity, error, phrase = WRONG_GRAVITY[case]
+    with pytest.raises(error, match=f"gravity must .*{phrase}"):
+        robots.pendulum(gravity=gravity)
+
+
+def test_gravity_may_be_any_sequence():
+    for gravity in ((0, 0, -2), [0, 0, -2], np.array([0, 0, -2.0]), jnp.array([0, 0, -2.0])):
+        assert robots.pendulum(gravity=gravity).gravity.tolist() == [0.0, 0.0, -2.0]
+
+
+@pytest.mark.parametrize("dtype", [jnp.int32, bool, complex, "words"])
+def test_numbers_are_floating(dtype):
+    with pytest.raises(DtypeError, match="dtype must be a floating-point type"):
+        robots.pendulum(dtype=dtype)
+
+
+def follower(**options):
+    """A joint at -2 q + 0.5 of one with limits [-1, 2], speed 3 and acceleration 4."""
+    b = RobotBuilder("two").link("a").link("b", 1.0, inertia=0.1).link("c", 1.0, inertia=0.1)
+    b.revolute("lead", "a", "b", lower=-1, upper=2, velocity=3, acceleration=4, effort=5)
+    b.revolute("follow", "b", "c", mimic=Mimic("lead", -2.0, 0.5), **options)
+    return [str(finding) for finding in build_model(b).report]
+
+
+UNUSED = {
+    "effort": ({"effort": 1.0}, "effort limit is"),
+    "velocity": ({"velocity": 5.9}, "velocity limit is"),
+    "acceleration": ({"acceleration": 7.9}, "acceleration limit is"),
+    "lower": ({"lower": -3.4, "upper": 2.5}, "position limits are"),
+    "upper": ({"lower": -3.5, "upper": 2.4}, "position limits are"),
+    "losses": ({"damping": 1.0, "friction": 1.0, "armature": 0.1}, "armature, damping, friction are"),
+}
+
+
+@pytest.mark.parametrize("case", UNUSED)
+def test_what_a_follower_declares_in_vain_is_noted(case):
+    options, phrase = UNUSED[case]
+    want = f"note: joint 'follow': follows joint 'lead': its own {phrase} not used"
+    assert follower(**options) == [want]
+
+
+def test_what_a_follower_keeps_anyway_is_not_noted():
+    assert follower() == []
+    assert follower(lower=-3.5, upper=2.5, velocity=6.0, acceleration=8.0) == []
+
+
+def test_the_note_on_a_follower_has_its_line():
+    text = """<robot name="r">
+  <link name="a"/> <link name="b"/> <link name="c"/>
+  <joint name="lead" type="continuous"><parent link="a"/><child link="b"/></joint>
+  <joint name="follow" type="continuous"><parent link="b"/><child link="c"/>
+    <dynamics damping="2"/><mimic joint="lead" multiplier="0"/></joint>
+</robot>"""
+    (note,) = [f for f in load_urdf_string(text).report if "follows" in f.message]
+    assert (note.line, note.element, note.level) == (4, "joint 'follow'", "note")
+
+
+def test_paths_and_texts_are_told_apart(tmp_path):
+    for wrong in (None, 3, b"robot.urdf"):
+        with pytest.raises(DtypeError, match="path must be a str or a Path"):
+            load_urdf(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ParseError, match="NUL character"):
+        load_urdf("robot\0.urdf")
+    with pytest.raises(ParseError, match="XML text and no path; use load_urdf_string") as error:
+        load_urdf(CRANE)
+    assert len(str(error.value)) < 100
+    with pytest.raises(DtypeError, match="use load_urdf for a file"):
+        load_urdf_string(tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(DtypeError, match="str or bytes, got NoneType"):
+        load_urdf_string(None)  # type: ignore[arg-type]
 
 
 def test_a_body_that_no_matter_has_is_refused():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -134,3 +137,28 @@ def test_built_in_robots():
         assert_same(again, model)
         if X64:
             assert again.tree == model.tree
+
+
+def test_rates_of_a_cart_are_written():
+    b = RobotBuilder().link("a").link("b", 1.0, inertia=0.1).link("c", 1.0, inertia=0.1)
+    b.planar("cart", "a", "b", velocity=2.0, effort=3.0, acceleration=4.0, damping=0.5)
+    b.floating("drone", "a", "c", velocity=5.0, effort=6.0)
+    model = build_model(b)
+    again = load_urdf_string(to_urdf(model))
+    assert_same(again, model)
+    assert again.velocity_limit.tolist() == [2.0] * 3 + [5.0] * 6
+
+
+@pytest.mark.parametrize("leaf", ["velocity_limit", "damping", "position_upper"])
+def test_numbers_of_each_coordinate_cannot_be_written(leaf):
+    """URDF has one number for all coordinates of a joint, and no limits for the place of a cart."""
+    b = RobotBuilder().link("a").link("b", 1.0, inertia=0.1).planar("cart", "a", "b", velocity=2.0)
+    model = dataclasses.replace(build_model(b), **{leaf: jnp.array([1.0, 2.0, 3.0])})
+    for write in (to_urdf, describe):
+        with pytest.raises(ModelError, match=rf"planar joint 'cart': {leaf} is \[1.0, 2.0, 3.0\]"):
+            write(model)
+
+
+def test_a_missing_directory_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no such directory to write into: .*nowhere"):
+        save_urdf(robots.pendulum(), tmp_path / "nowhere" / "r.urdf")

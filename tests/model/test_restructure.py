@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
+from rbydyn_jax.io import RobotBuilder, build_model, describe, load_urdf_string
 from rbydyn_jax.testing import random_transform, random_tree
 from tests.helpers import assert_close, normal
 
@@ -97,3 +100,107 @@ def test_wrong_use_is_refused(model):
         rb.attach(arm, "tool", arm)  # names twice
     with pytest.raises(rb.ModelError, match="outside of jit"):
         jax.jit(lambda m: rb.submodel(m, "lower").inertias)(arm)
+
+
+def with_own_numbers(model):
+    """Another number in every coordinate of every leaf that has one for each coordinate."""
+    numbers = {
+        name: jnp.linspace(first, first + 1.0, getattr(model, name).size, dtype=model.inertias.dtype)
+        for first, name in enumerate(PER_COORDINATE, 2)
+    }
+    numbers["position_lower"] = -numbers["position_lower"]
+    return dataclasses.replace(model, **numbers)
+
+
+PER_COORDINATE = (
+    "position_lower", "position_upper", "velocity_limit", "acceleration_limit", "effort_limit", "armature", "damping",
+    "friction",
+)  # fmt: skip
+KINDS = ("planar", "spherical", "floating", "revolute", "prismatic")
+
+
+def assert_numbers_of(part, whole, prefix=""):
+    """Each coordinate of `whole` has the numbers of its joint in `part`."""
+    for i, name in enumerate(part.joint_names):
+        if prefix + name not in whole.joint_names:
+            continue
+        j = whole.joint_index(prefix + name)
+        for leaf in PER_COORDINATE:
+            slices = "q_slices" if leaf.startswith("position") else "v_slices"
+            old = getattr(part, leaf)[getattr(part.tree, slices)[i]]
+            new = getattr(whole, leaf)[getattr(whole.tree, slices)[j]]
+            np.testing.assert_array_equal(new, old, err_msg=f"{name} {leaf}")
+
+
+def test_every_coordinate_keeps_its_numbers():
+    model = with_own_numbers(random_tree(5, KINDS, 10))
+    tool = with_own_numbers(random_tree(6, KINDS, 5))
+    revolute = model.joint_names[model.tree.joint_types.index("revolute")]
+    rest = rb.lock_joints(model, {revolute: 0.1})
+    assert {"planar", "spherical", "floating"} <= set(rest.tree.joint_types)
+    assert_numbers_of(model, rest)
+    busiest = max(range(model.nb), key=lambda body: sum(body in model.tree.path(i) for i in range(model.nb)))
+    part = rb.submodel(model, model.link_names[model.tree.principal_links[busiest]])
+    assert {"planar", "spherical", "floating"} & set(part.tree.joint_types)
+    assert_numbers_of(model, part)
+    both = rb.attach(model, model.link_names[-1], tool, prefix="tool_")
+    assert both.nv == model.nv + tool.nv
+    assert_numbers_of(model, both)
+    assert_numbers_of(tool, both, "tool_")
+
+
+def test_light_links_on_a_heavy_body_stay():
+    """A sensor of a milligram on a ton: its own numbers are stored, so that nothing has to be told from rounding."""
+    b = RobotBuilder().link("base").link("heavy", 1000.0, inertia=500.0).link("sensor", 1e-6, (0.1, 0, 0), 1e-9)
+    b.link("frame").link("last", 1.0, inertia=0.1)
+    b.revolute("j", "base", "heavy").fixed("s", "heavy", "sensor", xyz=(0, 0, 1)).fixed("f", "heavy", "frame")
+    model = build_model(b.revolute("k", "heavy", "last"), dtype="float32")
+    for other in (rb.lock_joints(model, {"k": 0.0}), load_urdf_string(rb.to_urdf(model))):
+        got = other.link_inertias[other.link_index("sensor")]
+        assert_close(got, model.link_inertias[model.link_index("sensor")], 2e-5)
+        assert float(got[0]) > 0.0
+        assert not np.asarray(other.link_inertias[other.link_index("frame")]).any()
+
+
+def test_a_massless_link_under_a_welded_mass_stays_massless_in_float32():
+    b = RobotBuilder().link("base").link("flange").link("tool", 3.1, (0.13, 0.27, 0.31), 0.7).link("last", 1.0)
+    b.revolute("j", "base", "flange").fixed("f", "flange", "tool", xyz=(0.3, 0.1, 0.7), rpy=(0.3, 0.2, 0.1))
+    model = build_model(b.revolute("k", "flange", "last"), dtype="float32")
+    rest = rb.lock_joints(model, {"k": 0.0})
+    flange = next(link for link in describe(rest).links if link.name == "flange")
+    assert flange.inertial is None
+
+
+def test_what_was_found_stays_known():
+    arm = load_urdf_string('<robot name="r"><gazebo/><link name="a"/></robot>', source="arm.urdf")
+    tool = robots.two_link_arm()
+    assert [f.source for f in arm.report] == ["arm.urdf"]
+    both = rb.attach(arm, "a", tool, prefix="tool_")
+    assert [f for f in both.report if f.source] == list(arm.report)
+    again = rb.submodel(rb.lock_joints(both, {"tool_elbow": 0.0}), "tool_lower")
+    assert again.report[: len(both.report)] == both.report
+
+
+def test_arguments_of_another_type_are_named(model, q):
+    arm = robots.two_link_arm()
+    with pytest.raises(rb.DtypeError, match="positions must be a mapping"):
+        rb.lock_joints(arm, ["elbow"])  # type: ignore[arg-type]
+    with pytest.raises(rb.DtypeError, match=r"positions\['elbow'\] must be a number"):
+        rb.lock_joints(arm, {"elbow": "x"})  # type: ignore[dict-item]
+    with pytest.raises(rb.ModelError, match=r"positions\['elbow'\] must be finite"):
+        rb.lock_joints(arm, {"elbow": np.nan})
+    with pytest.raises(rb.ShapeError, match=r"positions\['elbow'\]"):
+        rb.lock_joints(arm, {"elbow": [0.0, 1.0]})
+    with pytest.raises(rb.ModelError, match=r"positions\['elbow'\] is traced"):
+        jax.jit(lambda x: rb.lock_joints(arm, {"elbow": x}).inertias)(0.5)
+    with pytest.raises(rb.ModelError, match="pose is traced"):
+        jax.jit(lambda T: rb.attach(arm, "tool", arm, T, prefix="b_").inertias)(jnp.eye(4))
+    ball = model.joint_names[model.tree.joint_types.index("spherical")]
+    with pytest.raises(rb.ModelError, match="quaternion zero"):
+        rb.lock_joints(model, {ball: np.zeros(4)})
+    for call in (lambda m: rb.lock_joints(m, {}), lambda m: rb.submodel(m, 0), rb.to_urdf):
+        for wrong in ("robot.urdf", None):
+            with pytest.raises(rb.DtypeError, match="model must be a Model"):
+                call(wrong)
+    with pytest.raises(rb.DtypeError, match="other must be a Model"):
+        rb.attach(arm, "tool", None)  # type: ignore[arg-type]

@@ -12,6 +12,14 @@ from rbydyn_jax.collision import CapsulePairs
 
 Q_START, Q_GOAL = (-0.9, 0.6), (0.7, 0.6)
 
+NO_POSES = [  # what is said of it, and a matrix
+    ("target must be a pose, its last row 0 0 0 1", np.zeros((4, 4))),
+    ("target must be a pose, its last row 0 0 0 1", np.eye(4) + np.eye(4)[[3] * 4] * [[0], [0], [0], [0.1]]),
+    ("target must be finite", np.eye(4) * np.nan),
+    ("target must be a pose, its upper left block a rotation", np.diag([1.0, 1.0, 1.01, 1.0])),
+    ("target must be a pose, its upper left block a rotation", np.diag([1.0, 1.0, -1.0, 1.0])),
+]
+
 
 def pole_arm(**limits: float) -> Model:
     """Two links of 0.5 m and 0.4 m that turn about z; a pole stands at x = 0.9 m, where the tip would pass."""

@@ -9,11 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import NameNotFoundError, ShapeError, collision, link_pose, robots, with_limits
-from rbydyn_jax.planning import Trajectory, check_trajectory, sample_trajectory
+from rbydyn_jax import (
+    DtypeError,
+    ModelError,
+    NameNotFoundError,
+    RbydynError,
+    ShapeError,
+    collision,
+    link_pose,
+    robots,
+    with_limits,
+)
+from rbydyn_jax.planning import Trajectory, TrajectoryResult, check_trajectory, sample_trajectory
 from tests.helpers import X64, assert_close, normal
 
-from .arms import pole_arm, pole_pairs
+from .arms import NO_POSES, pole_arm, pole_pairs
 
 ANGLE, DURATION = 1.2, 0.8
 
@@ -113,6 +123,7 @@ def test_limits_of_zero_and_on_one_side(dtype):
 
     assert measure(velocity_limit=[0.0, 9.0]).velocity_ratio < 1.0  # the shoulder stands still
     assert measure(velocity_limit=[9.0, 0.0]).velocity_ratio == np.inf
+    assert measure(effort_limit=[0.0, 99.0]).torque_ratio == np.inf  # it takes a torque to keep the shoulder still
     assert measure(acceleration_limit=[np.inf, np.inf]).acceleration_ratio == 0.0
     assert measure(position_upper=[np.inf, np.inf]).position_ratio == 0.0
     reached = 0.5 + ANGLE
@@ -133,5 +144,44 @@ def test_wrong_arguments(dtype):
         check_trajectory(model, motion, "toll", jnp.eye(4))
     with pytest.raises(ShapeError, match=r"target must have shape \(4, 4\)"):
         check_trajectory(model, motion, "tool", jnp.eye(3))
+    for message, matrix in NO_POSES:
+        with pytest.raises(RbydynError, match=message):
+            check_trajectory(model, motion, "tool", jnp.asarray(matrix))
+    goal = jnp.eye(4)
+    found = TrajectoryResult(motion, motion, jnp.zeros(1))
+    with pytest.raises(
+        DtypeError, match=r"trajectory must be a Trajectory, got TrajectoryResult; pass its \.trajectory"
+    ):
+        check_trajectory(model, found, "tool", goal)  # type: ignore[arg-type]
+    with pytest.raises(DtypeError, match=r"trajectory must be a Trajectory, got str$"):
+        sample_trajectory("reach")  # type: ignore[arg-type]
+    with pytest.raises(DtypeError, match="model must be a Model"):
+        check_trajectory("arm", motion, "tool", goal)  # type: ignore[arg-type]
+    with pytest.raises(DtypeError, match=r"points must be an integer, got 2\.5"):
+        check_trajectory(model, motion, "tool", goal, points=2.5)  # type: ignore[arg-type]
+    with pytest.raises(DtypeError, match="collision_pairs must be what"):
+        check_trajectory(model, motion, "tool", goal, collision_pairs=[])  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match=r"trajectory.q_start must have shape \(7,\)"):
+        check_trajectory(robots.panda_like(), motion, "tool", goal)
+    other = Trajectory(motion.q_start, motion.coefficients, motion.duration, (1,), (1,), nv=3)
+    with pytest.raises(ModelError, match="trajectory is of a robot with 3 velocities, the model has 2"):
+        check_trajectory(model, other, "tool", goal)
+
+
+def test_tracing_is_refused(dtype):
+    model = pole_arm()
+    motion, goal = least_jerk(model, dtype), jnp.eye(4, dtype=dtype)
+
+    def error(motion, goal):
+        return check_trajectory(model, motion, "tool", goal).position_error
+
+    for traced in (
+        lambda: jax.jit(error)(motion, goal),
+        lambda: jax.jit(lambda: error(motion, goal))(),
+        lambda: jax.grad(error, argnums=1)(motion, goal),
+        lambda: jax.vmap(error, in_axes=(None, 0))(motion, goal[None]),
+    ):
+        with pytest.raises(RbydynError, match=r"check_trajectory .* call it outside of jit"):
+            traced()
     with pytest.raises(ShapeError, match="points must be at least 2, got 1"):
         sample_trajectory(motion, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -18,10 +19,10 @@ from rbydyn_jax import (
     robots,
     with_limits,
 )
-from rbydyn_jax.planning import TrajectoryCost, check_trajectory, optimize_trajectory
+from rbydyn_jax.planning import Trajectory, TrajectoryCost, check_trajectory, optimize_trajectory
 from tests.helpers import X64, assert_close
 
-from .arms import pole_arm, pole_pairs, q_start, target
+from .arms import NO_POSES, pole_arm, pole_pairs, q_start, target
 
 DURATION = 0.48
 OPTIONS = {"duration": DURATION, "steps": 400, "learning_rate": 0.1}
@@ -93,6 +94,19 @@ def test_limits_of_zero_leave_the_cost_finite(dtype):
     assert np.isfinite(result.costs).all() and np.isfinite(result.trajectory.coefficients).all()
 
 
+def test_a_limit_of_zero_means_the_same_to_cost_and_report(dtype):
+    """What the report calls infinitely beyond a limit costs something, and what stands still costs nothing."""
+    model = with_limits(pole_arm(), velocity_limit=jnp.array([0.0, 9.0]))
+    only_limits = TrajectoryCost(pose=0.0, smoothness=0.0, collision=0.0)
+    for joint, kept in ((0, False), (1, True)):
+        motion = Trajectory(
+            q_start(dtype), jnp.full((8, 1), 0.01, dtype), jnp.asarray(2.0, dtype), (joint,), (joint,), 2
+        )
+        cost = reach(model, dtype, joints=[joint], initial=motion, steps=1, duration=2.0, cost=only_limits).costs[0]
+        ratio = check_trajectory(model, motion, "tool", target(model, dtype)).velocity_ratio
+        assert (cost == 0.0 and 0.0 < ratio < 1.0) if kept else (cost > 1e-6 and ratio == np.inf)
+
+
 def test_a_robot_without_capsules(dtype):
     model = robots.double_pendulum(dtype=dtype)
     goal = jnp.eye(4, dtype=dtype)
@@ -117,21 +131,61 @@ def test_wrong_arguments(monkeypatch):
         (ModelError, "joint 'elbow' is listed twice", {"joints": ["elbow", 1]}),
         (ModelError, "no joint moves link 'base'", {"link": "base"}),
         (ShapeError, "steps must be at least 1", {"steps": 0}),
-        (ShapeError, "points at least 2", {"points": 1}),
-        (ShapeError, "coefficients and steps must be at least 1", {"coefficients": 0}),
+        (ShapeError, "points must be at least 2", {"points": 1}),
+        (ShapeError, "coefficients must be at least 1", {"coefficients": np.int64(0)}),
+        (DtypeError, "steps must be an integer, got 2.5", {"steps": 2.5}),
+        (DtypeError, "points must be an integer, got '48'", {"points": "48"}),
+        (DtypeError, "coefficients must be an integer, got True", {"coefficients": True}),
+        (DtypeError, "duration must be an array of floats, got str", {"duration": "1"}),
+        (ShapeError, "duration must have shape", {"duration": jnp.ones(2)}),
+        (RbydynError, "learning_rate must be positive and finite", {"learning_rate": -1.0}),
+        (DtypeError, "cost must be a TrajectoryCost, got float", {"cost": 3.0}),
+        (DtypeError, "cost.pose must be an array of floats, got str", {"cost": TrajectoryCost(pose="much")}),  # type: ignore[arg-type]
+        (DtypeError, "initial must be a Trajectory, got int", {"initial": 5}),
+        (DtypeError, r"collision_pairs must be what .* got list", {"collision_pairs": [("base", "lower")]}),
+        (RbydynError, "q_start must be finite", {"q": jnp.array([0.0, jnp.nan])}),
+        *((RbydynError, message, {"goal": jnp.asarray(wrong)}) for message, wrong in NO_POSES),
         (RbydynError, "duration must be positive and finite, got 0.0", {"duration": 0.0}),
         (RbydynError, "duration must be positive and finite, got nan", {"duration": float("nan")}),
     ]:
         with pytest.raises(error, match=message):
             call(**wrong)
+    with pytest.raises(DtypeError, match="model must be a Model"):
+        optimize_trajectory("arm", q, "tool", goal, duration=1.0)  # type: ignore[arg-type]
 
     monkeypatch.setitem(sys.modules, "optax", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'rbydyn_jax\[opt\]'"):
         call()
 
 
+def test_tracing_is_refused():
+    model = pole_arm()
+
+    def last_cost(q, goal, **options):
+        return optimize_trajectory(model, q, "tool", goal, **({"duration": 1.0, "steps": 1} | options)).costs[-1]
+
+    q, goal = q_start(), target(model)
+    for traced in (
+        lambda: jax.jit(last_cost)(q, goal),
+        lambda: jax.jit(lambda: last_cost(q, goal))(),  # no argument is traced, but what is computed of them
+        lambda: jax.grad(last_cost)(q, goal),
+        lambda: jax.vmap(last_cost, in_axes=(0, None))(q[None], goal),
+        lambda: jax.jit(lambda t: last_cost(q, goal, duration=t))(1.0),
+    ):
+        with pytest.raises(RbydynError, match=r"optimize_trajectory .* call it outside of jit"):
+            traced()
+
+
+def test_numbers_of_numpy_and_jax_are_numbers(dtype):
+    plain = reach(pole_arm(), dtype, steps=3, duration=1.0, cost=TrajectoryCost(pose=1.0))
+    other = {"steps": np.int64(3), "duration": np.int32(1), "cost": TrajectoryCost(pose=jnp.asarray(1.0))}
+    assert (reach(pole_arm(), dtype, **other).costs == plain.costs).all()
+
+
 def test_joints_must_have_one_coordinate_and_initial_must_fit(past_the_pole, dtype):
     model, heedless, _, _ = past_the_pole
+    with pytest.raises(DtypeError, match=r"initial must be a Trajectory, got TrajectoryResult; pass its .trajectory"):
+        reach(model, dtype, initial=heedless)
     with pytest.raises(ModelError, match="initial moves other joints"):
         reach(model, dtype, initial=heedless.trajectory, joints=["elbow"])
     with pytest.raises(ShapeError, match=r"initial.coefficients must have shape \(5, 2\)"):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import MissingExtraError, NameNotFoundError, link_pose, robots
+from rbydyn_jax import MissingExtraError, NameNotFoundError, link_pose, robots, with_limits
 from rbydyn_jax.planning import Trajectory, check_trajectory
 from rbydyn_jax.viz import plot_motion
 from tests.helpers import assert_close
@@ -110,6 +110,16 @@ def test_picture_of_joints_without_limits_capsules_or_comparison():
     shown = lines(picture.axes[1])
     assert not np.asarray(shown["shoulder (no limit)"].get_ydata()).any()
     picture.savefig(io.BytesIO(), dpi=20)
+
+
+def test_a_torque_beyond_a_limit_of_zero_is_not_shown_as_kept(motion):
+    model, slow, _, _, target = motion
+    model = with_limits(model, effort_limit=jnp.array([0.0, 40.0]))
+    report = check_trajectory(model, slow, "tool", target, points=5)
+    line = lines(plot_motion(model, slow, report, "tool", target).axes[1])["shoulder (0 N m)"]
+    torque = np.asarray(report.torques)[:, 0]
+    assert_close(np.sign(line.get_ydata()), np.sign(torque))
+    assert np.isinf(line.get_ydata()[torque != 0.0]).all() and (torque != 0.0).any()
 
 
 def test_seven_joints_have_seven_colours():
