@@ -53,6 +53,7 @@ from .io.build import load_urdf_string as load_urdf_string
 from .io.builder import RobotBuilder as RobotBuilder
 from .io.description import JointDescription as JointDescription
 from .io.description import LinkDescription as LinkDescription
+from .io.description import Mimic as Mimic
 from .io.description import RobotDescription as RobotDescription
 from .io.mjcf import from_mujoco as from_mujoco
 from .io.mjcf import load_mjcf as load_mjcf

@@ -19,7 +19,7 @@ from ..model.model import Model, check_model
 from ..spatial._algebra import MINUS_ONE, ONE, ZERO, Scalar, Vec3, number
 from .build import build_model
 from .description import JointDescription, LinkDescription, RobotDescription
-from .save import outline
+from .save import free_name, outline
 
 _PER_COORDINATE = (
     "position_lower",
@@ -135,7 +135,8 @@ def attach(
         if taken:
             raise ModelError(f"both robots have a {kind} named {sorted(taken)[0]!r}; give a prefix=")
     root = added.links[0].name
-    mount = JointDescription(name=f"{root}_mount", kind="fixed", parent=carrier, child=root, origin=T)
+    taken = [joint.name for joint in (*own.joints, *added.joints)]
+    mount = JointDescription(name=free_name(f"{root}_mount", taken), kind="fixed", parent=carrier, child=root, origin=T)
     merged = dataclasses.replace(own, links=own.links + added.links, joints=(*own.joints, mount, *added.joints))
     return _rebuilt(
         [(model, ""), (other, prefix)], merged, [*model.joint_names, *(prefix + name for name in other.joint_names)]

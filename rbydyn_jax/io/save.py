@@ -116,7 +116,7 @@ def outline(model: Model) -> RobotDescription:
     placements = np.asarray(model.link_placements, float)
     root = next((i for i, body in enumerate(tree.link_bodies) if body < 0), None)
     names = list(tree.link_names)
-    world = names[root] if root is not None else _free_name("world", names)
+    world = names[root] if root is not None else free_name("world", names)
     carrier = {body: names[link] for body, link in enumerate(tree.principal_links)} | {-1: world}
     links = [] if root is not None else [LinkDescription(world)]
     links += [
@@ -128,7 +128,7 @@ def outline(model: Model) -> RobotDescription:
     taken = list(tree.joint_names)
     for link, body in enumerate(tree.link_bodies):
         if link != root and link not in tree.principal_links:
-            taken.append(_free_name(f"{names[link]}_fixed", taken))
+            taken.append(free_name(f"{names[link]}_fixed", taken))
             joint = JointDescription(taken[-1], "fixed", carrier[body], names[link], placements[link])
             joints.append((link, joint))
     for body, link in enumerate(tree.principal_links):
@@ -137,7 +137,8 @@ def outline(model: Model) -> RobotDescription:
     return RobotDescription(model.name, tuple(links), ordered, _mobile_base(model))
 
 
-def _free_name(name: str, taken: list[str]) -> str:
+def free_name(name: str, taken: list[str]) -> str:
+    """Returns `name`, with underscores put to it until it is not taken."""
     while name in taken:
         name += "_"
     return name

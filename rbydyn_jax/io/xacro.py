@@ -9,6 +9,7 @@ from .._check import require
 from .._errors import Finding, ParseError
 from ..model.model import Model
 from .build import load_urdf_string
+from .urdf import read_bytes
 
 
 def load_xacro(
@@ -33,11 +34,13 @@ def load_xacro(
         strict: Whether a warning is an error.
 
     Raises:
+        DtypeError: `path` is no path.
         MissingExtraError: xacrodoc is not installed.
         ParseError: The file cannot be expanded, or describes no robot.
         NameNotFoundError: There is no such base link or joint.
     """
     xacrodoc = require("xacrodoc", "xacro", "load_xacro")
+    read_bytes(path)  # says what is wrong with a path in our words
     try:
         document = xacrodoc.XacroDoc.from_file(str(path), subargs=dict(arguments or {}), resolve_packages=False)
         text = document.to_urdf_string()

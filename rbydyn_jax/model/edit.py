@@ -205,10 +205,11 @@ def with_geometry(
             raise ModelError(
                 f"link {tree.link_names[link]!r}: its frame is its body's, so its placement is the identity"
             )
-    tolerance = 1e3 * float(jnp.finfo(dtype).eps)
-    _refuse_wrong_poses(arrays["joint_placements"], "joint", tree.joint_names, tolerance)
-    _refuse_wrong_poses(arrays["link_placements"], "link", tree.link_names, tolerance)
-    unit = np.abs(np.linalg.norm(arrays["joint_axes"], axis=1) - 1.0) <= tolerance  # False for NaN
+    rounding = 1e3 * float(jnp.finfo(dtype).eps)
+    skew = max(rounding, 1e-6)  # what `build_model` takes, an edit takes
+    _refuse_wrong_poses(arrays["joint_placements"], "joint", tree.joint_names, skew)
+    _refuse_wrong_poses(arrays["link_placements"], "link", tree.link_names, skew)
+    unit = np.abs(np.linalg.norm(arrays["joint_axes"], axis=1) - 1.0) <= max(rounding, 1e-9)  # False for NaN
     if not unit.all():
         raise ModelError(f"joint {tree.joint_names[int(np.argmin(unit))]!r}: its axis is not of unit length")
     values: list[float] = []

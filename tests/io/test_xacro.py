@@ -62,6 +62,8 @@ def test_what_cannot_be_expanded_is_refused(path, tmp_path):
         rb.load_xacro(path)
     with pytest.raises(rb.ParseError, match="nowhere"):
         rb.load_xacro(tmp_path / "nowhere.xacro")
+    with pytest.raises(rb.DtypeError, match="path must be"):
+        rb.load_xacro(None)  # type: ignore[arg-type]
 
 
 def test_the_extra_is_named_where_it_is_missing(path, monkeypatch):

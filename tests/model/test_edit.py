@@ -290,3 +290,14 @@ def test_edits_of_a_robot_on_the_host(model, state):
         rb.unstructured,
     ):
         assert_close(rnea(edit(host), state), rnea(edit(model), state))
+
+
+def test_a_placement_that_was_built_is_taken_back():
+    """Files give rotations to seven digits; `build_model` takes them, and so does an edit."""
+    turn = np.eye(4)
+    turn[:2, :2] = [[0.6, -0.8], [0.8, 0.6 + 2e-7]]
+    joint = dataclasses.replace(DESCRIPTION.joints[0], kind="revolute", parent="a", child="b", origin=turn, mimic=None)
+    inertial = random_inertial(3)
+    built = build_model(RobotDescription("r", (LinkDescription("a"), LinkDescription("b", inertial)), (joint,)))
+    again = rb.with_geometry(built, joint_placements=built.joint_placements)
+    assert_close(again.joint_placements, turn[None])

@@ -204,3 +204,10 @@ def test_arguments_of_another_type_are_named(model, q):
                 call(wrong)
     with pytest.raises(rb.DtypeError, match="other must be a Model"):
         rb.attach(arm, "tool", None)  # type: ignore[arg-type]
+
+
+def test_the_mount_takes_a_name_that_is_free():
+    own = RobotBuilder().link("a").link("b", 1.0, inertia=0.1).revolute("tool_mount", "a", "b")
+    tool = RobotBuilder().link("tool", 1.0).link("jaw", 1.0, inertia=0.1).revolute("grip", "tool", "jaw")
+    both = rb.attach(build_model(own), "b", build_model(tool))
+    assert both.joint_names == ("tool_mount", "grip")
