@@ -21,6 +21,10 @@ from .algorithms.centroidal import spatial_inertia as spatial_inertia
 from .algorithms.centroidal import subtree_mass as subtree_mass
 from .algorithms.centroidal import total_mass as total_mass
 from .algorithms.coriolis import coriolis_matrix as coriolis_matrix
+from .algorithms.derivatives import AbaDerivatives as AbaDerivatives
+from .algorithms.derivatives import RneaDerivatives as RneaDerivatives
+from .algorithms.derivatives import aba_derivatives as aba_derivatives
+from .algorithms.derivatives import rnea_derivatives as rnea_derivatives
 from .algorithms.energy import damping_forces as damping_forces
 from .algorithms.energy import friction_forces as friction_forces
 from .algorithms.energy import kinetic_energy as kinetic_energy

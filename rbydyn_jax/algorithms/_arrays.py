@@ -51,11 +51,6 @@ def group_runs(tree: KinematicTree) -> tuple[Group, ...]:
     )
 
 
-def _scalars(x: Any) -> list[Scalar]:
-    """All scalars of an algebra type, or of a tuple of them, structural constants included."""
-    return jax.tree.leaves(x, is_leaf=_is_structural)
-
-
 def _is_structural(x: Any) -> bool:
     return isinstance(x, Structural)
 
@@ -236,9 +231,17 @@ class Arrays:
             places += [place for body in group.bodies.reshape(-1) for place in starts(int(body))]
         return jnp.concatenate(blocks)[np.argsort(places)]
 
-    def _all_rows(self, values: list, width: int) -> jax.Array:
-        """One row for each degree of freedom of all joints."""
-        return self._in_body_order(values, lambda i: range(int(self._v_starts[i]), int(self._v_starts[i + 1])), width)
+    def stage(self, f: Callable) -> Callable:
+        """`f`, which works on the arrays of all bodies at once."""
+        return f
+
+    def columns(self, values: list, width: int) -> jax.Array:
+        """The array (width, dofs of all joints) of a tuple of columns, one for each degree of freedom of a joint."""
+        return self._in_body_order(values, lambda i: range(int(self._v_starts[i]), int(self._v_starts[i + 1])), width).T
+
+    def table(self, columns: Sequence, width: int) -> jax.Array:
+        """The array (width, nb) of one flat sequence for each body."""
+        return self.stack_bodies(list(columns), width).T
 
     def stack_v(self, values: list) -> jax.Array:
         """The array (nv,) of the scalars of each joint."""
@@ -246,34 +249,11 @@ class Arrays:
 
     def stack_columns(self, values: list, width: int) -> jax.Array:
         """The array (width, nv) of a tuple of flat columns (one for each degree of freedom) for each joint."""
-        return self.coordinates.gather(self._all_rows(values, width)).T
+        return self.coordinates.gather(self.columns(values, width).T).T
 
     def stack_bodies(self, values: list, width: int) -> jax.Array:
         """The array (nb, width) of a flat sequence for each body."""
         return self._in_body_order([(row,) for row in values], lambda i: (i,), width)
-
-    def mass_like(
-        self, left: list, right: list, *, upper: tuple[list, list] | None = None, diagonal: list | None = None
-    ) -> jax.Array:
-        """The array (nv, nv) of products of each joint with its ancestors; see `Unrolled.mass_like`."""
-        if not self.groups:
-            return jnp.zeros((0, 0), self.dtype)
-        owner = np.repeat(np.arange(self.tree.nb), self.coordinates.sizes)
-        is_ancestor = np.zeros((self.tree.nb, self.tree.nb), bool)
-        for j in range(self.tree.nb):
-            is_ancestor[j, list(self.tree.path(j))] = True
-        low = is_ancestor[np.ix_(owner, owner)]
-        strict = (low & (owner[:, None] != owner[None, :])).T
-
-        def rows(values: list) -> jax.Array:
-            return self._all_rows([tuple(tuple(_scalars(x)) for x in per_joint) for per_joint in values], 6)
-
-        products = rows(right) @ rows(left).T
-        others = products.T if upper is None else rows(upper[0]) @ rows(upper[1]).T
-        full = jnp.where(low, products, jnp.where(strict, others, 0.0))
-        if diagonal is not None:
-            full = full + jnp.diag(self._all_rows([tuple((x,) for x in per_joint) for per_joint in diagonal], 1)[:, 0])
-        return self.coordinates.gather(self.coordinates.gather(full).T).T
 
     def link_poses(self, poses: list) -> jax.Array:
         """The array (n_links, 4, 4) of all links, from the poses of the bodies."""

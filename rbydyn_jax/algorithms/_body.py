@@ -12,7 +12,7 @@ import numpy as np
 
 from ..model.joints import JointType
 from ..model.model import Model
-from ..spatial._algebra import NO_MOTION, ZERO, Inertia, Mat3, Motion, Scalar, Sym3, Transform, Vec3, add
+from ..spatial._algebra import NO_MOTION, Inertia, Mat3, Motion, Scalar, Sym3, Transform, Vec3, add
 
 
 class Body(NamedTuple):
@@ -32,7 +32,7 @@ class Body(NamedTuple):
     @property
     def subspace(self) -> tuple[Motion, ...]:
         """The columns of the motion subspace, in the body's frame."""
-        return self.joint.subspace(self.axis, self.x)
+        return self.joint.subspace(self.axis)
 
     def spin(self, v: Sequence[Scalar]) -> Motion:
         """S v, the velocity across the joint."""
@@ -49,16 +49,6 @@ def add_states(a: Any, b: Any) -> Any:
     if isinstance(a, tuple):
         return a + b
     return add(a, b)
-
-
-def pairing(left: Any, right: Any) -> Scalar:
-    """The sum of the products of motions with forces: of one pair, or of tuples of them."""
-    if isinstance(left, Motion):
-        return left.dot(right)
-    total: Scalar = ZERO
-    for motion, force in zip(left, right, strict=True):
-        total = add(total, motion.dot(force))
-    return total
 
 
 def inertia_from_row(r: Any) -> Inertia:

@@ -14,6 +14,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.layout import Layout as MemoryLayout
+from jax.experimental.layout import with_layout_constraint
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -21,6 +23,7 @@ from ..spatial._algebra import Scalar, Structural
 
 _join_p = Primitive("rbydyn_join")  # arrays of one shape s, and constants between them -> array (n, *s)
 _batch_last_p = Primitive("rbydyn_batch_last")  # the identity
+_batch_first_p = Primitive("rbydyn_batch_first")  # the identity
 
 # What stands at each place of a joined array: None for the next operand, or a constant.
 Layout = tuple[float | None, ...]
@@ -39,8 +42,17 @@ def _join(*rows: jax.Array, layout: Layout) -> jax.Array:
 
 _join_p.def_impl(jax.jit(_join, static_argnames="layout"))
 _batch_last_p.def_impl(lambda x: x)
+_batch_first_p.def_impl(lambda x: x)
 mlir.register_lowering(_join_p, mlir.lower_fun(_join, multiple_results=False))
 mlir.register_lowering(_batch_last_p, lambda ctx, x: [x])
+
+
+def _row_major(x: jax.Array) -> jax.Array:
+    # XLA would not transpose but read with strides, in every loop that follows.
+    return with_layout_constraint(x, MemoryLayout(tuple(range(x.ndim))))
+
+
+mlir.register_lowering(_batch_first_p, mlir.lower_fun(_row_major, multiple_results=False))
 
 
 @_join_p.def_abstract_eval
@@ -49,7 +61,8 @@ def _join_shape(*rows, layout):
 
 
 @_batch_last_p.def_abstract_eval
-def _batch_last_shape(x):
+@_batch_first_p.def_abstract_eval
+def _same_shape(x):
     return x.update(weak_type=False)
 
 
@@ -68,8 +81,13 @@ def _batch_last_batch(args, axes):
     return _batch_last_p.bind(x), x.ndim - 1
 
 
+def _batch_first_batch(args, axes):
+    return _batch_first_p.bind(jnp.moveaxis(args[0], axes[0], 0)), 0
+
+
 batching.primitive_batchers[_join_p] = _join_batch
 batching.primitive_batchers[_batch_last_p] = _batch_last_batch
+batching.primitive_batchers[_batch_first_p] = _batch_first_batch
 
 
 def _join_jvp(primals, tangents, *, layout):
@@ -88,6 +106,12 @@ def _join_transpose(ct, *rows, layout):
 ad.primitive_jvps[_join_p] = _join_jvp
 ad.primitive_transposes[_join_p] = _join_transpose
 ad.deflinear2(_batch_last_p, lambda ct, x: [ct])
+ad.deflinear2(_batch_first_p, lambda ct, x: [ct])
+
+
+def batch_first(x: jax.Array) -> jax.Array:
+    """The same array; under `vmap` its batch axis is the first one, as matrix products like it."""
+    return _batch_first_p.bind(x)
 
 
 def batch_last(x: jax.Array) -> jax.Array:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..model.model import Model
 from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
-from ..spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO, Force, Scalar, Transform, Vec3, add
-from ._body import Body, Coordinates, add_states, inertia_from_row, pairing, transform_from_numbers
+from ..spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO, Force, Scalar, Transform, Vec3
+from ._body import Body, Coordinates, add_states, inertia_from_row, transform_from_numbers
 from ._kernels import kernel
 from ._layout import Rows, batch_last, join, take_scalars
 from ._trigonometry import sincos
@@ -169,50 +169,24 @@ class Unrolled:
 
     def stack_columns(self, values: list, width: int) -> jax.Array:
         """The array (width, nv) of a tuple of flat columns (one for each degree of freedom) for each joint."""
-        columns = [column for per_joint in values for column in per_joint]
-        full = self.join([column[k] for k in range(width) for column in columns]).reshape(width, len(columns))
+        full = self.columns(values, width)
         return self.coordinates.gather(full.T).T if self.coordinates.has_mimic else full
 
     def stack_bodies(self, values: list, width: int) -> jax.Array:
         """The array (nb, width) of a flat sequence for each body."""
         return self.join([x for row in values for x in row]).reshape(self.tree.nb, width)
 
-    def mass_like(
-        self, left: list, right: list, *, upper: tuple[list, list] | None = None, diagonal: list | None = None
-    ) -> jax.Array:
-        """The array (nv, nv) of products of each joint with its ancestors.
+    def stage(self, f: Callable) -> Callable:
+        """`f`, which works on the arrays of all bodies at once, as one kernel."""
+        return kernel(f)
 
-        Entry [j, i] is left_i . right_j for i an ancestor of j or j itself, entry [i, j] is upper[0]_i . upper[1]_j
-        (the same number, where `upper` is not given), all others are zero; `diagonal` is added to the diagonal.
-        """
-        sizes = self.coordinates.sizes
-        starts = np.cumsum([0, *sizes])
-        n = int(starts[-1])
-        entries: list[Scalar] = [ZERO] * (n * n)
+    def columns(self, values: list, width: int) -> jax.Array:
+        """The array (width, dofs of all joints) of a tuple of columns, one for each degree of freedom of a joint."""
+        return self.table([column for per_joint in values for column in per_joint], width)
 
-        def products(lefts: list, rights: tuple, added: tuple) -> list:
-            table = [[[pairing(a, f) for f in rights] for a in each] for each in lefts]
-            for k, x in enumerate(take_scalars(added)):
-                table[-1][k][k] = add(table[-1][k][k], x)
-            return table
-
-        for j in range(self.tree.nb):
-            path = self.tree.path(j)
-            low = kernel(products)([left[i] for i in path], right[j], () if diagonal is None else diagonal[j])
-            high = low
-            if upper is not None:
-                high = kernel(products)([upper[0][i] for i in path[:-1]], upper[1][j], ())
-            for at, i in enumerate(path):
-                for a, b in itertools.product(range(sizes[i]), range(sizes[j])):
-                    row, column = int(starts[j]) + b, int(starts[i]) + a
-                    if i == j and upper is None and a > b:  # symmetric to the last bit
-                        entries[row * n + column] = low[at][b][a]
-                    else:
-                        entries[row * n + column] = low[at][a][b]
-                    if i != j:
-                        entries[column * n + row] = high[at][a][b]
-        full = self.join(entries).reshape(n, n)
-        return self.coordinates.gather(self.coordinates.gather(full).T).T if self.coordinates.has_mimic else full
+    def table(self, columns: Sequence, width: int) -> jax.Array:
+        """The array (width, number of columns) of flat sequences, such as one for each body."""
+        return self.join([column[k] for k in range(width) for column in columns]).reshape(width, len(columns))
 
     def _link_transform(self, geometry: jax.Array, pose: Transform, link: int) -> Transform:
         return pose @ transform_from_numbers(self._numbers(geometry, self.tree.link_pattern[link]))

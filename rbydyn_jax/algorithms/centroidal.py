@@ -15,9 +15,10 @@ from ..model.model import Model, check_model
 from ..spatial import inertia, se3
 from ._api import arguments
 from ._traversal import Traversal, traverse
+from ._world import composite_momenta
 from .jacobians import jacobian
 from .kinematics import body_poses, fk, link_pose
-from .mass_matrix import composite_momenta, mass_matrix_inverse
+from .mass_matrix import mass_matrix_inverse
 
 Links = Sequence[str | int] | None
 
@@ -107,8 +108,8 @@ def center_of_mass(
 
 
 def _momentum_matrix(run: Traversal) -> Array:
-    flat = run.each(lambda body, forces: tuple((*f.n, *f.f) for f in forces), run.item(composite_momenta(run), 1))
-    return run.stack_columns(flat, 6)
+    momenta = jnp.stack(composite_momenta(run)[1])
+    return run.coordinates.gather(momenta.T).T
 
 
 @public()

@@ -8,24 +8,22 @@ from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
-from ..spatial._algebra import (
-    IDENTITY,
-    NO_INERTIA,
-    NO_MOTION,
-    O3,
-    ZERO_MAT3,
-    Force,
-    Inertia,
-    Mat3,
-    Motion,
-    Transform,
-    Vec3,
-    skew,
-)
+from ..spatial._algebra import O3, Force, Inertia, Mat3, Motion, Vec3, skew
 from ._api import arguments
-from ._body import Body
 from ._traversal import Traversal, traverse
-from .mass_matrix import Columns
+from ._world import (
+    Table,
+    inertia,
+    inertias,
+    motion,
+    of_owners,
+    owners,
+    poses_and_motions,
+    stage,
+    sum_paths,
+    sum_subtrees,
+    unsymmetric,
+)
 
 
 class VelocityProduct(NamedTuple):
@@ -38,8 +36,10 @@ class VelocityProduct(NamedTuple):
     p: Vec3
     b: Mat3
 
-    def __add__(self, other: VelocityProduct) -> VelocityProduct:  # type: ignore[override]
-        return VelocityProduct(self.p + other.p, self.b + other.b)
+    @staticmethod
+    def of_rows(table: Table) -> VelocityProduct:
+        """The operators of twelve rows: p, then b."""
+        return VelocityProduct(Vec3(*table[:3]), Mat3(*(Vec3(*table[k : k + 3]) for k in (3, 6, 9))))
 
     def apply(self, m: Motion) -> Force:
         """B m."""
@@ -50,42 +50,38 @@ class VelocityProduct(NamedTuple):
         return Force(self.b.apply_transposed(m.w) + self.p.cross(m.v), O3)
 
 
-def velocity_product(inertia: Inertia, v: Motion) -> VelocityProduct:
-    """The operator B of a body of given inertia and velocity, all about the world origin."""
-    momentum = inertia.apply(v)
+def velocity_product(inertia: Inertia, v: Motion, momentum: Force) -> VelocityProduct:
+    """The operator B of a body of given inertia, velocity and momentum, all about the world origin."""
     wI = skew(v.w) @ inertia.I.full
     spin = wI + wI.T - skew(inertia.I.apply(v.w))  # [w] I - I [w] - [I w]
     b = (spin - (skew(inertia.h) @ skew(v.v)).scale(2.0)).scale(0.5)
     return VelocityProduct(momentum.f, b)
 
 
-def _outward(
-    body: Body, parent: tuple[Transform, Motion], v: tuple
-) -> tuple[tuple[Transform, Motion], tuple[Columns, Columns, Inertia, VelocityProduct]]:
-    pose = parent[0] @ body.transform
-    columns = tuple(pose.motion(s) for s in body.subspace)
-    velocity = parent[1]
-    for s, k in zip(columns, v, strict=True):
-        velocity = velocity + s.scale(k)
-    rates = tuple(velocity.cross(s) for s in columns)
-    inertia = body.inertia.transform(pose)
-    return (pose, velocity), (columns, rates, inertia, velocity_product(inertia, velocity))
-
-
-def _inward(body: Body, children: tuple[Inertia, VelocityProduct], motion: tuple) -> tuple:
-    columns, rates, own, own_product = motion
-    inertia, product = own + children[0], own_product + children[1]
-    f1 = tuple(inertia.apply(r) + product.apply(s) for s, r in zip(columns, rates, strict=True))
-    f23 = tuple((inertia.apply(s), product.apply_transposed(s)) for s in columns)
-    pairs = tuple((r, s) for s, r in zip(columns, rates, strict=True))
-    return (inertia, product), (columns, f1, pairs, f23)
+def velocities(run: Traversal, motions: Table, v: Array) -> tuple[Table, Table]:
+    """The velocities of all bodies, and those of their parents."""
+    spins = stage(run, lambda S, v: motion(S).scale(v), motions, run.coordinates.spread_v(v))
+    return sum_paths(run, spins, owners(run.tree))
 
 
 def _coriolis(run: Traversal, v: Array) -> Array:
-    motions = run.outward(_outward, (IDENTITY, NO_MOTION), run.split_v(v))
-    results = run.inward(_inward, (NO_INERTIA, VelocityProduct(O3, ZERO_MAT3)), motions)
-    columns, f1, pairs, f23 = (run.item(results, k) for k in range(4))
-    return run.mass_like(pairs, f23, upper=(columns, f1))
+    poses, motions = poses_and_motions(run)
+    V, _ = velocities(run, motions, v)
+    own = inertias(run, poses)
+
+    def product(C: Table, V: Table) -> VelocityProduct:
+        return velocity_product(inertia(C), motion(V), inertia(C).apply(motion(V)))
+
+    own += stage(run, product, own, V)
+    carried = of_owners(run, sum_subtrees(run, own))
+
+    def forces(S: Table, V: Table, C: Table) -> tuple:
+        s, I, B = motion(S), inertia(C), VelocityProduct.of_rows(C[10:])  # noqa: E741 - Featherstone's letter
+        rate = motion(V).cross(s)
+        return I.apply(rate) + B.apply(s), I.apply(s), B.apply_transposed(s).n, rate
+
+    found = stage(run, forces, motions, of_owners(run, V), carried)
+    return unsymmetric(run, (found[6:15], (*found[15:], *motions[:3])), (motions, found[:6]))
 
 
 @public()

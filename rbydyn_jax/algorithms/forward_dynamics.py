@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float
 
@@ -31,9 +36,10 @@ from ..spatial._algebra import (
 )
 from ._api import arguments
 from ._body import Body
+from ._linear import LinearMap, apply_linear, is_zero, jvp_of
+from ._newton_euler import newton_euler
 from ._traversal import Traversal, gravity_root, traverse
-from .inverse_dynamics import bias_forces
-from .mass_matrix import crba
+from .mass_matrix import crba, mass_matrix_inverse
 
 
 class ArticulatedInertia(NamedTuple):
@@ -105,7 +111,7 @@ def _outward_velocity(body: Body, parent: Motion, v: tuple, f_ext: Force | None)
     joint = body.spin(v)
     V = body.transform.motion_inverse(parent) + joint
     bias = V.cross_force(body.inertia.apply(V))
-    c = V.cross(joint) + body.joint.bias(body.axis, body.x, v)
+    c = V.cross(joint)
     return V, (c, bias if f_ext is None else bias - f_ext)
 
 
@@ -147,12 +153,91 @@ def _outward_acceleration(
     return moved + body.spin(a), a
 
 
-def _aba(run: Traversal, v: Array, tau: Array, f_ext: Array | None) -> Array:
+def _aba(run: Traversal, tau: Array, v: Array | None, f_ext: Array | None, *, gravity: bool) -> Array:
+    velocities = run.no_v() if v is None else run.split_v(v)
     wrenches = run.nothing() if f_ext is None else run.split_wrenches(f_ext)
-    motions = run.outward(_outward_velocity, NO_MOTION, run.split_v(v), wrenches)
+    motions = run.outward(_outward_velocity, NO_MOTION, velocities, wrenches)
     joints = run.inward(_inward_inertia, _NOTHING, motions, run.split_v(tau), run.split_armature())
-    base = Motion(O3, gravity_root(run.model))
+    base = Motion(O3, gravity_root(run.model)) if gravity else NO_MOTION
     return run.stack_v(run.outward(_outward_acceleration, base, motions, joints))
+
+
+def _has_mimics(model: Model) -> bool:
+    return any(m is not None for m in model.tree.mimics)
+
+
+def _plain(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
+    if _has_mimics(model):  # they couple distant joints
+        return _solve_dense(model, q, tau - newton_euler(model, q, v, None, f_ext))
+    return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext)
+
+
+def _solve_dense(model: Model, q: Array, tau: Array) -> Array:
+    return jsl.cho_solve(jsl.cho_factor(crba(model, q), lower=True), tau)
+
+
+@dataclass(frozen=True)
+class _MassSolve(LinearMap):
+    """Forces to the accelerations that they cause, M^-1 tau; its own transpose."""
+
+    def apply(self, parameters: tuple, arguments: tuple) -> tuple:
+        return (_mass_solve(*parameters, *arguments),)
+
+    def transpose(self) -> LinearMap:
+        return self
+
+    def matrix(self, parameters: tuple) -> list:
+        return [[mass_matrix_inverse(*parameters)]]
+
+
+@jax.custom_jvp
+def _mass_solve(model: Model, q: Array, tau: Array) -> Array:
+    if _has_mimics(model):
+        return _solve_dense(model, q, tau)
+    algorithm = functools.partial(_aba, v=None, f_ext=None, gravity=False)
+    return traverse(model, lambda run, tau: algorithm(run, tau), q, tau)
+
+
+def _mass_solve_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
+    model, q, tau = primals
+    a = _mass_solve(*primals)
+
+    def inertial(model: Model, q: Array) -> Array:
+        weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
+        return newton_euler(weightless, q, None, a, None)
+
+    change = None if is_zero(tangents[2]) else tangents[2]
+    lost = jvp_of(inertial, (model, q), tangents[:2])
+    if lost is not None:
+        change = -lost if change is None else change - lost
+    return a, apply_linear(_MassSolve(), (model, q), (change,), [tau.shape])[0]
+
+
+_mass_solve.defjvp(_mass_solve_jvp, symbolic_zeros=True)
+
+
+@jax.custom_jvp
+def _accelerations(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
+    return _plain(model, q, v, tau, f_ext)
+
+
+def _accelerations_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
+    """From tau = rnea(q, v, a): da = M^-1 (dtau - drnea at constant a)."""
+    model, q, v, tau, f_ext = primals
+    a = _accelerations(*primals)
+
+    def inverse(model: Model, q: Array, v: Array, f_ext: Array | None) -> Array:
+        return newton_euler(model, q, v, a, f_ext)
+
+    d_model, d_q, d_v, d_tau, d_f = tangents
+    change = None if is_zero(d_tau) else d_tau
+    lost = jvp_of(inverse, (model, q, v, f_ext), (d_model, d_q, d_v, d_f))
+    if lost is not None:
+        change = -lost if change is None else change - lost
+    return a, apply_linear(_MassSolve(), (model, q), (change,), [tau.shape])[0]
+
+
+_accelerations.defjvp(_accelerations_jvp, symbolic_zeros=True)
 
 
 @public()
@@ -189,7 +274,4 @@ def aba(
         -19.62
     """
     model, q, v, tau, f_ext = arguments(model, q=q, v=v, tau=tau, f_ext=f_ext)
-    if any(m is not None for m in model.tree.mimics):
-        M = crba(model, q)
-        return jsl.cho_solve(jsl.cho_factor(M, lower=True), tau - bias_forces(model, q, v, f_ext))
-    return traverse(model, _aba, q, v, tau, f_ext)
+    return _accelerations(model, q, v, tau, f_ext)

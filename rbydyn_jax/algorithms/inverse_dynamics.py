@@ -8,50 +8,9 @@ from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
-from ..spatial._algebra import NO_FORCE, O3, Force, Vec3, add, mul
 from ._api import arguments
-from ._body import Body
-from ._traversal import Traversal, gravity_root, traverse
-
-_State = tuple[Vec3, Vec3, Vec3]  # angular velocity, angular acceleration, acceleration of the origin
-
-
-def _outward(body: Body, parent: _State, v: tuple, a: tuple, f_ext: Force | None) -> tuple[_State, Force]:
-    """Motion of a body and the force that it takes, about its origin [Luh, Walker, Paul 1980]."""
-    w0, dw0, a0 = parent
-    R, p = body.transform
-    joint = body.spin(v)
-    drive = body.spin(a) + body.joint.bias(body.axis, body.x, v)
-    turned = R.apply_transposed(w0)
-    w = turned + joint.w
-    dw = R.apply_transposed(dw0) + turned.cross(joint.w) + drive.w
-    carried = R.apply_transposed(a0 + dw0.cross(p) + w0.cross(w0.cross(p)))
-    origin = carried + turned.cross(joint.v) + w.cross(joint.v) + drive.v
-    m, h, second = body.inertia
-    n = second.apply(dw) + w.cross(second.apply(w)) + h.cross(origin)
-    f = origin.scale(m) + dw.cross(h) + w.cross(w.cross(h))
-    taken = Force(n, f)
-    return (w, dw, origin), taken if f_ext is None else taken - f_ext
-
-
-def _inward(body: Body, children: Force, taken: Force, a: tuple, rotors: tuple) -> tuple[Force, tuple]:
-    through = taken + children
-    forces = [add(s.dot(through), mul(k, x)) for s, x, k in zip(body.subspace, a, rotors, strict=True)]
-    return body.transform.force(through), (tuple(forces), through)
-
-
-def _newton_euler(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None) -> list:
-    """For each joint: its generalised forces, and the wrench that goes through it."""
-    velocities = run.no_v() if v is None else run.split_v(v)
-    accelerations = run.no_v() if a is None else run.split_v(a)
-    wrenches = run.nothing() if f_ext is None else run.split_wrenches(f_ext)
-    root = (O3, O3, gravity_root(run.model))
-    taken = run.outward(_outward, root, velocities, accelerations, wrenches)
-    return run.inward(_inward, NO_FORCE, taken, accelerations, run.split_armature())
-
-
-def _rnea(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
-    return run.stack_v(run.item(_newton_euler(run, v, a, f_ext), 0))
+from ._newton_euler import joint_wrenches, newton_euler
+from ._traversal import Traversal, traverse
 
 
 @public()
@@ -89,7 +48,7 @@ def rnea(
         10.31
     """
     model, q, v, a, f_ext = arguments(model, q=q, v=v, a=a, f_ext=f_ext)
-    return traverse(model, _rnea, q, v, a, f_ext)
+    return newton_euler(model, q, v, a, f_ext)
 
 
 @public()
@@ -110,7 +69,7 @@ def bias_forces(
         ShapeError: An argument has another shape.
     """
     model, q, v, f_ext = arguments(model, q=q, v=v, f_ext=f_ext)
-    return traverse(model, lambda run, v, f_ext: _rnea(run, v, None, f_ext), q, v, f_ext)
+    return newton_euler(model, q, v, None, f_ext)
 
 
 @public()
@@ -137,7 +96,7 @@ def gravity_forces(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv"]:
         9.81
     """
     model, q = arguments(model, q=q)
-    return traverse(model, lambda run: _rnea(run, None, None, None), q)
+    return newton_euler(model, q, None, None, None)
 
 
 class InverseDynamicsTerms(eqx.Module):
@@ -168,9 +127,9 @@ def inverse_dynamics_terms(
     model, q, v, a = arguments(model, q=q, v=v, a=a)
     weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
     return InverseDynamicsTerms(
-        inertial=traverse(weightless, lambda run, a: _rnea(run, None, a, None), q, a),
-        coriolis=traverse(weightless, lambda run, v: _rnea(run, v, None, None), q, v),
-        gravity=traverse(model, lambda run: _rnea(run, None, None, None), q),
+        inertial=newton_euler(weightless, q, None, a, None),
+        coriolis=newton_euler(weightless, q, v, None, None),
+        gravity=newton_euler(model, q, None, None, None),
     )
 
 
@@ -200,7 +159,7 @@ def joint_reaction_wrenches(
     model, q, v, a, f_ext = arguments(model, q=q, v=v, a=a, f_ext=f_ext)
 
     def wrenches(run: Traversal, v: Array, a: Array, f_ext: Array | None) -> Array:
-        through = _newton_euler(run, v, a, f_ext)
+        through = joint_wrenches(run, v, a, f_ext)
         flat = [None if x is None else (*x[1].n, *x[1].f) for x in through]
         return run.stack_bodies(flat, 6)
 

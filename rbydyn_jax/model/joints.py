@@ -1,8 +1,8 @@
 """The joint types. A new type is one class here; no algorithm changes.
 
-A type says how its transform follows from its coordinates, which motions it allows (its motion subspace S, in the frame
-after the joint), and how its coordinates are integrated. The first half is written in the structural scalars of the
-algorithms, the second half on small arrays.
+A type says how its transform follows from its coordinates, which motions it allows (its motion subspace S, constant in
+the frame after the joint), and how its coordinates are integrated. The first half is written in the structural scalars
+of the algorithms, the second half on small arrays.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from ..spatial import quaternions, se3, so3
 from ..spatial._algebra import (
     IDENTITY3,
     MINUS_ONE,
-    NO_MOTION,
     O3,
     ONE,
     ZERO,
@@ -103,13 +102,9 @@ class JointType:
         """T_before_after at coordinates `x`."""
         raise TypeError(f"{type(self).__name__} defines no transform")
 
-    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
-        """The columns of S, in the frame after the joint."""
+    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
+        """The columns of S, in the frame after the joint, in which they are constant (the derivatives rely on it)."""
         raise TypeError(f"{type(self).__name__} defines no motion subspace")
-
-    def bias(self, axis: Vec3, x: Coordinates, v: tuple[Scalar, ...]) -> Motion:
-        """dS/dt v, the part of the joint's acceleration that is due to a moving subspace."""
-        return NO_MOTION
 
     def neutral(self) -> np.ndarray:
         """The position at which the transform is the identity."""
@@ -148,7 +143,7 @@ class Revolute(JointType):
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(rotation_about(axis, *x[0]), O3)
 
-    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
         return (Motion(axis, O3),)
 
 
@@ -158,7 +153,7 @@ class Prismatic(JointType):
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(IDENTITY3, axis.scale(x[0]))
 
-    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
         return (Motion(O3, axis),)
 
 
@@ -171,7 +166,7 @@ class Planar(JointType):
         ex, ey = plane_directions(axis)
         return Transform(rotation_about(axis, *x[2]), ex.scale(x[0]) + ey.scale(x[1]))
 
-    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
         ex, ey = plane_directions(axis)
         return Motion(O3, ex), Motion(O3, ey), Motion(axis, O3)
 
@@ -205,7 +200,7 @@ class Spherical(JointType):
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(rotation_from_quaternion(*x), O3)
 
-    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
         return tuple(Motion(e, O3) for e in IDENTITY3)
 
     def neutral(self) -> np.ndarray:
@@ -238,7 +233,7 @@ class Floating(JointType):
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(rotation_from_quaternion(*x[:4]), Vec3(*x[4:]))
 
-    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
         return (*(Motion(e, O3) for e in IDENTITY3), *(Motion(O3, e) for e in IDENTITY3))
 
     def neutral(self) -> np.ndarray:

@@ -1,0 +1,186 @@
+"""Linear maps that know their own transpose, for the derivative rules of the algorithms.
+
+JAX transposes the rule of a `custom_jvp` operation by operation. Where the transpose is known as a sweep over the tree,
+and the whole matrix as another, that costs several times too much. `apply_linear` applies a map to its arguments such
+that reverse mode runs the sweep of the transpose, a batch of arguments for one set of parameters (`jacfwd`, `jacrev`)
+multiplies with the matrix, and every other batch runs the sweep with the batch as the last axis. What the map depends
+on (its parameters) is differentiated as plain JAX code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.core import ShapedArray
+from jax.custom_derivatives import SymbolicZero
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
+from jax.interpreters import ad, batching, mlir, partial_eval
+
+_FEW = 6  # a sweep costs less than the matrix for fewer arguments than this
+
+Arrays = tuple[jax.Array, ...]
+
+
+class LinearMap:
+    """A map that is linear in a tuple of arrays and depends on a pytree of parameters. Hashable by value.
+
+    `matrix` may return None: then there is none, and batches of arguments run the sweep.
+    """
+
+    def apply(self, parameters: Any, arguments: Arrays) -> Arrays:
+        """The image of the arguments."""
+        raise NotImplementedError
+
+    def transpose(self) -> LinearMap:
+        """The transposed map, of the same parameters."""
+        raise NotImplementedError
+
+    def matrix(self, parameters: Any) -> Sequence[Sequence[jax.Array]] | None:
+        """Blocks [output][argument] of shape (output size, argument size) for arrays of one axis."""
+        return None
+
+
+@dataclass(frozen=True)
+class _Batched(LinearMap):
+    """A map applied along the last axis of its arguments, with parameters of which some have a batch axis."""
+
+    inner: LinearMap
+    axes: tuple[int | None, ...]
+
+    def apply(self, parameters: Any, arguments: Arrays) -> Arrays:
+        leaves, tree = jax.tree.flatten(parameters)
+
+        def one(leaves: list, arguments: Arrays) -> Arrays:
+            return self.inner.apply(jax.tree.unflatten(tree, leaves), arguments)
+
+        return jax.vmap(one, in_axes=(list(self.axes), -1), out_axes=-1)(leaves, arguments)
+
+    def transpose(self) -> LinearMap:
+        return _Batched(self.inner.transpose(), self.axes)
+
+
+_linear_p = Primitive("rbydyn_linear")
+_linear_p.multiple_results = True
+
+
+def apply_linear(linear: LinearMap, parameters: Any, arguments: Arrays, shapes: Sequence[tuple[int, ...]]) -> Arrays:
+    """The image of `arguments` under `linear`; `shapes` are those of the image."""
+    leaves, tree = jax.tree.flatten(parameters)
+    dtype = arguments[0].dtype
+    out = tuple(ShapedArray(shape, dtype) for shape in shapes)
+    return tuple(_linear_p.bind(*leaves, *arguments, linear=linear, tree=tree, out=out))
+
+
+def _split(operands: Sequence, tree: Any) -> tuple[list, tuple]:
+    count = tree.num_leaves
+    return list(operands[:count]), tuple(operands[count:])
+
+
+def _apply(*operands: jax.Array, linear: LinearMap, tree: Any, out: tuple) -> Arrays:
+    leaves, arguments = _split(operands, tree)
+    return linear.apply(jax.tree.unflatten(tree, leaves), arguments)
+
+
+def _pruned(*operands: jax.Array, **static: Any) -> list:
+    """`_apply` without what it computes in vain; lowering does that for whole programs, but not for a primitive's."""
+    traced = jax.make_jaxpr(lambda *xs: _apply(*xs, **static))(*operands)
+    jaxpr, _ = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals), instantiate=True)
+    return jaxpr_as_fun(ClosedJaxpr(jaxpr, traced.consts))(*operands)
+
+
+_linear_p.def_impl(jax.jit(_apply, static_argnames=("linear", "tree", "out")))
+_linear_p.def_abstract_eval(lambda *operands, out, **_: list(out))
+mlir.register_lowering(_linear_p, mlir.lower_fun(_pruned, multiple_results=True))
+
+
+def _jvp(primals, tangents, *, linear, tree, out):
+    leaves, arguments = _split(primals, tree)
+    d_leaves, d_arguments = _split(tangents, tree)
+    results = _linear_p.bind(*primals, linear=linear, tree=tree, out=out)
+    total = None
+    if any(type(t) is not ad.Zero for t in d_arguments):
+        dense = [ad.instantiate_zeros(t) for t in d_arguments]
+        total = _linear_p.bind(*leaves, *dense, linear=linear, tree=tree, out=out)
+    moved = [k for k, t in enumerate(d_leaves) if type(t) is not ad.Zero]
+    if moved:
+
+        def of_parameters(*values: jax.Array) -> Arrays:
+            full = list(leaves)
+            for k, x in zip(moved, values, strict=True):
+                full[k] = x
+            return tuple(linear.apply(jax.tree.unflatten(tree, full), arguments))
+
+        _, part = jax.jvp(of_parameters, tuple(leaves[k] for k in moved), tuple(d_leaves[k] for k in moved))
+        total = part if total is None else [a + b for a, b in zip(total, part, strict=True)]
+    if total is None:
+        total = [ad.Zero(aval.to_tangent_aval()) for aval in out]
+    return results, list(total)
+
+
+def _transpose(cts, *operands, linear, tree, out):
+    leaves, arguments = _split(operands, tree)
+    if any(ad.is_undefined_primal(x) for x in leaves):
+        raise TypeError("a linear map is not linear in its parameters")
+    if all(type(ct) is ad.Zero for ct in cts):
+        return [None] * len(operands)
+    dense = [ad.instantiate_zeros(ct) for ct in cts]
+    back = tuple(ShapedArray(x.aval.shape, x.aval.dtype) for x in arguments)
+    images = _linear_p.bind(*leaves, *dense, linear=linear.transpose(), tree=tree, out=back)
+    return [None] * len(leaves) + list(images)
+
+
+def _batch(operands, axes, *, linear, tree, out):
+    size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
+    leaves, arguments = _split(operands, tree)
+    leaf_axes, argument_axes = _split(axes, tree)
+    last = tuple(
+        jnp.broadcast_to(x[..., None], (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
+        for x, axis in zip(arguments, argument_axes, strict=True)
+    )
+    if all(axis is None for axis in leaf_axes) and size >= _FEW:
+        blocks = linear.matrix(jax.tree.unflatten(tree, leaves))
+        if blocks is not None:
+            images = []
+            for row, aval in zip(blocks, out, strict=True):
+                flat = [block @ x.reshape(-1, size) for block, x in zip(row, last, strict=True)]
+                images.append(sum(flat[1:], flat[0]).reshape(*aval.shape, size))
+            return images, [x.ndim - 1 for x in images]
+    batched = _Batched(linear, tuple(leaf_axes))
+    grown = tuple(ShapedArray((*aval.shape, size), aval.dtype) for aval in out)
+    images = _linear_p.bind(*leaves, *last, linear=batched, tree=tree, out=grown)
+    return images, [len(aval.shape) - 1 for aval in grown]
+
+
+ad.primitive_jvps[_linear_p] = _jvp
+ad.primitive_transposes[_linear_p] = _transpose
+batching.primitive_batchers[_linear_p] = _batch
+
+
+def is_zero(tangents: Any) -> bool:
+    """Whether all tangents of a pytree, as a rule with symbolic zeros gets them, are zero."""
+    return all(isinstance(t, SymbolicZero) for t in jax.tree.leaves(tangents, is_leaf=_is_symbolic))
+
+
+def _is_symbolic(x: Any) -> bool:
+    return isinstance(x, SymbolicZero)
+
+
+def jvp_of(f: Callable, primals: tuple, tangents: tuple) -> Any:
+    """The derivative of `f` along tangents of which some are symbolic zeros; None where all are."""
+    leaves, tree = jax.tree.flatten(primals)
+    d_leaves = jax.tree.leaves(tangents, is_leaf=_is_symbolic)
+    moved = [k for k, t in enumerate(d_leaves) if not _is_symbolic(t)]
+
+    def of_moved(*values: jax.Array) -> Any:
+        full = list(leaves)
+        for k, x in zip(moved, values, strict=True):
+            full[k] = x
+        return f(*jax.tree.unflatten(tree, full))
+
+    if not moved:
+        return None
+    return jax.jvp(of_moved, tuple(leaves[k] for k in moved), tuple(d_leaves[k] for k in moved))[1]

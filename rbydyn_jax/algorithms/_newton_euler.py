@@ -1,0 +1,211 @@
+r"""The recursive Newton-Euler algorithm with its derivative rules.
+
+With $f_i = I_i A_i + V_i \times^* I_i V_i - f^{ext}_i$, the force that body $i$ takes, a loss of cotangent $\lambda$ is
+the virtual power $\lambda^T \tau = \sum_i \mu_i \cdot f_i$, where $\mu$ are the velocities of the bodies at joint
+velocities $\lambda$. Its gradient takes one pass out and one in: a joint moved along $s$ moves all that it carries as
+one, so that relative to it only the velocity, acceleration and virtual velocity of its parent change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jaxtyping import Array, Float
+
+from ..model.configuration import qdot_from_v, v_from_qdot
+from ..model.model import Model
+from ..spatial._algebra import NO_FORCE, NO_MOTION, O3, Force, Motion, Vec3, add, mul
+from ._body import Body
+from ._linear import LinearMap, apply_linear, is_zero, jvp_of
+from ._traversal import Traversal, gravity_root, traverse
+from ._variations import inverse_dynamics_matrices
+
+_State = tuple[Vec3, Vec3, Vec3]  # angular velocity, angular acceleration, acceleration of the origin
+
+
+def _outward(body: Body, parent: _State, v: tuple, a: tuple, f_ext: Force | None) -> tuple[_State, Force]:
+    """Motion of a body and the force that it takes, about its origin [Luh, Walker, Paul 1980]."""
+    w0, dw0, a0 = parent
+    R, p = body.transform
+    joint = body.spin(v)
+    drive = body.spin(a)
+    turned = R.apply_transposed(w0)
+    w = turned + joint.w
+    dw = R.apply_transposed(dw0) + turned.cross(joint.w) + drive.w
+    carried = R.apply_transposed(a0 + dw0.cross(p) + w0.cross(w0.cross(p)))
+    origin = carried + turned.cross(joint.v) + w.cross(joint.v) + drive.v
+    m, h, second = body.inertia
+    n = second.apply(dw) + w.cross(second.apply(w)) + h.cross(origin)
+    f = origin.scale(m) + dw.cross(h) + w.cross(w.cross(h))
+    taken = Force(n, f)
+    return (w, dw, origin), taken if f_ext is None else taken - f_ext
+
+
+def _inward(body: Body, children: Force, taken: Force, a: tuple, rotors: tuple) -> tuple[Force, tuple]:
+    through = taken + children
+    forces = [add(s.dot(through), mul(k, x)) for s, x, k in zip(body.subspace, a, rotors, strict=True)]
+    return body.transform.force(through), (tuple(forces), through)
+
+
+def _inputs(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None) -> tuple[list, list, list]:
+    return (
+        run.no_v() if v is None else run.split_v(v),
+        run.no_v() if a is None else run.split_v(a),
+        run.nothing() if f_ext is None else run.split_wrenches(f_ext),
+    )
+
+
+def joint_wrenches(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None) -> list:
+    """For each joint: its generalised forces, and the wrench that goes through it."""
+    velocities, accelerations, wrenches = _inputs(run, v, a, f_ext)
+    root = (O3, O3, gravity_root(run.model))
+    taken = run.outward(_outward, root, velocities, accelerations, wrenches)
+    return run.inward(_inward, NO_FORCE, taken, accelerations, run.split_armature())
+
+
+def _rnea(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
+    return run.stack_v(run.item(joint_wrenches(run, v, a, f_ext), 0))
+
+
+def _plain(model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
+    return traverse(model, _rnea, q, v, a, f_ext)
+
+
+def _adjoint_outward(
+    body: Body, parent: tuple[Motion, Motion, Motion], v: tuple, a: tuple, f_ext: Force | None, cotangent: tuple
+) -> tuple[tuple, tuple]:
+    """V, A and mu of a body and of its parent; the force f, the momentum I mu, and what a change of V does."""
+    X = body.transform
+    V0, A0, mu0 = (X.motion_inverse(m) for m in parent)
+    joint = body.spin(v)
+    V, A, mu = V0 + joint, A0 + V0.cross(joint) + body.spin(a), mu0 + body.spin(cotangent)
+    momentum, P = body.inertia.apply(V), body.inertia.apply(mu)
+    f = body.inertia.apply(A) + V.cross_force(momentum)
+    # mu . (I (u x V) + u x* I V + V x* I u) = u . Q
+    Q = V.cross_force(P) - mu.cross_force(momentum) - body.inertia.apply(V.cross(mu))
+    return (V, A, mu), ((V0, A0, mu0), (f if f_ext is None else f - f_ext, P, Q), mu)
+
+
+def _adjoint_inward(
+    body: Body,
+    children: tuple[Force, Force, Force],
+    before: tuple,
+    own: tuple,
+    v: tuple,
+    cotangent: tuple,
+    rotors: tuple,
+) -> tuple[tuple, tuple]:
+    """The gradient with respect to the joint's position, velocity and acceleration."""
+    V0, A0, mu0 = before
+    F, P, Q = (a + b for a, b in zip(own, children, strict=True))
+    twice = V0.scale(2.0) + body.spin(v)  # V0 + V
+    gradients = []
+    for s, k, rotor in zip(body.subspace, cotangent, rotors, strict=True):
+        rate = V0.cross(s)
+        of_q = add(add(mu0.cross(s).dot(F), (A0.cross(s) + V0.cross(rate)).dot(P)), rate.dot(Q))
+        of_v = add(s.dot(Q), twice.cross(s).dot(P))
+        gradients.append((of_q, of_v, add(s.dot(P), mul(rotor, k))))
+    X = body.transform
+    return (X.force(F), X.force(P), X.force(Q)), tuple(zip(*gradients, strict=True))
+
+
+def _adjoint(
+    run: Traversal, wrt: Sequence[str], v: Array | None, a: Array | None, f_ext: Array | None, cotangent: Array
+) -> tuple[Array, ...]:
+    velocities, accelerations, wrenches = _inputs(run, v, a, f_ext)
+    cotangents = run.split_v(cotangent)
+    root = (NO_MOTION, Motion(O3, gravity_root(run.model)), NO_MOTION)
+    motions = run.outward(_adjoint_outward, root, velocities, accelerations, wrenches, cotangents)
+    results = run.inward(
+        _adjoint_inward,
+        (NO_FORCE, NO_FORCE, NO_FORCE),
+        run.item(motions, 0),
+        run.item(motions, 1),
+        velocities,
+        cotangents,
+        run.split_armature(),
+    )
+    gradients = {name: (lambda k=k: run.stack_v(run.item(results, k))) for k, name in enumerate(("q", "v", "a"))}
+    gradients["f_ext"] = lambda: -run.stack_bodies([(*mu.w, *mu.v) for mu in run.item(motions, 2)], 6)
+    return tuple(gradients[name]() for name in wrt)
+
+
+@dataclass(frozen=True)
+class _Tangent(LinearMap):
+    """Changes of position (as velocities), velocity, acceleration and external wrenches, those in `wrt`, to forces."""
+
+    wrt: tuple[str, ...]
+
+    def apply(self, parameters: tuple, arguments: tuple) -> tuple:
+        model, *state = parameters
+        moved = dict(zip(self.wrt, arguments, strict=True))
+        if "q" in moved:
+            moved["q"] = qdot_from_v(model, state[0], moved["q"])
+        names = ("q", "v", "a", "f_ext")
+
+        def of_moved(*values: Array) -> Array:
+            given = dict(zip(self.wrt, values, strict=True))
+            return _plain(model, *(given.get(name, x) for name, x in zip(names, state, strict=True)))
+
+        primals = tuple(state[names.index(name)] for name in self.wrt)
+        return (jax.jvp(of_moved, primals, tuple(moved[name] for name in self.wrt))[1],)
+
+    def transpose(self) -> LinearMap:
+        return _Adjoint(self.wrt)
+
+    def matrix(self, parameters: tuple) -> list | None:
+        if "f_ext" in self.wrt:
+            return None
+        blocks = inverse_dynamics_matrices(*parameters, wrt=self.wrt)
+        return [blocks]
+
+
+@dataclass(frozen=True)
+class _Adjoint(LinearMap):
+    """The transpose of `_Tangent`."""
+
+    wrt: tuple[str, ...]
+
+    def apply(self, parameters: tuple, arguments: tuple) -> tuple:
+        model, q, v, a, f_ext = parameters
+        return traverse(model, lambda run, *rest: _adjoint(run, self.wrt, *rest), q, v, a, f_ext, *arguments)
+
+    def transpose(self) -> LinearMap:
+        return _Tangent(self.wrt)
+
+    def matrix(self, parameters: tuple) -> list | None:
+        blocks = _Tangent(self.wrt).matrix(parameters)
+        return None if blocks is None else [[block.T] for block in blocks[0]]
+
+
+@jax.custom_jvp
+def newton_euler(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"] | None,
+    a: Float[Array, "nv"] | None,
+    f_ext: Float[Array, "nb 6"] | None,
+) -> Float[Array, "nv"]:
+    """The generalised forces of `rnea`; None stands for zero."""
+    return _plain(model, q, v, a, f_ext)
+
+
+def _newton_euler_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
+    model, q = primals[:2]
+    tau = newton_euler(*primals)
+    if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
+        return tau, jvp_of(_plain, primals, tangents)
+    names = ("q", "v", "a", "f_ext")
+    moved = {
+        name: t for name, t, x in zip(names, tangents[1:], primals[1:], strict=True) if x is not None and not is_zero(t)
+    }
+    if "q" in moved:
+        moved["q"] = v_from_qdot(model, q, moved["q"])
+    (change,) = apply_linear(_Tangent(tuple(moved)), primals, tuple(moved.values()), [tau.shape])
+    return tau, change
+
+
+newton_euler.defjvp(_newton_euler_jvp, symbolic_zeros=True)

@@ -1,0 +1,164 @@
+"""Algorithms about the world origin, in world axes: there, quantities of bodies add without being transformed.
+
+Only the poses are found joint by joint. All else is arithmetic on tables with a column for each body or each degree of
+freedom, sums along the paths from the root or over the subtrees, and products of each joint with its ancestors: the
+program hardly grows with the robot.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..model.tree import KinematicTree
+from ..spatial._algebra import IDENTITY, Force, Inertia, Motion, Structural, Sym3, Transform, Vec3
+from ._body import Body, inertia_from_row, transform_from_numbers
+from ._layout import batch_first
+from ._traversal import Traversal
+
+# The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
+Table = Sequence[jax.Array]
+
+
+def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tuple[Motion, ...]]]:
+    pose = parent @ body.transform
+    return pose, (pose, tuple(pose.motion(s) for s in body.subspace))
+
+
+def poses_and_motions(run: Traversal) -> tuple[Table, Table]:
+    """The poses of all bodies (12, nb), and the columns of their motion subspaces (6, dofs)."""
+    found = run.outward(_step, IDENTITY)
+    poses, motions = run.item(found, 0), run.item(found, 1)
+    rows = [(*T.R.r0, *T.R.r1, *T.R.r2, *T.p) for T in poses]
+    columns = [tuple((*s.w, *s.v) for s in per_joint) for per_joint in motions]
+    return batch_first(run.table(rows, 12)), batch_first(run.columns(columns, 6))
+
+
+def owners(tree: KinematicTree) -> tuple[int, ...]:
+    """The body of each degree of freedom."""
+    return tuple(i for i, joint in enumerate(tree.joints) for _ in range(joint.nv))
+
+
+@functools.lru_cache(maxsize=64)
+def _ancestors(tree: KinematicTree) -> np.ndarray:
+    """Whether body [j, i] is an ancestor of body j, or j itself."""
+    on_path = np.zeros((tree.nb, tree.nb), bool)
+    for j in range(tree.nb):
+        on_path[j, list(tree.path(j))] = True
+    return on_path
+
+
+def _weighted(table: Table, weights: np.ndarray) -> jax.Array:
+    rows = table if isinstance(table, jax.Array) else jnp.stack(table)
+    return jnp.matmul(rows, weights.astype(rows.dtype), precision=jax.lax.Precision.HIGHEST)
+
+
+def sum_paths(run: Traversal, table: Table, bodies: Sequence[int]) -> tuple[Table, Table]:
+    """For each body the sum of the columns of it and of its ancestors, and of its ancestors alone; `bodies` are those
+    that columns belong to."""
+    whole = _ancestors(run.tree)
+    above = whole & ~np.eye(run.tree.nb, dtype=bool)
+    both = _weighted(table, np.concatenate([whole, above])[:, list(bodies)].T)
+    return both[:, : run.tree.nb], both[:, run.tree.nb :]
+
+
+def sum_subtrees(run: Traversal, table: Table) -> Table:
+    """For each body the sum of the columns of it and of all that it carries."""
+    return _weighted(table, _ancestors(run.tree))
+
+
+@functools.lru_cache(maxsize=64)
+def _masks(tree: KinematicTree) -> tuple[np.ndarray, np.ndarray]:
+    """For degrees of freedom [j, i]: whether i's joint is an ancestor of j's; whether they are of one joint."""
+    owner = np.array(owners(tree), int)
+    same = owner[:, None] == owner[None, :]
+    return _ancestors(tree)[np.ix_(owner, owner)] & ~same, same
+
+
+def of_owners(run: Traversal, table: Table) -> Table:
+    """The columns of degrees of freedom, from those of the bodies."""
+    index = owners(run.tree)
+    return table if index == tuple(range(run.tree.nb)) else tuple(x[np.array(index, int)] for x in table)
+
+
+def motion(table: Table) -> Motion:
+    """The motions of six rows."""
+    return Motion(Vec3(*table[:3]), Vec3(*table[3:6]))
+
+
+def force(table: Table) -> Force:
+    """The forces of six rows."""
+    return Force(Vec3(*table[:3]), Vec3(*table[3:6]))
+
+
+def pose(table: Table) -> Transform:
+    """The transforms of twelve rows, R by rows before p."""
+    return transform_from_numbers(tuple(table))
+
+
+def inertia(table: Table) -> Inertia:
+    """The inertias of ten rows, in the order of their entries."""
+    return Inertia(table[0], Vec3(*table[1:4]), Sym3(*table[4:10]))
+
+
+def _flat(quantities: Any) -> list[jax.Array]:
+    leaves = jax.tree.leaves(quantities, is_leaf=lambda x: isinstance(x, Structural))
+    like = next(x for x in leaves if not isinstance(x, Structural))
+    return [jnp.full_like(like, x.value) if isinstance(x, Structural) else x for x in leaves]
+
+
+def stage(run: Traversal, f: Callable, *tables: Table) -> Table:
+    """The scalars of the quantities that `f` makes of the tables, as the rows of another."""
+    return tuple(run.stage(lambda *given: _flat(f(*given)))(*tables))
+
+
+def inertias(run: Traversal, poses: Table) -> Table:
+    """The inertia of each body about the world origin (10, nb)."""
+    return stage(run, lambda P, N: inertia_from_row(N).transform(pose(P)), poses, run.model.inertias.T)
+
+
+def composite_momenta(run: Traversal) -> tuple[Table, Table]:
+    """The columns of S, and those of I_c S: the momentum that each motion gives to all that its joint carries."""
+    poses, motions = poses_and_motions(run)
+    composite = of_owners(run, sum_subtrees(run, inertias(run, poses)))
+    return motions, stage(run, lambda S, C: inertia(C).apply(motion(S)), motions, composite)
+
+
+def products(left: Table, right: Table) -> jax.Array:
+    """The products [j, i] of column j of `left` with column i of `right`."""
+    return sum(a[:, None] * b[None, :] for a, b in zip(left, right, strict=True))
+
+
+def pairs(run: Traversal, f: Callable, *tables: Table) -> jax.Array:
+    """The array that `f` makes of the tables, of which it forms `products`."""
+    # All products of all joints, of which those along a path are kept, are faster than the kept ones one by one.
+    full = f(*tables)
+    gather = run.coordinates.gather
+    return gather(gather(full).T).T if run.coordinates.has_mimic else full
+
+
+def symmetric(run: Traversal, left: Table, right: Table) -> jax.Array:
+    """The symmetric matrix of the products of each joint (left) with itself and its ancestors (right)."""
+    below, same = _masks(run.tree)
+    taken = below | np.tril(same)
+
+    def matrix(left: Table, right: Table, diagonal: jax.Array) -> jax.Array:
+        lower, upper = products(left, right), products(right, left)
+        return jnp.where(taken, lower, jnp.where(taken.T, upper, 0.0)) + jnp.diag(diagonal)
+
+    return pairs(run, matrix, left, right, run.coordinates.armature)
+
+
+def unsymmetric(run: Traversal, lower: tuple[Table, Table], upper: tuple[Table, Table]) -> jax.Array:
+    """The matrix of the products `lower` [j, i] of each joint with itself and its ancestors i, and `upper` [i, j]."""
+    below, same = _masks(run.tree)
+
+    def matrix(a: Table, b: Table, c: Table, d: Table) -> jax.Array:
+        return jnp.where(below | same, products(a, b), jnp.where(below.T, products(c, d), 0.0))
+
+    return pairs(run, matrix, *lower, *upper)
