@@ -1,8 +1,9 @@
 """The array-style traversal: all isomorphic runs of joints at once, scanned along their length.
 
-The tree is cut into unbranched runs of joints of one type. Runs of one length and type at the same depth form a group;
-a step works on arrays with one entry for each run of the group, and `lax.scan` takes it along the runs. The program has
-as many steps as there are groups, whatever the length of a chain. It contains plain array operations only.
+The tree is cut into unbranched runs of joints of one type, or of revolute and prismatic joints. Runs of one length and
+type at the same depth form a group; a step works on arrays with one entry for each run of the group, and `lax.scan`
+takes it along the runs. The program has as many steps as there are groups, whatever the length of a chain. It contains
+plain array operations only.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..model.joints import Coordinates as JointCoordinates
+from ..model.joints import JointType, Prismatic, Revolute, rotation_about
 from ..model.model import Model, numbers_from_pattern
 from ..model.tree import KinematicTree
-from ..spatial._algebra import ZERO, Force, Scalar, Structural, Transform, Vec3
+from ..spatial._algebra import ZERO, Force, Motion, Scalar, Structural, Transform, Vec3
 from ._body import Body, Coordinates, inertia_from_row, transform_from_numbers
 
 
@@ -28,26 +31,53 @@ class Group:
 
     bodies: np.ndarray
     parents: tuple[int, ...]
-    joint: Any
+    joint: JointType
+
+
+class RevoluteOrPrismatic(JointType):
+    """One or the other, so that one step serves a run of both.
+
+    x = [(sine, cosine) of the angle, distance, 1 where it turns, 1 where it slides]; an angle or a distance that the
+    joint does not have is zero.
+    """
+
+    def transform(self, axis: Vec3, x: JointCoordinates) -> Transform:
+        return Transform(rotation_about(axis, *x[0]), axis.scale(x[1]))
+
+    def subspace(self, axis: Vec3, x: JointCoordinates) -> tuple[Motion, ...]:
+        return (Motion(axis.scale(x[2]), axis.scale(x[3])),)
+
+
+def _common_type(a: JointType, b: JointType) -> JointType | None:
+    """The type of a run in which both occur, if there is one."""
+    if type(a) is type(b):
+        return a
+    scalar = (Revolute, Prismatic, RevoluteOrPrismatic)
+    return RevoluteOrPrismatic() if isinstance(a, scalar) and isinstance(b, scalar) else None
 
 
 def group_runs(tree: KinematicTree) -> tuple[Group, ...]:
     """The groups of a tree, parents before children."""
     groups: dict[tuple, list[list[int]]] = {}
+    types: dict[str, JointType] = {}
     front = [(i, 0) for i in tree.order if tree.parents[i] < 0]
     while front:
         body, depth = front.pop()
-        run = [body]
+        run, joint = [body], tree.joints[body]
         while len(tree.children[run[-1]]) == 1:
             only = tree.children[run[-1]][0]
-            if type(tree.joints[only]) is not type(tree.joints[body]):
+            common = _common_type(joint, tree.joints[only])
+            if common is None:
                 break
+            joint = common
             run.append(only)
-        groups.setdefault((depth, len(run), type(tree.joints[body]).__name__), []).append(run)
+        name = type(joint).__name__
+        types[name] = joint
+        groups.setdefault((depth, len(run), name), []).append(run)
         front += [(child, depth + 1) for child in tree.children[run[-1]]]
     return tuple(
-        Group(np.array(runs).T, tuple(tree.parents[r[0]] for r in runs), tree.joints[runs[0][0]])
-        for _, runs in sorted(groups.items(), key=lambda item: item[0])
+        Group(np.array(runs).T, tuple(tree.parents[r[0]] for r in runs), types[key[-1]])
+        for key, runs in sorted(groups.items(), key=lambda item: item[0])
     )
 
 
@@ -91,9 +121,14 @@ class Arrays:
         bodies = []
         for group in self.groups:
             at = starts[group.bodies]
-            x = tuple(
-                (sine[at + k], cosine[at + k]) if k in group.joint.angles else q[at + k] for k in range(group.joint.nq)
-            )
+            if isinstance(group.joint, RevoluteOrPrismatic):
+                turns = np.isin(group.bodies, [i for i, j in enumerate(tree.joints) if isinstance(j, Revolute)])
+                angle = jnp.where(turns, sine[at], 0.0), jnp.where(turns, cosine[at], 1.0)
+                masks = (jnp.asarray(mask, self.dtype) for mask in (turns, ~turns))
+                x = (angle, jnp.where(turns, 0.0, q[at]), *masks)
+            else:
+                angles, nq = group.joint.angles, group.joint.nq
+                x = tuple((sine[at + k], cosine[at + k]) if k in angles else q[at + k] for k in range(nq))
             rows, numbers, axis = (a[group.bodies] for a in (self.model.inertias, placements, axes))
             bodies.append(
                 Body(

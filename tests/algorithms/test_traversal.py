@@ -57,10 +57,11 @@ def test_both_traversals_agree(algorithm, name):
     assert_close(by(Arrays), by(Unrolled), kind="solve" if algorithm == "aba" else "value")
 
 
+@pytest.mark.parametrize("name", ["mimic", "chain"])
 @pytest.mark.parametrize("algorithm", ["fk", "rnea", "crba", "coriolis"])
-def test_both_traversals_agree_with_mimic_joints(algorithm):
-    model, batch = robot("mimic"), jax.tree.map(lambda x: x[:8], states("mimic"))
-    link = tuple(model.link_index(k) for k in tips("mimic"))
+def test_both_traversals_agree_with_mimic_joints_and_in_mixed_runs(algorithm, name):
+    model, batch = robot(name), jax.tree.map(lambda x: x[:8], states(name))
+    link = tuple(model.link_index(k) for k in tips(name))
 
     def by(traversal):
         return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
@@ -76,6 +77,31 @@ def test_groups_cover_every_body_once_and_join_the_two_arms():
     assert any(g.bodies.shape == (7, 2) for g in groups)
 
 
+def test_runs_mix_revolute_and_prismatic_joints_and_no_others():
+    chain, every = robot("chain").tree, robot("every_type").tree
+    assert {"revolute", "prismatic"} == set(chain.joint_types)
+    assert [g.bodies.shape for g in group_runs(chain)] == [(chain.nb, 1)]
+    for group in group_runs(every):
+        types = {every.joint_types[i] for i in group.bodies.reshape(-1)}
+        assert len(types) == 1 or types <= {"revolute", "continuous", "prismatic"}
+
+
+def test_both_traversals_agree_in_the_gradients_of_a_mixed_run():
+    model = random_tree(0, ("prismatic", "revolute"), 3, branching=0.0)
+    assert {"revolute", "prismatic"} == set(model.tree.joint_types)
+    q, v, a = (normal(k, model.nv) for k in range(3))
+
+    def by(traversal):
+        def loss(model, q):
+            return (inverse_dynamics._rnea(traversal(model, q), v, a, None) ** 2).sum()
+
+        model_, q_ = jax.jit(jax.grad(loss, (0, 1)))(model, q)
+        return q_, model_.inertias, model_.geometry
+
+    for mine, other in zip(by(Arrays), by(Unrolled), strict=True):
+        assert_close(mine, other)
+
+
 def test_public_functions_take_the_array_path_where_there_are_no_tags(monkeypatch):
     model, s = robot("rby1a"), jax.tree.map(lambda x: x[0], states("rby1a"))
     want = rb.rnea(model, s.q, s.v, s.a)
@@ -85,17 +111,22 @@ def test_public_functions_take_the_array_path_where_there_are_no_tags(monkeypatc
     assert_close(jax.jit(lambda *x: rb.rnea.__wrapped__(*x))(model, s.q, s.v, s.a), want)
 
 
-def test_long_chains_are_scanned_and_their_program_does_not_grow():
+CHAINS = {"revolute": ("revolute",), "mixed": ("revolute", "prismatic")}
+
+
+@pytest.mark.parametrize("types", CHAINS)
+def test_long_chains_are_scanned_and_their_program_does_not_grow(types):
     def program(n):
-        model = random_tree(7, ("revolute",), n, branching=0.0)
+        model = random_tree(7, CHAINS[types], n, branching=0.0)
         x = jnp.zeros(model.nv)
         return len(jax.make_jaxpr(rb.rnea.__wrapped__)(model, x, x, x).eqns)
 
     assert program(_traversal.UNROLLED_LIMIT + 1) == program(2 * _traversal.UNROLLED_LIMIT + 2)
 
 
-def test_a_long_chain_is_right():
-    model = random_tree(7, ("revolute",), 70, branching=0.0)
+@pytest.mark.parametrize("types", CHAINS)
+def test_a_long_chain_is_right(types):
+    model = random_tree(7, CHAINS[types], 70, branching=0.0)
     q, v, a = (normal(k, 4, model.nv) for k in range(3))
     tau = jax.vmap(rb.rnea, (None, 0, 0, 0))(model, q, v, a)
     # 70 bodies deep the mass matrix has a condition number of about 1e8.
