@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+
 import rbydyn_jax as rb
 from rbydyn_jax import collision
 

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import rbydyn_jax as rb
+
 from . import floor
 from .case import CHECKED, Case, Entry
 from .operations import OPERATIONS
@@ -21,9 +23,16 @@ MAPPED_FROM = 65536  # batches of this size and above go through `map_batch`
 _INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?[\w.-]+ = ", re.MULTILINE)
 
 
+def mapped(batch: int) -> bool:
+    """Whether a batch goes through `map_batch`."""
+    return batch >= MAPPED_FROM and hasattr(rb, "map_batch")
+
+
 def over_batch(f: Callable, arrays: int, batch: int) -> Callable:
     """`f` of a model and arrays, on a batch of the arrays."""
     in_axes = (None, *(0 for _ in range(arrays)))
+    if mapped(batch):
+        return lambda *given: rb.map_batch(f, *given, in_axes=in_axes)
     return jax.vmap(f, in_axes=in_axes)
 
 
@@ -56,6 +65,7 @@ class Ours:
         memory = compiled.memory_analysis()
         return {
             "batch": batch,
+            "mapped": mapped(batch),
             "trace_s": trace,
             "lower_s": lower,
             "xla_s": xla,

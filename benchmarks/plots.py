@@ -71,12 +71,14 @@ def _ratios(run: Run) -> Any:
     if promised:
         axes.plot(*zip(*promised, strict=True), "|", color="black", ms=9, label="promised (Pinocchio, rby1_sdk)")
     axes.axvline(1.0, color="black", linewidth=0.8)
-    axes.axvspan(axes.get_xlim()[0], 1.0, color="C3", alpha=0.08)
     axes.set(xscale="log", xlabel=f"peer's time / ours, B = {REFERENCE}; in the red part the peer is faster")
+    left = min(0.5, *(0.7 * c.ratio for c in run.comparisons))
+    axes.set_xlim(left, None)
+    axes.axvspan(left, 1.0, color="C3", alpha=0.08)
     axes.set_yticks(range(len(rows)), [f"{title(robot)}: {_name(name)}" for robot, name in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="y", alpha=0.2)
-    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.4, -0.06 - 0.6 / len(rows)), ncols=4)
+    figure.legend(fontsize=8, loc="outside lower center", ncols=4)
     return figure
 
 
@@ -120,8 +122,12 @@ def _scaling(run: Run) -> Any:
         peers = [run.peer(x, "float64", name, "pinocchio") for x in robots]
         right.plot(sizes, peers, "x:", color=f"C{k}", linewidth=1)
     right.plot([], [], "x:", color="black", label="Pinocchio")
+    for axes in (left, right):
+        sizes = sorted({int(SCALABLE.fullmatch(x)[2]) for x in run.scaled})  # type: ignore[index]
+        axes.set_xticks([x for x in sizes if x + 1 not in sizes])
     left.set(xlabel="joints", ylabel="compile [CPU s]", title=f"compile, float64, B = {REFERENCE}", ylim=(0, None))
-    right.set(xlabel="joints", ylabel="us per configuration", title="run", xscale="log", yscale="log")
+    right.set(xlabel="joints", ylabel="us per configuration", title="run")
+    right.set_yscale("log")
     right.legend(fontsize=8)
     return figure
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .case import SCALABLE
 from .operations import OPERATIONS
-from .ours import LIBRARY, MAPPED_FROM
+from .ours import LIBRARY
 from .peers import IN_JAX
 from .plans import DTYPES, REFERENCE
 from .records import DISAGREEMENT, FLAT_BOUND, SINGLE_CALL_BOUND, Run, number, table, title
@@ -20,16 +20,16 @@ Written by `python -m benchmarks render`; measure again with `python -m benchmar
 
 Time is CPU time of the process [us per configuration], pinned to one core, the least of many short slices, all
 libraries taking turns. Ours: `jax.jit(jax.vmap(f, in_axes=(None, 0, ...)))` on `(B, n)` arrays, the model an argument,
-the call itself included; from B = {mapped} on through `map_batch`. Pinocchio, rby1_sdk and MuJoCo are C++ or C in
-float64, called from Python one configuration at a time, and what such a call costs without the work is subtracted: the
-same calls on a robot of one joint, or for rby1_sdk the setters and getters. Of Pinocchio's two conventions of CRBA and
-ABA the faster counts, for `fk` its poses of the joints alone, and for the gradients its Jacobian or its analytic
-derivatives without the products that make a gradient of them. frax, MJX and JaxSim are JAX in the same dtype and batch,
-without XLA:CPU's fusion emitters, which slow them down (MJX a thousand times); derivatives are by `jax.jacfwd` where a
-library has none. A ratio is the peer's time over ours: below 1, **in bold**, the peer is faster. "must" is the least
-that is promised, on RB-Y1 A. RB-Y1 A and the random chains and binary trees are built by the library, Panda, G1 and
-Talos come from the package example-robot-data; all stand on a fixed base, and the peers read the URDF that `to_urdf`
-writes.
+the call itself included{mapped}. Pinocchio, rby1_sdk and MuJoCo are C++ or C in float64, called from Python one
+configuration at a time, and what such a call costs without the work is subtracted: the same calls on a robot of one
+joint, or for rby1_sdk the setters and getters. Of Pinocchio's two conventions of CRBA and ABA the faster counts, for
+`fk` its poses of the joints alone, and for the gradients its Jacobian or its analytic derivatives without the products
+that make a gradient of them. frax, MJX and JaxSim are JAX in the same dtype and batch, without XLA:CPU's fusion
+emitters, which slow them down (MJX a thousand times); derivatives are by `jax.jacfwd` where a library has none. pyroki
+is in no package index, so it is not here. A ratio is the peer's time over ours: below 1, **in bold**, the peer is
+faster. "must" is the least that is promised, on RB-Y1 A. RB-Y1 A and the random chains and binary trees are built by
+the library, Panda, G1 and Talos come from the package example-robot-data; all stand on a fixed base, and the peers read
+the URDF that `to_urdf` writes.
 """
 
 _FLOOR = """\
@@ -40,7 +40,9 @@ core ({peaks}); and the share of that peak that is reached (B = {batch}):
 
 def render(run: Run, pictures: Iterable[tuple[str, str]] = ()) -> str:
     """The whole page; `pictures` are file names and captions."""
-    parts = [_INTRODUCTION.format(about=run.about(), mapped=MAPPED_FROM), _balance(run)]
+    largest = min((x["batch"] for x in run.pick("compile", mapped=True)), default=None)
+    mapped = "" if largest is None else f"; B = {largest} through `map_batch`"
+    parts = [_INTRODUCTION.format(about=run.about(), mapped=mapped), _balance(run)]
     parts += [_missed(run)] if "rby1a" in run.robots else []
     parts += [f"![{caption}]({name})\n" for name, caption in pictures]
     for robot in run.robots:
@@ -54,9 +56,7 @@ def _balance(run: Run) -> str:
     """How often a peer is faster, and where."""
     slower = sorted((x for x in run.comparisons if x.ratio < 1), key=lambda x: x.ratio)
     text = f"## Won and lost\n\nOf {len(run.comparisons)} comparisons {len(slower)} are lost.\n"
-    rows = [
-        (OPERATIONS[x.operation].title, title(x.robot), x.dtype, x.peer, f"**{number(x.ratio)}**") for x in slower
-    ]
+    rows = [(OPERATIONS[x.operation].title, title(x.robot), x.dtype, x.peer, f"**{number(x.ratio)}**") for x in slower]
     return text + ("\n" + table(("operation", "robot", "dtype", "peer", "ratio"), rows) if rows else "")
 
 
@@ -175,7 +175,11 @@ def _scaled(run: Run) -> str:
         for name, dtype, ours in _measured(run, robot):
             record, ratio = run.compilation(robot, dtype, name), run.ratio(robot, dtype, name, "pinocchio")
             seconds = record["compile_s"] if record else None
-            compiled = (number(seconds), number(seconds and seconds / int(n)), str(record and record["hlo_instructions"]))
+            compiled = (
+                number(seconds),
+                number(seconds and seconds / int(n)),
+                str(record and record["hlo_instructions"]),
+            )
             peer = _beside(run.peer(robot, dtype, name, "pinocchio"), ours)
             lost = f"**{number(ratio)}**" if ratio is not None and ratio < 1 else number(ratio)
             rows.append((name, kind, dtype, n, *compiled, number(ours), number(ours / int(n)), peer, lost))
@@ -191,7 +195,8 @@ def _agreement(run: Run) -> str:
     """How far the results of all libraries are apart, and what could not be measured."""
     text = (
         "## Agreement\n\nLargest difference from Pinocchio (distances: from rby1_sdk) on four configurations, relative "
-        "to the largest entry of the result; C and C++ compute in float64 in both rows. In bold what is not the same:\n\n"
+        "to the largest entry of the result; C and C++ compute in float64 in both rows. In bold what is not the same:"
+        "\n\n"
     )
     libraries = [LIBRARY, *(peer for peer in run.peers if peer != "pinocchio")]
     rows = []

@@ -76,7 +76,7 @@ def _losses(run: Run) -> str:
     lines = []
     if slower := sorted((x for x in run.comparisons if x.ratio < 1), key=lambda x: x.ratio):
         worst = ", ".join(
-            f"{OPERATIONS[x.operation].title} of {title(x.robot)} ({x.dtype}, {x.peer} takes {number(x.ratio)} of our time)"
+            f"{OPERATIONS[x.operation].title} of {title(x.robot)} ({x.dtype}, {x.peer}, ratio {number(x.ratio)})"
             for x in slower[:3]
         )
         lines.append(f"a peer is faster in {len(slower)} of {len(run.comparisons)} comparisons, most in {worst}")
