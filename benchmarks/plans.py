@@ -48,7 +48,8 @@ def _standard() -> Iterator[Job]:
     for operation in OPERATIONS:
         peers = NAMES if operation in MAIN else (*ONE_BY_ONE, "frax")
         yield Job("rby1a", "float64", operation, BATCHES if operation in FLAT else (REFERENCE,), peers)
-        yield Job("rby1a", "float32", operation, (REFERENCE,), (*ONE_BY_ONE, "frax"))
+        if OPERATIONS[operation].ratio:
+            yield Job("rby1a", "float32", operation, (REFERENCE,), (*ONE_BY_ONE, "frax"))
     for robot in ("panda", "g1", "talos"):
         for operation in MAIN:
             yield Job(robot, "float64", operation, (REFERENCE,), (*ONE_BY_ONE, "frax"))

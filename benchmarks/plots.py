@@ -61,7 +61,7 @@ def _ratios(run: Run) -> Any:
         axes.plot(c.ratio, place, "o" if full else "^", ms=5, color=f"C{k}", mfc=f"C{k}" if full else "none")
     for k, peer in enumerate(peers):
         axes.plot([], [], "o", color=f"C{k}", label=peer)
-    axes.plot([], [], "^", color="black", mfc="none", label="ours in float32")
+    axes.plot([], [], "^", color="black", mfc="none", label="in float32")
     promised = [
         (must, row + (-0.12, 0.12)[d])
         for row, (robot, name) in enumerate(rows)
@@ -153,5 +153,5 @@ def _floors(run: Run) -> Any:
     axes.set_yticks(range(len(names)), [_name(name) for name in names], fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.margins(x=0.12)
-    axes.legend(fontsize=8, loc="lower right")
+    figure.legend(fontsize=8, loc="outside lower center", ncols=2)
     return figure
