@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> None:
         while group:  # a library that ends the process must not take the other operations with it
             for job in group:
                 store.forget(job)
-            for kind, record in _worker(group, arguments.seconds, core):
+            for kind, record in _worker(list(group), arguments.seconds, core):
                 store.add(kind, record)
                 if kind == "done":
                     group.pop(0)

@@ -53,6 +53,11 @@ class Ours:
         """Arithmetic operations on one configuration."""
         return floor.count(self.single, self.model, *self.arguments(None))
 
+    def result_bytes(self) -> int:
+        """Size of the result on one configuration."""
+        result = jax.eval_shape(self.single, self.model, *self.arguments(None))
+        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(result))
+
     def compile_cold(self, batch: int) -> dict[str, Any]:
         """CPU seconds of the stages of compilation, nothing of it cached; size and memory of the program."""
         jax.clear_caches()

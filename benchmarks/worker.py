@@ -19,6 +19,8 @@ from .peers import NAMES
 from .plans import Job, peer_batches
 from .timing import race
 
+LARGEST_RESULT = 2e9  # bytes
+
 
 def work(jobs: list[tuple], seconds: float) -> None:
     """Measures and prints; the jobs are of one robot and dtype."""
@@ -43,12 +45,16 @@ def work(jobs: list[tuple], seconds: float) -> None:
 def _measure(case: Case, job: Job, libraries: dict[str, Any], seconds: float) -> None:
     operation, ours = job.operation, Ours(case, job.operation)
     flops = ours.flops()
-    for batch in job.batches:
+    batches = [batch for batch in job.batches if batch * ours.result_bytes() <= LARGEST_RESULT]
+    for batch in batches:
         _report(case, operation, "compile", ours.compile_cold(batch) | {"flops": flops})
-    racers = [ours.entry(batch) for batch in job.batches]
+    for batch in set(job.batches) - set(batches):
+        error = f"B = {batch}: results of {batch * ours.result_bytes() / 1e9:.1f} GB"
+        _report(case, operation, "failures", {"library": LIBRARY, "error": error})
+    racers = [ours.entry(batch) for batch in batches]
     for name, module in libraries.items():
         try:
-            racers += module.entries(case, [operation], peer_batches(job))
+            racers += module.entries(case, [operation], [x for x in peer_batches(job) if x in batches])
         except Exception as error:
             _report(case, operation, "failures", {"library": name, "error": _said(error)})
     for record in _race(racers, seconds):

@@ -132,6 +132,7 @@ def test_a_run_is_resumed(tmp_path):
 def test_ours_is_compiled_and_agrees_with_itself():
     case = make_case("chain1", "float64", 4)
     ours = Ours(case, "rnea")
+    assert ours.result_bytes() == 8
     record = ours.compile_cold(4)
     assert record["compile_s"] > 0 and record["hlo_instructions"] > 0 and record["output_bytes"] >= 4 * 8
     told = ours.entry(4)
