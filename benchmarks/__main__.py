@@ -1,32 +1,32 @@
 """Measures the library side by side with others on one CPU core.
 
-`run` measures, writes JSON, and renders it to a README.md beside; `render` makes the tables of an earlier run again.
-Peers come with `pip install 'rbydyn_jax[test]' frax`; one that is missing is left out, and the tables say so.
+`run` measures, writes JSON, and renders it to a README.md with pictures beside; `render` does that with an earlier
+run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is missing is left out, and the page says so.
 
-  python -m benchmarks run                                       all of RB-Y1 A
-  python -m benchmarks run --operations rnea --output r.json     one operation
-  python -m benchmarks run --robots chain32,chain64,chain128     compile time against length
-  python -m benchmarks render --readme                           the table in the project's README
+  python -m benchmarks run                     the standard run, whose results are in the repository
+  python -m benchmarks run --quick             RB-Y1 A and the engines in C++, two minutes
+  python -m benchmarks run --full              every robot, operation, batch, dtype and peer: hours
+  python -m benchmarks run --resume            go on with a run that was stopped
+  python -m benchmarks run --update --robots rby1a --operations rnea,aba       measure these again, keep the rest
+  python -m benchmarks render --readme         the table in the project's README
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import importlib.metadata
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
-KINDS = ("compile", "times", "single", "failures")
-DTYPES = ("float64", "float32")
-CHAIN_OPERATIONS = ("rnea", "aba")
+from .plans import Job, plan
+from .store import Store
+
+RESULTS, FILE = Path(__file__).parent / "results", "cpu_one_core.json"
 
 
 def main() -> None:
@@ -35,24 +35,27 @@ def main() -> None:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="measure, write JSON, render")
-    run.add_argument("--robots", type=_names, default=["rby1a"], help="of rby1a, panda, g1, chain32, chain64, ...")
-    run.add_argument("--dtypes", type=_names, default=list(DTYPES))
-    run.add_argument("--operations", type=_names, default=None, help="default: all (chains: rnea, aba)")
-    run.add_argument("--batches", type=lambda s: [int(x) for x in s.split(",")], default=[1, 64, 1024, 16384])
-    run.add_argument("--compile-batch", type=int, default=1024, help="the batch whose compile time is measured")
-    run.add_argument("--peers", type=_names, default=None, help="of pinocchio, rby1_sdk, mujoco, frax")
+    size = run.add_mutually_exclusive_group()
+    size.add_argument("--quick", dest="plan", action="store_const", const="quick", default="standard")
+    size.add_argument("--full", dest="plan", action="store_const", const="full")
+    old = run.add_mutually_exclusive_group()
+    old.add_argument("--resume", action="store_true", help="measure only what the output does not hold yet")
+    old.add_argument("--update", action="store_true", help="keep in the output what is not measured now")
+    for what in ("robots", "dtypes", "operations", "batches", "peers"):
+        run.add_argument(f"--{what}", type=_names, default=None, help="only these, of those in the plan")
     run.add_argument("--seconds", type=float, default=0.1, help="CPU time that each contestant gets in a race")
     run.add_argument("--core", type=int, default=None, help="the core to run on; default: the last one")
-    run.add_argument("--output", type=Path, default=RESULTS / "cpu_one_core.json")
-    render = commands.add_parser("render", help="write README.md beside the JSON")
-    render.add_argument("input", type=Path, nargs="?", default=RESULTS / "cpu_one_core.json")
+    run.add_argument("--output", type=Path, default=None, help="default: in results, or results/quick and the like")
+    render = commands.add_parser("render", help="write README.md and the pictures beside the JSON")
+    render.add_argument("input", type=Path, nargs="?", default=RESULTS / FILE)
     for command in (run, render):
-        command.add_argument("--plot", action="store_true", help="write a picture too (needs matplotlib)")
         command.add_argument("--readme", action="store_true", help="write the table in the project's README too")
     arguments = parser.parse_args()
     if arguments.command == "run":
+        folder = RESULTS if arguments.plan == "standard" else RESULTS / arguments.plan
+        arguments.output = arguments.output or folder / FILE
         _run(arguments)
-    _render(arguments.output if arguments.command == "run" else arguments.input, arguments.plot, arguments.readme)
+    _render(arguments.output if arguments.command == "run" else arguments.input, arguments.readme)
 
 
 def _names(text: str) -> list[str]:
@@ -60,56 +63,53 @@ def _names(text: str) -> list[str]:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    start = time.perf_counter()
+    store = Store(arguments.output, keep=arguments.resume or arguments.update)
+    todo = [job for job in _chosen(arguments) if not (arguments.resume and store.has(job))]
     core = _last_core() if arguments.core is None else arguments.core
-    found: dict[str, Any] = {
-        "date": datetime.date.today().isoformat(),
-        "machine": _machine(),
-        "versions": {"python": platform.python_version(), **_versions("jax", "jaxlib", "numpy", "rbydyn_jax")},
-        "compile_batch": arguments.compile_batch,
-        **{kind: [] for kind in KINDS},
-    }
-    for robot in arguments.robots:
-        for dtype in arguments.dtypes:
-            print(f"{robot} {dtype}", file=sys.stderr)
-            for line in _worker(arguments, robot, dtype, core):
-                kind, record = line["kind"], line["record"]
-                if kind == "versions":
-                    found["versions"] |= record
-                else:
-                    found[kind].append(record)
+    started = time.perf_counter()
+    for robot, dtype in dict.fromkeys((job.robot, job.dtype) for job in todo):
+        group = [job for job in todo if (job.robot, job.dtype) == (robot, dtype)]
+        print(f"{robot} {dtype}", file=sys.stderr)
+        while group:  # a library that ends the process must not take the other operations with it
+            for job in group:
+                store.forget(job)
+            for kind, record in _worker(list(group), arguments.seconds, core):
+                store.add(kind, record)
+                if kind == "done":
+                    group.pop(0)
+                    store.save(time.perf_counter() - started)
+                    started = time.perf_counter()
+                elif kind not in ("versions", "peak"):
                     print("   ", kind, *(f"{k}={_short(v)}" for k, v in record.items()), file=sys.stderr)
-            found["wall_s"] = round(time.perf_counter() - start)  # written at every step: what is measured is kept
-            arguments.output.parent.mkdir(parents=True, exist_ok=True)
-            arguments.output.write_text(json.dumps(found, indent=1) + "\n")
+            if group:
+                broken = {"robot": robot, "dtype": dtype, "operation": group[0].operation, "library": ""}
+                store.add("failures", broken | {"error": "the process of the measurement ended"})
+                store.add("done", broken | {"batches": group.pop(0).batches})
+    store.save(time.perf_counter() - started)
 
 
-def _worker(arguments: argparse.Namespace, robot: str, dtype: str, core: int | None):
+def _chosen(arguments: argparse.Namespace) -> Iterator[Job]:
+    """The jobs of the plan that the options leave."""
+    for job in plan(arguments.plan):
+        wanted = zip((arguments.robots, arguments.dtypes, arguments.operations), job.key, strict=True)
+        if all(names is None or x in names for names, x in wanted):
+            batches = tuple(b for b in job.batches if arguments.batches is None or str(b) in arguments.batches)
+            peers = tuple(p for p in job.peers if arguments.peers is None or p in arguments.peers)
+            yield Job(*job.key, batches, peers)
+
+
+def _worker(jobs: list[Job], seconds: float, core: int | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """The lines that a fresh process prints, pinned to one core, with one thread and nothing cached."""
-    from .operations import OPERATIONS
-    from .peers import NAMES
-
-    operations = arguments.operations
-    if operations is None:
-        operations = list(CHAIN_OPERATIONS if robot.startswith("chain") else OPERATIONS)
-    given = (
-        robot,
-        dtype,
-        operations,
-        arguments.batches,
-        list(NAMES) if arguments.peers is None else arguments.peers,
-        arguments.compile_batch,
-        arguments.seconds,
-    )
+    given = [(job.robot, job.dtype, job.operation, job.batches, job.peers) for job in jobs]
     pin = "" if core is None else f"import os; os.sched_setaffinity(0, [{core}]); "
-    code = f"{pin}from benchmarks.worker import work; work(*{given!r})"
+    code = f"{pin}from benchmarks.worker import work; work({given!r}, {seconds!r})"
     one_thread = {f"{x}_NUM_THREADS": "1" for x in ("OMP", "OPENBLAS", "MKL")}
     environment = (
         os.environ
         | one_thread
         | {
             "JAX_PLATFORMS": "cpu",
-            "JAX_ENABLE_X64": "1" if dtype == "float64" else "0",
+            "JAX_ENABLE_X64": "1" if jobs[0].dtype == "float64" else "0",
             "JAX_ENABLE_COMPILATION_CACHE": "0",
             "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
         }
@@ -119,10 +119,10 @@ def _worker(arguments: argparse.Namespace, robot: str, dtype: str, core: int | N
     )
     assert process.stdout is not None
     for line in process.stdout:
-        if line.startswith("{"):
-            yield json.loads(line)
-    if process.wait():
-        raise SystemExit(f"the measurement of {robot} in {dtype} ended with code {process.returncode}")
+        if line.startswith('{"kind"'):
+            told = json.loads(line)
+            yield told["kind"], told["record"]
+    process.wait()
 
 
 def _last_core() -> int | None:
@@ -130,38 +130,22 @@ def _last_core() -> int | None:
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
-def _machine() -> dict[str, Any]:
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    fields = dict(reversed([[x.strip() for x in line.split(":", 1)] for line in lines if ":" in line]))
-    vectors = [x for x in ("avx512f", "avx2", "asimd") if x in fields.get("flags", fields.get("Features", "")).split()]
-    return {
-        "cpu": fields.get("model name", platform.processor() or platform.machine()),
-        "cores": os.cpu_count(),
-        "vectors": vectors[0] if vectors else "",
-        "system": platform.system(),
-    }
-
-
-def _versions(*names: str) -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in names}
-
-
 def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _render(path: Path, plot: bool, readme: bool) -> None:
-    from .render import render, render_plot
+def _render(path: Path, readme: bool) -> None:
+    from .plots import plot
+    from .records import Run
+    from .render import render
     from .summary import insert, summary
 
-    found = json.loads(path.read_text())
-    text = render(found)
+    run = Run(json.loads(path.read_text()))
+    text = render(run, plot(run, path.parent))
     (path.parent / "README.md").write_text(text)
     print(text)
-    if plot:
-        render_plot(found, path.with_suffix(".png"))
     if readme:
-        insert(Path(__file__).parent.parent / "README.md", summary(found))
+        insert(Path(__file__).parent.parent / "README.md", summary(run))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rbydyn_jax import Model, build_model, load_urdf, lock_joints, robots, testing
+from rbydyn_jax import Model, RobotBuilder, build_model, load_urdf, lock_joints, robots, testing
 
 CHECKED = 4  # configurations on which all libraries must agree
 LOOP = 32  # configurations of one pass of a library that takes one at a time
+SCALABLE = re.compile(r"(chain|tree)(\d+)")  # robots of any size
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,20 @@ class Case:
     dtype: str
     inputs: dict[str, np.ndarray] = field(repr=False)
 
+    @property
+    def moving_share(self) -> float:
+        """Share of the moving links in the mass: others leave out of the centre of mass what is fixed to the world."""
+        moving = float(np.sum(self.model.inertias[:, 0], dtype=np.float64))
+        return moving / float(np.sum(self.model.link_inertias[:, 0], dtype=np.float64))
+
 
 @dataclass(frozen=True)
 class Entry:
     """One library doing one operation on one batch.
 
     `run` computes the whole batch and returns when it is done. `overhead` does all that `run` does except the operation
-    itself; its time is subtracted. `values` are the results on the first `CHECKED` configurations, in our conventions.
+    itself; its time is subtracted. `values` are the results on the first `CHECKED` configurations, in our conventions;
+    NaN stands for what the library does not tell. `facts` go into the record as they are.
     """
 
     library: str
@@ -41,6 +50,7 @@ class Entry:
     run: Callable[[], Any]
     overhead: Callable[[], Any] | None = None
     values: Callable[[], np.ndarray] | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -62,6 +72,18 @@ def chain(n: int) -> Model:
     return build_model(testing.random_description(n, ("revolute",), n, branching=0.0, armature=False))
 
 
+def tree(n: int) -> Model:
+    """A binary tree of hinges: bars that fork, every one with a mass, turned about axes that are not aligned."""
+    rng = np.random.default_rng(n)
+    builder = RobotBuilder(f"tree{n}").link("link_0")
+    for i in range(1, n + 1):
+        inertial = testing.random_inertial(rng)
+        builder.link(f"link_{i}", inertial.mass, inertial.com, inertial.inertia)
+        where = {"xyz": rng.uniform(-0.3, 0.3, 3), "rpy": rng.uniform(-1.5, 1.5, 3), "axis": rng.normal(size=3)}
+        builder.revolute(f"joint_{i}", f"link_{i // 2}", f"link_{i}", **where, lower=-3.0, upper=3.0)
+    return build_model(builder.build_description())
+
+
 def _load(robot: str) -> tuple[Model, str]:
     if robot == "rby1a":
         return robots.rby1a(), "ee_right"
@@ -70,10 +92,12 @@ def _load(robot: str) -> tuple[Model, str]:
         return lock_joints(model, {"panda_finger_joint1": 0.0}), "panda_hand"
     if robot == "g1":
         return load_urdf(_example_robot("g1_description/urdf/g1_29dof_rev_1_0.urdf")), "right_wrist_yaw_link"
-    if robot.startswith("chain") and robot[5:].isdigit():
-        n = int(robot[5:])
-        return chain(n), f"link_{n}"
-    raise SystemExit(f"no robot {robot!r}: rby1a, panda, g1 or chainN")
+    if robot == "talos":
+        return load_urdf(_example_robot("talos_data/robots/talos_reduced.urdf")), "gripper_right_base_link"
+    if match := SCALABLE.fullmatch(robot):
+        n = int(match[2])
+        return {"chain": chain, "tree": tree}[match[1]](n), f"link_{n}"
+    raise SystemExit(f"no robot {robot!r}: rby1a, panda, g1, talos, chainN or treeN")
 
 
 def _example_robot(relative: str) -> Path:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from rbydyn_jax import aba, collision, crba, fk, jacobian, rnea
+import rbydyn_jax as rb
+from rbydyn_jax import collision
 
 
 @dataclass(frozen=True)
@@ -25,39 +26,57 @@ class Operation:
     ratio: tuple[float, float] | None = None
     compile_seconds: float | None = None
     peer: str = "pinocchio"
-    batches: tuple[int, ...] | None = None  # the only ones to be measured
+    largest: int | None = None  # batches above this do not fit into memory, or take minutes
     public: bool = True  # an eager call of one public function
 
 
-def _loss(model, q, v, a):
-    return 0.5 * jnp.sum(rnea(model, q, v, a) ** 2)
+def _half_square(f: Callable) -> Callable:
+    """A scalar loss of `f`."""
+    return lambda *arguments: 0.5 * jnp.sum(f(*arguments) ** 2)
 
+
+def _position(link: str) -> Callable:
+    return lambda model, q: rb.fk(model, q)[model.link_index(link), :3, 3]
+
+
+Q, QV, QVA, QVT = ("q",), ("q", "v"), ("q", "v", "a"), ("q", "v", "tau")
 
 OPERATIONS = {
-    "fk": Operation("`fk` (all links)", ("q",), lambda link: fk, (1, 2), 3),
+    "fk": Operation("`fk` (all links)", Q, lambda link: rb.fk, (1, 2), 3),
     "jacobian": Operation(
-        "`jacobian` (one link)", ("q",), lambda link: lambda model, q: jacobian(model, q, link), (2.5, 5), 3
+        "`jacobian` (one link)", Q, lambda link: lambda model, q: rb.jacobian(model, q, link), (2.5, 5), 3
     ),
-    "rnea": Operation("`rnea`", ("q", "v", "a"), lambda link: rnea, (4, 8), 3),
-    "crba": Operation("`crba` (full matrix)", ("q",), lambda link: crba, (1.2, 2.5), 6),
-    "aba": Operation("`aba`", ("q", "v", "tau"), lambda link: aba, (2.5, 4.5), 6),
+    "rnea": Operation("`rnea`", QVA, lambda link: rb.rnea, (4, 8), 3),
+    "crba": Operation("`crba` (full matrix)", Q, lambda link: rb.crba, (1.2, 2.5), 6),
+    "aba": Operation("`aba`", QVT, lambda link: rb.aba, (2.5, 4.5), 6),
+    "mass_matrix_inverse": Operation("`mass_matrix_inverse`", Q, lambda link: rb.mass_matrix_inverse),
+    "coriolis_matrix": Operation("`coriolis_matrix`", QV, lambda link: rb.coriolis_matrix),
+    "com_jacobian": Operation("`com_jacobian`", Q, lambda link: rb.com_jacobian),
+    "momentum_matrix": Operation("`momentum_matrix`", Q, lambda link: rb.momentum_matrix),
     "self_distance": Operation(
-        "self-distance (all pairs)", ("q",), lambda link: collision.signed_distances, (50, 100), None, "rby1_sdk"
+        "self-distance (all pairs)", Q, lambda link: collision.signed_distances, (50, 100), None, "rby1_sdk"
+    ),
+    "fk_gradient": Operation(
+        "gradient of a loss through `fk`",
+        Q,
+        lambda link: jax.grad(_half_square(_position(link)), argnums=1),
+        public=False,
     ),
     "rnea_gradient": Operation(
         "gradient of a loss through `rnea`",
-        ("q", "v", "a"),
-        lambda link: jax.grad(_loss, argnums=(1, 2, 3)),
+        QVA,
+        lambda link: jax.grad(_half_square(rb.rnea), argnums=(1, 2, 3)),
         (3.5, 6),
-        None,
-        batches=(1024,),
+        10,
         public=False,
     ),
+    "rnea_derivatives": Operation("`rnea_derivatives`", QVA, lambda link: rb.rnea_derivatives, (2, 4), 10),
+    "aba_derivatives": Operation("`aba_derivatives`", QVT, lambda link: rb.aba_derivatives, (2, 4), 10),
     "rnea_jacobian": Operation(
         "`jacfwd` of `rnea` (q, v, a)",
-        ("q", "v", "a"),
-        lambda link: jax.jacfwd(rnea, argnums=(1, 2, 3)),
-        batches=(1024,),
+        QVA,
+        lambda link: jax.jacfwd(rb.rnea, argnums=(1, 2, 3)),
+        largest=1024,
         public=False,
     ),
 }

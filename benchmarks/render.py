@@ -1,45 +1,63 @@
-"""Tables and a picture from the JSON of a run."""
+"""The page of a run: tables, with what is lost in the same place as what is won."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
+from .case import SCALABLE
 from .operations import OPERATIONS
 from .ours import LIBRARY
-from .records import DTYPES, PEERS, SINGLE_CALL_BOUND, TITLES, Run, number, table
+from .peers import IN_JAX
+from .plans import DTYPES, REFERENCE
+from .records import DISAGREEMENT, FLAT_BOUND, SINGLE_CALL_BOUND, Run, number, table, title
 
 _INTRODUCTION = """\
 # Measured speed
 
 Written by `python -m benchmarks render`; measure again with `python -m benchmarks run`.
 
-{machine}
+{about}
 
 Time is CPU time of the process [us per configuration], pinned to one core, the least of many short slices, all
 libraries taking turns. Ours: `jax.jit(jax.vmap(f, in_axes=(None, 0, ...)))` on `(B, n)` arrays, the model an argument,
-the call itself included. Pinocchio, rby1_sdk and MuJoCo are C++ or C in float64, called from Python one configuration
-at a time, and what such a call costs without the work is subtracted: the same calls on a robot of one joint, or for
-rby1_sdk the setters and getters. Of Pinocchio's two conventions of CRBA and ABA the faster counts, for `fk` its poses
-of the joints alone, and for the gradient its analytic derivatives without the products that make a gradient of them.
-frax is JAX in the same dtype and batch. "ratio" is the peer's time over ours; "must" is the least that is promised, on
-RB-Y1 A.
+the call itself included{mapped}. Pinocchio, rby1_sdk and MuJoCo are C++ or C in float64, called from Python one
+configuration at a time, and what such a call costs without the work is subtracted: the same calls on a robot of one
+joint, or for rby1_sdk the setters and getters. Of Pinocchio's two conventions of CRBA and ABA the faster counts, for
+`fk` its poses of the joints alone, and for the gradients its Jacobian or its analytic derivatives without the products
+that make a gradient of them. frax, MJX and JaxSim are JAX in the same dtype and batch, without XLA:CPU's fusion
+emitters, which slow them down (MJX a thousand times); derivatives are by `jax.jacfwd` where a library has none. pyroki
+is in no package index, so it is not here. A ratio is the peer's time over ours: below 1, **in bold**, the peer is
+faster. "must" is the least that is promised, on RB-Y1 A. RB-Y1 A and the random chains and binary trees are built by
+the library, Panda, G1 and Talos come from the package example-robot-data; all stand on a fixed base, and the peers read
+the URDF that `to_urdf` writes.
+"""
+
+_FLOOR = """\
+Arithmetic: operations on one configuration, as the program is traced; the time they take at the measured peak of one
+core ({peaks}); and the share of that peak that is reached (B = {batch}):
 """
 
 
-def render(found: dict[str, Any]) -> str:
-    """The whole README of the results."""
-    run = Run(found)
-    parts = [_INTRODUCTION.format(machine=run.about())]
+def render(run: Run, pictures: Iterable[tuple[str, str]] = ()) -> str:
+    """The whole page; `pictures` are file names and captions."""
+    largest = min((x["batch"] for x in run.pick("compile", mapped=True)), default=None)
+    mapped = "" if largest is None else f"; B = {largest} through `map_batch`"
+    parts = [_INTRODUCTION.format(about=run.about(), mapped=mapped), _balance(run)]
     parts += [_missed(run)] if "rby1a" in run.robots else []
+    parts += [f"![{caption}]({name})\n" for name, caption in pictures]
     for robot in run.robots:
-        if not robot.startswith("chain"):
-            parts.append(f"## {TITLES.get(robot, robot)}\n")
-            parts += [_speed(run, robot), _batches(run, robot), _compilation(run, robot), _single(run, robot)]
-    if any(robot.startswith("chain") for robot in run.robots):
-        parts.append(_chains(run))
-    parts.append(_agreement(run))
+        parts.append(f"## {title(robot)}\n")
+        parts += [f(run, robot) for f in (_speed, _batches, _compilation, _single, _floor)]
+    parts += [_scaled(run), _agreement(run)]
     return "\n".join(part for part in parts if part)
+
+
+def _balance(run: Run) -> str:
+    """How often a peer is faster, and where."""
+    slower = sorted((x for x in run.comparisons if x.ratio < 1), key=lambda x: x.ratio)
+    text = f"## Won and lost\n\nOf {len(run.comparisons)} comparisons {len(slower)} are lost.\n"
+    rows = [(OPERATIONS[x.operation].title, title(x.robot), x.dtype, x.peer, f"**{number(x.ratio)}**") for x in slower]
+    return text + ("\n" + table(("operation", "robot", "dtype", "peer", "ratio"), rows) if rows else "")
 
 
 def _missed(run: Run) -> str:
@@ -50,129 +68,154 @@ def _missed(run: Run) -> str:
 
 
 def _speed(run: Run, robot: str) -> str:
-    head, rows = ["operation", "dtype", LIBRARY, *PEERS, "ratio", "must", "kept"], []
-    for name in run.operations(robot):
+    head = ["operation", "dtype", LIBRARY, *run.peers, "ratio", "must", "kept"]
+    rows = []
+    for name, dtype, ours in _measured(run, robot):
         operation = OPERATIONS[name]
-        for k, dtype in enumerate(DTYPES):
-            ours = run.ours(robot, dtype, name)
-            if ours is None:
-                continue
-            peers = [run.peer(robot, dtype, name, peer) for peer in PEERS]
-            ratio = run.ratio(robot, dtype, name, operation.peer)
-            must = operation.ratio[k] if operation.ratio and robot == "rby1a" else None
-            row = [operation.title, dtype, number(ours), *map(number, peers), number(ratio)]
-            rows.append((*row, "" if must is None else f"{must:g}", _kept(ratio, must)))
-    note = f"B = {run.batch}, us per configuration; ratio to pinocchio (self-distance: to rby1_sdk):\n\n"
+        peers = [_beside(run.peer(robot, dtype, name, peer), ours) for peer in run.peers]
+        ratio = run.ratio(robot, dtype, name, operation.peer)
+        promised = operation.ratio if robot == "rby1a" else None
+        must = promised[DTYPES.index(dtype)] if promised else None
+        kept = "" if ratio is None or must is None else "yes" if ratio >= must else "**no**"
+        lost = ratio is not None and ratio < 1
+        row = [operation.title, dtype, number(ours), *peers, f"**{number(ratio)}**" if lost else number(ratio)]
+        rows.append((*row, "" if must is None else f"{must:g}", kept))
+    note = f"B = {REFERENCE}, us per configuration; ratio to pinocchio (self-distance: to rby1_sdk):\n\n"
     return note + table(head, rows)
 
 
-def _kept(ratio: float | None, must: float | None) -> str:
-    return "" if ratio is None or must is None else "yes" if ratio >= must else "**no**"
+def _beside(peer: float | None, ours: float) -> str:
+    return f"**{number(peer)}**" if peer is not None and peer < ours else number(peer)
+
+
+def _measured(run: Run, robot: str) -> Iterable[tuple[str, str, float]]:
+    """Operations and dtypes, and our time."""
+    for name in run.operations(robot):
+        for dtype in DTYPES:
+            if (ours := run.ours(robot, dtype, name)) is not None:
+                yield name, dtype, ours
 
 
 def _batches(run: Run, robot: str) -> str:
-    sizes = sorted({x["batch"] for x in run.pick("times", robot=robot, library=LIBRARY)})
-    rows = []
-    for name in run.operations(robot):
-        for dtype in DTYPES:
-            times = [run.time(robot, dtype, name, LIBRARY, size) for size in sizes]
-            if sum(t is not None for t in times) > 1:
-                rows.append((OPERATIONS[name].title, dtype, *map(number, times)))
-    if not rows:
-        return ""
-    return "Size of the batch, us per configuration:\n\n" + table(
-        ("operation", "dtype", *(f"B = {size}" for size in sizes)), rows
-    )
+    sizes = run.batches(robot)
+    times, memory = [], []
+    for name, dtype, _ in _measured(run, robot):
+        row = [run.time(robot, dtype, name, LIBRARY, size) for size in sizes]
+        if sum(t is not None for t in row) > 1:
+            flat = run.flat(robot, dtype, name)
+            factor = "" if flat is None else number(flat[1]) if flat[1] <= FLAT_BOUND else f"**{number(flat[1])}**"
+            times.append((OPERATIONS[name].title, dtype, *map(number, row), factor))
+        programs = [run.compilation(robot, dtype, name, size) for size in sizes]
+        bytes_ = [x and (x["temporary_bytes"] + x["output_bytes"]) / 1e6 for x in programs]
+        seconds = [x and x["compile_s"] for x in programs]
+        memory.append((OPERATIONS[name].title, dtype, *map(number, bytes_), *map(number, seconds)))
+    head = ["operation", "dtype", *(f"B = {size}" for size in sizes)]
+    text = ""
+    if times:
+        text += f"Size of the batch, us per configuration; the last over that at {REFERENCE} must be at most "
+        text += f"{FLAT_BOUND:g}:\n\n" + table([*head, "factor"], times) + "\n"
+    text += "Memory for temporaries and results [MB], and compile time [s], by size of the batch:\n\n"
+    return text + table([*head, *(f"[s] {size}" for size in sizes)], memory)
 
 
 def _compilation(run: Run, robot: str) -> str:
+    compiled = [peer for peer in run.peers if peer in IN_JAX]
     rows = []
-    for record in run.pick("compile", robot=robot):
-        operation = OPERATIONS[record["operation"]]
-        must = operation.compile_seconds if robot == "rby1a" else None
+    for name, dtype, _ in _measured(run, robot):
+        record = run.compilation(robot, dtype, name)
+        if record is None:
+            continue
+        must = OPERATIONS[name].compile_seconds if robot == "rby1a" else None
         total = record["compile_s"]
         stages = [number(record[x]) for x in ("trace_s", "lower_s", "xla_s")]
-        size = [str(record["stablehlo_operations"]), str(record["hlo_instructions"])]
         bound = ("", "") if must is None else (f"{must:g}", "yes" if total <= must else "**no**")
-        rows.append((operation.title, record["dtype"], *stages, number(total), *bound, *size))
+        size = [str(record["stablehlo_operations"]), str(record["hlo_instructions"])]
+        here = {"robot": robot, "dtype": dtype, "operation": name, "batch": REFERENCE}
+        found = {x["library"]: x["compile_s"] for x in run.pick("times", **here) if "compile_s" in x}
+        peers = [_beside(found.get(peer), total) for peer in compiled]
+        rows.append((OPERATIONS[name].title, dtype, *stages, number(total), *bound, *size, *peers))
     head = ("operation", "dtype", "trace", "lower", "XLA", "total", "must", "kept", "StableHLO", "HLO compiled")
-    return f"Compile time at B = {run.batch}, cold, CPU seconds; number of instructions:\n\n" + table(head, rows)
+    note = f"Compile time at B = {REFERENCE}, cold, CPU seconds; number of instructions; totals of the peers:\n\n"
+    return note + table((*head, *compiled), rows)
 
 
 def _single(run: Run, robot: str) -> str:
+    called = [peer for peer in run.peers if peer not in IN_JAX]
     rows = []
     for record in run.pick("single", robot=robot):
-        factor = record["us"] / record["noop_us"]
+        name, factor = record["operation"], record["us"] / record["noop_us"]
         bound = "yes" if factor <= SINGLE_CALL_BOUND else "**no**"
         kept = bound if record["dtype"] == "float64" and robot == "rby1a" else ""
+        peers = [_beside(run.peer_call(robot, name, peer), record["us"]) for peer in called]
         times = (number(record["us"]), number(record["noop_us"]), number(factor))
-        rows.append((OPERATIONS[record["operation"]].title, record["dtype"], *times, kept))
+        rows.append((OPERATIONS[name].title, record["dtype"], *times, kept, *peers))
     if not rows:
         return ""
-    note = "One eager call of the public function, wall time, against a jitted addition with the same arguments; "
-    note += f"the bound is {SINGLE_CALL_BOUND:g} (float64):\n\n"
-    return note + table(("operation", "dtype", "call [us]", "no-op [us]", "factor", "kept"), rows)
+    note = "One eager call of the public function, wall time, against a jitted addition with the same arguments; the "
+    note += f"bound is {SINGLE_CALL_BOUND:g} (float64). Beside it one call of the peers from Python, in float64:\n\n"
+    return note + table(("operation", "dtype", "call [us]", "no-op [us]", "factor", "kept", *called), rows)
 
 
-def _chains(run: Run) -> str:
+def _floor(run: Run, robot: str) -> str:
     rows = []
-    for record in run.pick("compile"):
-        if not record["robot"].startswith("chain"):
-            continue
-        key = (record["robot"], record["dtype"], record["operation"])
-        ratio = run.ratio(*key, "pinocchio")
-        numbers = (record["compile_s"], record["compile_s"] / record["nv"], run.ours(*key), run.peer(*key, "pinocchio"))
-        rows.append((record["operation"], record["dtype"], str(record["nv"]), *map(number, (*numbers, ratio))))
-    rows.sort(key=lambda row: (row[0], row[1], int(row[2])))
-    head = ("operation", "dtype", "joints", "compile [s]", "per joint [s]", "us", "pinocchio us", "ratio")
-    note = f"Random revolute chains, B = {run.batch}; compile time must grow at most linearly:"
-    return f"## Chains\n\n{note}\n\n" + table(head, rows)
+    for name, dtype, ours in _measured(run, robot):
+        if record := run.compilation(robot, dtype, name):
+            least = run.floor(dtype, record["flops"])
+            share = f"{100 * least / ours:.0f} %"
+            rows.append((OPERATIONS[name].title, dtype, str(record["flops"]), number(least), number(ours), share))
+    peaks = ", ".join(f"{x / 1e9:.0f} Gflop/s in {dtype}" for dtype, x in run.found["peak"].items())
+    head = ("operation", "dtype", "operations", "floor [us]", "measured [us]", "share")
+    return _FLOOR.format(peaks=peaks, batch=REFERENCE) + "\n" + table(head, rows)
+
+
+def _scaled(run: Run) -> str:
+    rows = []
+    for robot in run.scaled:
+        kind, n = SCALABLE.fullmatch(robot).groups()  # type: ignore[union-attr]
+        for name, dtype, ours in _measured(run, robot):
+            record, ratio = run.compilation(robot, dtype, name), run.ratio(robot, dtype, name, "pinocchio")
+            seconds = record["compile_s"] if record else None
+            compiled = (
+                number(seconds),
+                number(seconds and seconds / int(n)),
+                str(record and record["hlo_instructions"]),
+            )
+            peer = _beside(run.peer(robot, dtype, name, "pinocchio"), ours)
+            lost = f"**{number(ratio)}**" if ratio is not None and ratio < 1 else number(ratio)
+            rows.append((name, kind, dtype, n, *compiled, number(ours), number(ours / int(n)), peer, lost))
+    if not rows:
+        return ""
+    rows.sort(key=lambda row: (row[:3], int(row[3])))
+    head = ("operation", "kind", "dtype", "joints", "compile [s]", "per joint [s]", "HLO", "us", "per joint")
+    note = f"Random chains and binary trees of hinges, B = {REFERENCE}; compile time must grow at most linearly:"
+    return f"## Chains and trees\n\n{note}\n\n" + table((*head, "pinocchio us", "ratio"), rows)
 
 
 def _agreement(run: Run) -> str:
     """How far the results of all libraries are apart, and what could not be measured."""
-    rows = []
-    for library in dict.fromkeys(x["library"] for x in run.found["times"]):
-        for dtype in DTYPES:
-            records = [x for x in run.pick("times", library=library, dtype=dtype) if "error" in x]
-            if records and library != "pinocchio":
-                worst = max(records, key=lambda x: x["error"])
-                where = f"{worst['operation']} of {TITLES.get(worst['robot'], worst['robot'])}"
-                rows.append((library, dtype, f"{worst['error']:.1e}", where))
     text = (
-        "## Agreement\n\nLargest difference from Pinocchio (distances: from rby1_sdk), relative to the largest entry "
+        "## Agreement\n\nLargest difference from Pinocchio (distances: from rby1_sdk) on four configurations, relative "
+        "to the largest entry of the result; C and C++ compute in float64 in both rows. In bold what is not the same:"
+        "\n\n"
     )
-    text += "of the result; C and C++ compute in float64 in both rows:\n\n"
-    text += table(("library", "dtype", "difference", "in"), rows)
+    libraries = [LIBRARY, *(peer for peer in run.peers if peer != "pinocchio")]
+    rows = []
+    for robot in (*run.robots, *run.scaled):
+        for name, dtype, _ in _measured(run, robot):
+            errors: dict[str, float] = {}
+            for x in run.pick("times", robot=robot, dtype=dtype, operation=name):
+                if "error" in x:
+                    errors[x["library"]] = max(x["error"], errors.get(x["library"], 0.0))
+            told = [_difference(errors.get(library), DISAGREEMENT[dtype]) for library in libraries]
+            rows.append((OPERATIONS[name].title, title(robot), dtype, *told))
+    text += table(("operation", "robot", "dtype", *libraries), rows)
     failures = [f"- {x['robot']} {x['operation']} {x.get('library', '')}: {x['error']}" for x in run.found["failures"]]
+    absent = [name for name, version in run.found["versions"].items() if version == "not installed"]
+    failures += [f"- {name}: not installed" for name in absent]
     return text + ("\nNot measured:\n\n" + "\n".join(dict.fromkeys(failures)) + "\n" if failures else "")
 
 
-def render_plot(found: dict[str, Any], path: Path) -> None:
-    """Bars of the ratios of RB-Y1 A to the peer, with the promise as a line on each."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    run = Run(found)
-    names = run.operations("rby1a")
-    figure, axes = plt.subplots(figsize=(9, 0.7 * len(names) + 1), layout="constrained")
-    for k, dtype in enumerate(DTYPES):
-        for row, name in enumerate(names):
-            operation = OPERATIONS[name]
-            ratio = run.ratio("rby1a", dtype, name, operation.peer)
-            if ratio is None:
-                continue
-            y = row + 0.2 * (2 * k - 1)
-            axes.barh(y, ratio, 0.36, color=f"C{k}", label=dtype if row == 0 else None)
-            axes.text(ratio, y, f" {number(ratio)}", va="center", fontsize=8)
-            if operation.ratio:
-                axes.plot([operation.ratio[k]] * 2, [y - 0.18, y + 0.18], color="black", linewidth=2)
-    axes.set(xscale="log", xlabel=f"peer's time / ours on RB-Y1 A, B = {run.batch}; black: promised")
-    axes.set_yticks(range(len(names)), [OPERATIONS[name].title.replace("`", "") for name in names])
-    axes.axvline(1.0, color="grey", linewidth=0.8)
-    axes.invert_yaxis()
-    axes.legend()
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+def _difference(error: float | None, bound: float) -> str:
+    if error is None:
+        return ""
+    return f"{error:.0e}" if error <= bound else f"**{error:.0e}**"

@@ -1,38 +1,40 @@
-"""The table in the project's README: one line for each operation on RB-Y1 A, losses included."""
+"""The table in the project's README: one line for each operation on RB-Y1 A, and what is lost, on one screen."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from .operations import OPERATIONS
-from .records import DTYPES, Run, number, table
+from .peers import IN_JAX
+from .plans import DTYPES, REFERENCE
+from .records import Run, number, table, title
 
 BEGIN, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 
 _TEXT = """\
 RB-Y1 A (24 joints), one CPU core, a batch of {batch} through plain `jax.vmap` on `(B, n)` arrays, the model a traced
 argument: time per configuration [us], float64 / float32. Pinocchio, rby1_sdk and MuJoCo are C++ or C in float64. "x" is
-the time of Pinocchio (for self-distance of rby1_sdk) over ours. "compile" is CPU seconds, cold. "one call" is the wall
-time of one eager call in float64 [us], in brackets that of the same engine called from Python.
+the time of Pinocchio (for self-distance of rby1_sdk) over ours, "compile" CPU seconds in float64, cold, and "one call"
+the wall time of one eager call in float64 [us], in brackets that of the same engine called from Python. In bold: the
+other is faster.
 
 {table}
 {losses}
 
 {about}
 
-`python -m benchmarks run` measures this again; what is timed and how, batch sizes, and how far the results of all
-engines are apart is in [benchmarks/results](benchmarks/results/README.md).
+[Robots, batches, memory, chains and trees, arithmetic, agreement](benchmarks/results/README.md); `python -m benchmarks
+run` measures it again.
 """
 
 
-def summary(found: dict[str, Any]) -> str:
+def summary(run: Run) -> str:
     """The text for the README."""
-    run = Run(found)
-    head = ("", "ours", "Pinocchio", "rby1_sdk", "MuJoCo", "frax", "x", "compile", "one call")
-    rows = [_row(run, name) for name in run.operations("rby1a")]
-    return _TEXT.format(batch=run.batch, table=table(head, rows), losses=_losses(run), about=run.about())
+    beside = [peer for peer in run.peers if peer != "pinocchio"]
+    head = ("", "ours", "Pinocchio", "x", *beside, "compile", "one call")
+    rows = [_row(run, name, beside) for name in run.operations("rby1a")]
+    return _TEXT.format(batch=REFERENCE, table=table(head, rows), losses=_losses(run), about=run.about())
 
 
 def insert(readme: Path, text: str) -> None:
@@ -44,46 +46,45 @@ def insert(readme: Path, text: str) -> None:
     readme.write_text(new)
 
 
-def _row(run: Run, name: str) -> tuple[str, ...]:
+def _row(run: Run, name: str, beside: list[str]) -> tuple[str, ...]:
     operation = OPERATIONS[name]
+    ours = [run.ours("rby1a", dtype, name) for dtype in DTYPES]
 
-    def both(values: list[float | None]) -> str:
-        return " / ".join(map(number, values)) if None not in values else ""
+    def against(peer: str) -> str:
+        """One number for an engine in float64, one for each dtype of a library in JAX."""
+        dtypes = DTYPES if peer in IN_JAX else DTYPES[:1]
+        times = [run.peer("rby1a", dtype, name, peer) for dtype in dtypes]
+        return " / ".join(_bold(t, o) for t, o in zip(times, ours, strict=False) if t is not None)
 
-    ours = both([run.ours("rby1a", dtype, name) for dtype in DTYPES])
-    engines = [number(run.peer("rby1a", "float64", name, peer)) for peer in ("pinocchio", "rby1_sdk", "mujoco")]
-    frax = both([run.peer("rby1a", dtype, name, "frax") for dtype in DTYPES])
-    ratio = both([run.ratio("rby1a", dtype, name, operation.peer) for dtype in DTYPES])
-    compiled = {x["dtype"]: x["compile_s"] for x in run.pick("compile", robot="rby1a", operation=name)}
-    return (operation.title, ours, *engines, frax, ratio, both([compiled.get(x) for x in DTYPES]), _call(run, name))
+    ratios = [run.ratio("rby1a", dtype, name, operation.peer) for dtype in DTYPES]
+    x = " / ".join(_bold(ratio, 1.0) for ratio in ratios if ratio is not None)
+    compiled = run.compilation("rby1a", "float64", name)
+    call = next((r["us"] for r in run.pick("single", robot="rby1a", operation=name, dtype="float64")), None)
+    theirs = run.peer_call("rby1a", name, operation.peer)
+    calls = number(call) + (f" ({_bold(theirs, call)})" if call is not None and theirs is not None else "")
+    both = " / ".join(number(t) for t in ours if t is not None)
+    seconds = number(compiled["compile_s"]) if compiled else ""
+    return (operation.title, both, against("pinocchio"), x, *map(against, beside), seconds, calls)
 
 
-def _call(run: Run, name: str) -> str:
-    ours = next((x["us"] for x in run.pick("single", robot="rby1a", operation=name, dtype="float64")), None)
-    if ours is None:
-        return ""
-    peer = run.pick("times", robot="rby1a", operation=name, dtype="float64", library=OPERATIONS[name].peer)
-    theirs = next((x["us"] + x["overhead_us"] for x in peer), None)
-    return number(ours) + ("" if theirs is None else f" ({number(theirs)})")
+def _bold(x: float, bound: float | None) -> str:
+    return f"**{number(x)}**" if bound is not None and x < bound else number(x)
 
 
 def _losses(run: Run) -> str:
-    lines = [
-        f"- {title}, {dtype}: {peer} takes {number(ratio)} times what we take"
-        for title, dtype, peer, ratio in run.slower("rby1a")
-    ]
-    lines += [
-        f"- {title}, {dtype}: {what} is {measured}, promised {promised}"
-        for title, dtype, what, measured, promised in run.missed()
-    ]
-    lines += [
-        f"- {title}, {dtype}: {number(large)} us in a batch of {size}, {number(here)} in one of {run.batch}"
-        for title, dtype, size, large, here in run.growth("rby1a")
-    ]
-    lines.append(
-        "- one call at a time: see the last column; JAX's dispatch alone takes longer than most of these in C++"
-    )
-    absent = [name for name, version in run.found["versions"].items() if version == "not installed"]
-    if absent:
-        lines.append(f"- not compared with {', '.join(absent)}: not installed")
-    return "Where it loses, or falls short of what was promised:\n\n" + "\n".join(lines)
+    """What is lost, one line for each kind."""
+    lines = []
+    if slower := sorted((x for x in run.comparisons if x.ratio < 1), key=lambda x: x.ratio):
+        worst = ", ".join(
+            f"{OPERATIONS[x.operation].title} of {title(x.robot)} ({x.dtype}, {x.peer}, ratio {number(x.ratio)})"
+            for x in slower[:3]
+        )
+        lines.append(f"a peer is faster in {len(slower)} of {len(run.comparisons)} comparisons, most in {worst}")
+    kinds: dict[str, list[str]] = {}
+    for name, dtype, what, measured, promised in run.missed():
+        kinds.setdefault(f"{what}, promised {promised}", []).append(f"{name} {measured} ({dtype})")
+    lines += [f"{what}: {', '.join(found)}" for what, found in kinds.items()]
+    lines.append("one call at a time: JAX's dispatch alone takes longer than most of these in C++")
+    if absent := [name for name, version in run.found["versions"].items() if version == "not installed"]:
+        lines.append(f"not compared with {', '.join(absent)}: not installed")
+    return "Where it loses, or falls short of what was promised:\n\n" + "\n".join(f"- {line}" for line in lines)

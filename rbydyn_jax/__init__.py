@@ -84,5 +84,8 @@ from .model.edit import with_inertias as with_inertias
 from .model.edit import with_limits as with_limits
 from .model.model import Model as Model
 from .model.tree import KinematicTree as KinematicTree
+from .precision import AlgorithmPrecision as AlgorithmPrecision
+from .precision import PrecisionReport as PrecisionReport
+from .precision import precision_report as precision_report
 
 __version__ = "0.1.0"

@@ -35,6 +35,7 @@ class Robot:
         """For each operation one or more variants (label, call)."""
         m, d, q, v, a, tau, f = self.model, self.data, self.q, self.v, self.a, self.tau, self.frame
         aligned, local, world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED, pin.Convention.LOCAL, pin.Convention.WORLD
+        jacobian = [("", lambda k: pin.computeFrameJacobian(m, d, q[k], f, aligned))]
         derivatives = [("", lambda k: pin.computeRNEADerivatives(m, d, q[k], v[k], a[k]))]
         return {
             # Poses of the joints alone, which is less than all links: `fk` is compared with the faster.
@@ -42,7 +43,9 @@ class Robot:
                 ("", lambda k: pin.forwardKinematics(m, d, q[k])),
                 (" all frames", lambda k: pin.framesForwardKinematics(m, d, q[k])),
             ],
-            "jacobian": [("", lambda k: pin.computeFrameJacobian(m, d, q[k], f, aligned))],
+            "jacobian": jacobian,
+            "com_jacobian": [("", lambda k: pin.jacobianCenterOfMass(m, d, q[k]))],
+            "momentum_matrix": [("", lambda k: pin.computeCentroidalMap(m, d, q[k]))],
             "rnea": [("", lambda k: pin.rnea(m, d, q[k], v[k], a[k]))],
             "crba": [
                 ("", lambda k: pin.crba(m, d, q[k], local)),
@@ -52,8 +55,13 @@ class Robot:
                 ("", lambda k: pin.aba(m, d, q[k], v[k], tau[k], local)),
                 (" world convention", lambda k: pin.aba(m, d, q[k], v[k], tau[k], world)),
             ],
-            # The three products with the torques that make it a gradient are not even counted.
+            "mass_matrix_inverse": [("", lambda k: pin.computeMinverse(m, d, q[k]))],
+            "coriolis_matrix": [("", lambda k: pin.computeCoriolisMatrix(m, d, q[k], v[k]))],
+            # The products with the position or the torques that make it a gradient are not even counted.
+            "fk_gradient": jacobian,
             "rnea_gradient": derivatives,
+            "rnea_derivatives": derivatives,
+            "aba_derivatives": [("", lambda k: pin.computeABADerivatives(m, d, q[k], v[k], tau[k]))],
             "rnea_jacobian": derivatives,
         }
 
@@ -63,21 +71,39 @@ class Robot:
         if operation == "fk":
             pin.framesForwardKinematics(m, d, q)
             return np.stack([d.oMf[m.getFrameId(x, pin.FrameType.BODY)].homogeneous for x in link_names]).ravel()
-        if operation == "jacobian":
-            J = pin.computeFrameJacobian(m, d, q, self.frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
-            return J[SWAP][:, o].ravel()
+        if operation in ("jacobian", "fk_gradient"):
+            J = pin.computeFrameJacobian(m, d, q, self.frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)[:, o]
+            if operation == "jacobian":
+                return J[SWAP].ravel()
+            pin.framesForwardKinematics(m, d, q)
+            return J[:3].T @ d.oMf[self.frame].translation
+        if operation == "com_jacobian":
+            return pin.jacobianCenterOfMass(m, d, q)[:, o].ravel()
+        if operation == "momentum_matrix":  # theirs is about the centre of mass, ours about the origin
+            A = pin.computeCentroidalMap(m, d, q)[SWAP][:, o]
+            A[:3] += np.cross(pin.centerOfMass(m, d, q), A[3:], axisb=0, axisc=0)
+            return A.ravel()
         if operation == "rnea":
             return pin.rnea(m, d, q, v, a)[o]
-        if operation == "crba":
-            return _symmetric(pin.crba(m, d, q))[o][:, o].ravel()
         if operation == "aba":
             return pin.aba(m, d, q, v, tau)[o]
-        dq, dv, da = (x.copy() for x in pin.computeRNEADerivatives(m, d, q, v, a))
-        parts = [x[o][:, o] for x in (dq, dv, _symmetric(da))]
-        if operation == "rnea_jacobian":
-            return np.concatenate([x.ravel() for x in parts])
-        torques = pin.rnea(m, d, q, v, a)[o]
-        return np.concatenate([x.T @ torques for x in parts])
+        matrix = {
+            "crba": lambda: _symmetric(pin.crba(m, d, q)),
+            "mass_matrix_inverse": lambda: _symmetric(pin.computeMinverse(m, d, q)),
+            "coriolis_matrix": lambda: pin.computeCoriolisMatrix(m, d, q, v),
+        }.get(operation)
+        if matrix is not None:
+            return matrix()[o][:, o].ravel()
+        if operation == "aba_derivatives":
+            found = pin.computeABADerivatives(m, d, q, v, tau)
+        else:
+            found = pin.computeRNEADerivatives(m, d, q, v, a)
+        dq, dv, last = (x.copy() for x in found)
+        parts = [x[o][:, o] for x in (dq, dv, _symmetric(last))]
+        if operation == "rnea_gradient":
+            torques = pin.rnea(m, d, q, v, a)[o]
+            return np.concatenate([x.T @ torques for x in parts])
+        return np.concatenate([x.ravel() for x in parts])
 
 
 def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> Iterator[Entry]:
@@ -92,7 +118,8 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
         for (label, call), (_, nothing) in zip(variants, empty[operation], strict=True):
 
             def values(operation: str = operation) -> np.ndarray:
-                return np.stack([robot.values(operation, k, model.link_names) for k in range(CHECKED)])
+                rows = np.stack([robot.values(operation, k, model.link_names) for k in range(CHECKED)])
+                return rows * case.moving_share if operation == "com_jacobian" else rows
 
             yield Entry(f"pinocchio{label}", operation, 1, loop(call), loop(nothing), values if not label else None)
 

@@ -37,6 +37,10 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
         fk(k)
         return robot.compute_body_jacobian(state, 0, 1)
 
+    def com_jacobian(k: int) -> np.ndarray:
+        fk(k)
+        return robot.compute_center_of_mass_jacobian(state, 0)
+
     def crba(k: int) -> np.ndarray:
         fk(k)
         return robot.compute_mass_matrix(state)
@@ -75,12 +79,24 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
             rows.append([by_links[frozenset(pair)] for pair in pairs.links])
         return np.array(rows)
 
+    def poses(k: int) -> np.ndarray:
+        fk(k)
+        T = np.full((len(model.link_names), 4, 4), np.nan)
+        for at, name in enumerate(links):
+            T[model.link_index(name)] = robot.compute_transformation(state, 0, at)
+        return T
+
+    def world_aligned_jacobian(k: int) -> np.ndarray:
+        J, R = jacobian(k), robot.compute_transformation(state, 0, 1)[:3, :3]
+        return np.concatenate([R @ J[:3], R @ J[3:]])
+
     def values(f) -> np.ndarray:
         return np.stack([np.array(f(k)).ravel() for k in range(CHECKED)])
 
     table = {
-        "fk": (fk, set_q, None),
-        "jacobian": (jacobian, set_q, None),
+        "fk": (fk, set_q, lambda: values(poses)),
+        "jacobian": (jacobian, set_q, lambda: values(world_aligned_jacobian)),
+        "com_jacobian": (com_jacobian, set_q, lambda: values(com_jacobian)),
         "rnea": (rnea, set_all_and_get, lambda: values(rnea)),
         "crba": (crba, set_q, lambda: values(crba)),
         "self_distance": (self_distance, set_q, all_distances),

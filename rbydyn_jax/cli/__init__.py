@@ -1,4 +1,4 @@
-"""The command ``rbydyn``: check and describe robot files, and see the library at work."""
+"""The command ``rbydyn``: check, describe and measure robot files, and see the library at work."""
 
 from __future__ import annotations
 
@@ -52,6 +52,16 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--json", action="store_true", help="for machines")
     check.add_argument("--strict", action="store_true", help="warnings count")
     check.set_defaults(run=_check)
+
+    bench = commands.add_parser("bench", help="speed of the algorithms on a URDF file, or what float32 costs")
+    bench.add_argument("robot", type=Path, help="a URDF file")
+    bench.add_argument("--batches", type=_sizes, default=(1, 64, 1024), help="sizes; 1 is an eager call (1,64,1024)")
+    bench.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="of the speed (float64)")
+    bench.add_argument("--precision", action="store_true", help="errors of float32 against float64 instead of speed")
+    bench.add_argument("--samples", type=_positive, default=256, help="random states for --precision (256)")
+    bench.add_argument("--seed", type=int, default=0, help="of the random states (0)")
+    bench.add_argument("--json", action="store_true", help="for machines")
+    bench.set_defaults(run=_bench)
     return parser
 
 
@@ -60,6 +70,10 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
     return value
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(sorted({_positive(x) for x in text.split(",")}))
 
 
 # A command's own modules are imported when it runs.
@@ -81,3 +95,11 @@ def _check(options: argparse.Namespace) -> int:
     from .check import check
 
     return check(options.robots, as_json=options.json, strict=options.strict)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from .bench import precision, speed
+
+    if options.precision:
+        return precision(options.robot, options.samples, options.seed, options.json)
+    return speed(options.robot, options.batches, options.dtype, options.seed, options.json)

@@ -16,8 +16,8 @@ from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import fk
 from ..algorithms.mass_matrix import crba
 from ..collision import signed_distances
-from ..model.configuration import random_configuration
 from ..model.model import Model
+from ..model.states import random_states
 
 CHUNK = 1024  # configurations at a time: what a core's cache holds
 _IDENTITY_TOLERANCE = 1e-9
@@ -35,10 +35,7 @@ def run_batch(model: Model, link: str, batch: int, seed: int = 0) -> bool:
     Returns:
         Whether the results satisfy the equations of motion.
     """
-    keys = jax.random.split(jax.random.key(seed), 3)
-    q = jax.vmap(random_configuration, in_axes=(None, 0))(model, jax.random.split(keys[0], batch))
-    v = _bounded(keys[1], model.velocity_limit, batch)
-    a = _bounded(keys[2], model.acceleration_limit, batch)
+    q, v, a = random_states(model, jax.random.key(seed), batch)
     print(f"{batch} random configurations, velocities and accelerations inside the limits:")
     print(f"{'algorithm':26}{'result for each':>16}{'compile [s]':>13}{'run [us each]':>15}")
     _measure("fk, all links", fk, model, q)
@@ -77,12 +74,6 @@ def _measure(name: str, f: Callable, model: Model, *arrays: Array) -> Array:
     shape = " x ".join(map(str, result.shape[1:]))
     print(f"{name:26}{shape:>16}{compile_time:>13.1f}{1e6 * min(runs) / batch:>15.2f}", flush=True)
     return result
-
-
-def _bounded(key: Array, limit: Array, batch: int) -> Array:
-    """Uniform within limits, and within 1 where there is none."""
-    bound = jnp.where(jnp.isfinite(limit), limit, 1.0)
-    return bound[None] * jax.random.uniform(key, (batch, limit.shape[0]), limit.dtype, -1.0, 1.0)
 
 
 def _relative(got: Array, want: Array) -> float:

@@ -37,6 +37,7 @@ ROBOT = """<robot name="crank">
 </robot>
 """
 LINES = ROBOT.splitlines()
+NO_BATCH = ["bench", "robot.urdf", "--batches", "0"]
 MASS = """<inertial><origin xyz="0.1 0 0"/><mass value="2"/>
   <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
 
@@ -64,10 +65,21 @@ def test_help_names_the_commands(capsys):
         main(["--help"])
     out = capsys.readouterr().out
     assert stop.value.code == 0
-    assert all(command in out for command in ("demo", "info", "check"))
+    assert all(command in out for command in ("demo", "info", "check", "bench"))
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["info"], ["demo", "--batch", "0"], ["demo", "--steps", "many"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["info"],
+        ["demo", "--batch", "0"],
+        ["demo", "--steps", "many"],
+        ["bench"],
+        ["bench", "x", "--batches", "0"],
+    ],
+)
 def test_wrong_arguments_end_with_2_and_usage(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         main(arguments)

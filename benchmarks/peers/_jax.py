@@ -1,0 +1,100 @@
+"""What libraries in JAX have in common: functions of one configuration, through `jit` and `vmap`.
+
+All are compiled without XLA:CPU's fusion emitters. On some of their programs these compute a value anew for every use:
+MJX is a thousand times slower with them, the others a little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..case import CHECKED, Case, Entry
+from ..operations import OPERATIONS
+from ..ours import flat
+from ..timing import cpu_seconds
+from . import all_links
+
+_OPTIONS = {"xla_cpu_use_fusion_emitters": False}
+# How the joints stand in the results; in all others the last axis goes over them.
+_MATRICES = ("crba", "mass_matrix_inverse", "coriolis_matrix", "rnea_derivatives", "aba_derivatives")
+
+
+def entries(
+    library: str,
+    case: Case,
+    functions: Mapping[str, Callable],
+    order: Sequence[int],
+    operations: Iterable[str],
+    batches: Iterable[int],
+    options: Mapping[str, Any] | None = None,
+) -> Iterator[Entry]:
+    """The contestants of a library.
+
+    Args:
+        library: Its name.
+        case: Robot and inputs.
+        functions: By operation, functions of the arrays of one configuration. `fk` gives the poses of the bodies, and
+            `position`, which is no operation, that of the origin of `case.link`. Derivatives are made of these.
+        order: Our index of each of their joints.
+        operations: What is to be measured.
+        batches: Sizes.
+        options: More for the compiler.
+    """
+    available = {**derivatives(functions), **functions}
+    back = np.argsort(order)
+    for operation in operations:
+        if operation not in available:
+            continue
+        f = available[operation]
+
+        def arguments(batch: int, operation: str = operation) -> list[jax.Array]:
+            arrays = [case.inputs[name][:batch, order] for name in OPERATIONS[operation].inputs]
+            return [jnp.asarray(np.ascontiguousarray(x), case.dtype) for x in arrays]
+
+        def ours(x: jax.Array, operation: str = operation) -> np.ndarray:
+            y = np.asarray(x, np.float64)
+            if operation == "fk":
+                return all_links(case.model, y[:, back])
+            return y[..., back, :][..., back] if operation in _MATRICES else y[..., back]
+
+        for batch in batches:
+            given = arguments(batch)
+            compiled, seconds = _compile(f, given, _OPTIONS | dict(options or {}))
+
+            def run(compiled: Callable = compiled, given: list[jax.Array] = given) -> object:
+                return jax.block_until_ready(compiled(*given))
+
+            def values(compiled: Callable = compiled, given: list[jax.Array] = given, ours=ours) -> np.ndarray:
+                return flat(jax.tree.map(lambda x: ours(x[:CHECKED]), compiled(*given)))
+
+            told = values if batch >= CHECKED else None
+            yield Entry(library, operation, batch, run, None, told, {"compile_s": seconds})
+
+
+def derivatives(functions: Mapping[str, Callable]) -> dict[str, Callable]:
+    """What automatic differentiation makes of the functions of a library that has no derivatives of its own."""
+
+    def half_square(f: Callable) -> Callable:
+        return lambda *arrays: 0.5 * jnp.sum(f(*arrays) ** 2)
+
+    found: dict[str, Callable] = {}
+    if "position" in functions:
+        found["fk_gradient"] = jax.grad(half_square(functions["position"]))
+    if "rnea" in functions:
+        found["rnea_gradient"] = jax.grad(half_square(functions["rnea"]), argnums=(0, 1, 2))
+        found["rnea_derivatives"] = jax.jacfwd(functions["rnea"], argnums=(0, 1, 2))
+    if "aba" in functions:
+        found["aba_derivatives"] = jax.jacfwd(functions["aba"], argnums=(0, 1, 2))
+    return found
+
+
+def _compile(f: Callable, given: list[jax.Array], options: dict[str, Any]) -> tuple[Callable, float]:
+    compiled, seconds = cpu_seconds(
+        lambda: jax.jit(jax.vmap(f), compiler_options=options).trace(*given).lower().compile()
+    )
+    return compiled, seconds
