@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -17,6 +17,7 @@ from .._check import check_array
 from .._errors import DtypeError, ModelError
 from ..spatial import inertia as inertias
 from .model import Model, check_model, make_pattern, twelve
+from .specialized import SpecializedModel
 from .tree import KinematicTree
 
 _LIMITS = ("position_lower", "position_upper", "velocity_limit", "acceleration_limit", "effort_limit")
@@ -38,7 +39,8 @@ def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
         >>> round(float(gravity_forces(moon, jnp.array([jnp.pi / 2]))[0]), 4)
         1.62
     """
-    gravity = check_array(gravity, "gravity", (3,)).astype(check_model(model).gravity.dtype)
+    model = check_model(model)
+    gravity = check_array(gravity, "gravity", (3,)).astype(model.gravity.dtype)
     _finite(gravity, "gravity")
     return eqx.tree_at(lambda m: m.gravity, model, gravity)
 
@@ -55,7 +57,7 @@ def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
         ModelError: A name is none of these, a limit is NaN or negative, or the limits leave no position.
         ShapeError: A value has another shape.
     """
-    check_model(model)
+    model = check_model(model)
     for name, value in limits.items():
         if name not in _LIMITS:
             raise ModelError(f"no limit named {name!r}; the limits are {', '.join(_LIMITS)}")
@@ -107,7 +109,7 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
         NameNotFoundError: There is no such link.
         ShapeError: A value is not of shape (10,).
     """
-    check_model(model)
+    model = check_model(model)
     if not isinstance(values, Mapping):
         raise DtypeError(f"values must be a mapping from links to parameters (10,), got {type(values).__name__}")
     for link, value in values.items():
@@ -155,7 +157,8 @@ def attach_payload(
         >>> float(total_mass(attach_payload(robots.pendulum(mass=2.0), "bob", 0.5)))
         2.5
     """
-    dtype = check_model(model).inertias.dtype
+    model = check_model(model)
+    dtype = model.inertias.dtype
     m = check_array(mass, "mass", ()).astype(dtype)
     c = jnp.zeros(3, dtype) if com is None else check_array(com, "com", (3,)).astype(dtype)
     about_com = jnp.zeros((3, 3), dtype) if inertia is None else check_array(inertia, "inertia", (3, 3)).astype(dtype)
@@ -188,7 +191,8 @@ def with_geometry(
             not of unit length.
         ShapeError: An argument has another shape.
     """
-    tree, dtype = check_model(model).tree, model.geometry.dtype
+    model = check_model(model)
+    tree, dtype = model.tree, model.geometry.dtype
     new = {
         name: getattr(model, name) if x is None else check_array(x, name, getattr(model, name).shape).astype(dtype)
         for name, x in (
@@ -242,7 +246,17 @@ def unstructured(model: Model) -> Model:
     For calibration, where zeros are estimated too, and for batches of robots whose zeros differ. It runs slower:
     nothing is left out of the computation.
     """
-    return _dense(check_model(model), model.joint_placements, model.joint_axes, model.link_placements)
+    model = check_model(model)
+    return _dense(model, model.joint_placements, model.joint_axes, model.link_placements)
+
+
+def specialize(model: Model) -> Model:
+    """The same robot with its numbers in the compiled program, for calls one by one; XX.
+    """
+    model = check_model(model)
+    if any(isinstance(x, Tracer) for x in jax.tree.leaves(model)):
+        raise DtypeError("specialize needs the numbers of the model: call it outside of jit, vmap and grad")
+    return cast(Model, SpecializedModel(model))
 
 
 def _dense(model: Model, joint_placements: Array, joint_axes: Array, link_placements: Array) -> Model:

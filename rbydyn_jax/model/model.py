@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from .._errors import DtypeError, Finding, ModelError, ShapeError
 from ..spatial import inertia
 from .arrays import RobotArrays
+from .specialized import SpecializedModel
 from .tree import IS_MINUS_ONE, IS_ONE, IS_ZERO, KinematicTree, MimicJoint
 
 
@@ -288,12 +289,14 @@ def _gravity(gravity: Any) -> np.ndarray:
 
 
 def check_model(model: Any, name: str = "model") -> Model:
-    """Returns `model`, or says what is wrong with the argument of that name.
+    """Returns `model` (that of a specialised one), or says what is wrong with the argument of that name.
 
     Raises:
         DtypeError: It is no model.
         ShapeError: It is a batch of models, or its leaves do not fit its tree.
     """
+    if isinstance(model, SpecializedModel):
+        return model.model  # its numbers are constants of what is being traced
     if not isinstance(model, Model):
         raise DtypeError(f"{name} must be a Model (from load_urdf, build_model or robots), got {type(model).__name__}")
     expected = {"inertias": (model.nb, 10), "gravity": (3,), "armature": (model.nv,), "position_lower": (model.nq,)}
