@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import DtypeError, NameNotFoundError, RbydynError
+from .._check import check_integer
+from .._errors import DtypeError, NameNotFoundError, RbydynError, ShapeError
 from ..model.model import Model
 
 # A function with its static arguments: alone, by its name in this package, or with a mapping or a partial.
@@ -22,20 +23,26 @@ Function = str | Callable[..., Any] | tuple[str | Callable[..., Any], Mapping[st
 
 
 class Call(NamedTuple):
-    """A function of a model, its static arguments, and the shapes of the arrays that it takes."""
+    """A function of a model, its static arguments, and the arrays that it takes, or their shapes, in their order."""
 
     name: str
     function: Callable[..., Any]
     static: dict[str, Any]
-    shapes: dict[str, jax.ShapeDtypeStruct]
+    arrays: dict[str, Any]
 
     def bound(self, model: Any, *arrays: Any) -> Any:
-        """The function of the model and its arrays, in the order of `shapes`."""
-        return self.function(model, **dict(zip(self.shapes, arrays, strict=True)), **self.static)
+        """The function of the model and its arrays."""
+        return self.function(model, **dict(zip(self.arrays, arrays, strict=True)), **self.static)
 
 
 def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
-    """The function and its arguments; for `dtype` see `float_type`."""
+    """The function and its arguments: the static ones that were given, and arrays of the shapes in its signature.
+
+    Raises:
+        DtypeError: It is no function, or none with a mapping of arguments.
+        NameNotFoundError: There is no such function, or argument.
+        RbydynError: An argument is missing whose shape the signature does not say.
+    """
     given: dict[str, Any] = {}
     if isinstance(function, tuple):
         if len(function) != 2 or not isinstance(function[1], Mapping):
@@ -43,25 +50,22 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
         function, given = function[0], dict(function[1])
     if isinstance(function, functools.partial):
         if function.args:
-            raise RbydynError("a partial must hold its arguments by name")
+            raise RbydynError("a functools.partial must hold its arguments by name")
         function, given = function.func, {**function.keywords, **given}
     if isinstance(function, str):
         function = _by_name(function)
     if not callable(function):
-        raise DtypeError(f"a function or its name is due, got {type(function).__name__}")
+        raise DtypeError(f"functions are given as such or by name, got {type(function).__name__}")
     name = getattr(function, "__name__", type(function).__name__)
-    first, *parameters = inspect.signature(function).parameters.values()
-    if unknown := set(given) - {p.name for p in parameters}:
-        raise NameNotFoundError(min(unknown), f"argument of {name}", [p.name for p in parameters])
-    shapes, static = {}, {}
-    for p in parameters:
-        if p.name in given and not _is_array(given[p.name]):
-            static[p.name] = given[p.name]
-        elif p.name in given:
-            shapes[p.name] = jax.ShapeDtypeStruct(given[p.name].shape, given[p.name].dtype)
-        elif p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            shapes[p.name] = jax.ShapeDtypeStruct(_shape(name, p, model), dtype)
-    return Call(name, function, static, shapes)
+    parameters = list(inspect.signature(function).parameters.values())[1:]  # the first is the model
+    if unknown := [k for k in given if k not in [p.name for p in parameters]]:
+        raise NameNotFoundError(unknown[0], f"argument of {name}", [p.name for p in parameters])
+    arrays = {
+        p.name: given[p.name] if p.name in given else jax.ShapeDtypeStruct(_shape(name, p, model), dtype)
+        for p in parameters
+        if (_is_array(given[p.name]) if p.name in given else _is_required(p))
+    }
+    return Call(name, function, {k: x for k, x in given.items() if k not in arrays}, arrays)
 
 
 def float_type(dtype: Any, model: Model) -> np.dtype:
@@ -73,9 +77,17 @@ def float_type(dtype: Any, model: Model) -> np.dtype:
     return found
 
 
-def example(shape: jax.ShapeDtypeStruct, batch: int | None) -> jax.Array:
-    """Numbers of that shape, with a leading axis for the batch: ones, which as quaternions are no zero."""
-    return jnp.ones((*(() if batch is None else (batch,)), *shape.shape), shape.dtype)
+def check_batch(batch: Any) -> int | None:
+    """Returns a size of a batch, or None for single configurations; raises unless it is positive."""
+    if batch is not None and check_integer(batch, "batch") < 1:
+        raise ShapeError(f"batch must be at least 1, got {batch}")
+    return batch
+
+
+def example(x: Any, batch: int | None) -> jax.Array:
+    """An array, for a shape one of ones (which are no zero quaternion), with a leading axis for the batch."""
+    shape = x.shape if batch is None else (batch, *x.shape)
+    return jnp.ones(shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else jnp.broadcast_to(x, shape)
 
 
 def _by_name(name: str) -> Callable[..., Any]:
@@ -91,9 +103,13 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, jax.Array | np.ndarray | jax.ShapeDtypeStruct)
 
 
+def _is_required(p: inspect.Parameter) -> bool:
+    return p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+
+
 def _shape(function: str, p: inspect.Parameter, model: Model) -> tuple[int, ...]:
     """The shape that is written in the annotation of an argument, such as ``Float[Array, "nb 6"]``."""
-    found = re.match(r"""Float\[Array, ["']([\w ]*)["']\]""", str(p.annotation))
+    found = re.match(r"""Float\[Array, ["']([\w ]*)["']\]""", p.annotation if isinstance(p.annotation, str) else "")
     sizes = {"nq": model.nq, "nv": model.nv, "nb": model.nb, "nl": len(model.link_names)}
     names: Sequence[str] = found[1].split() if found else ("?",)
     if not all(n in sizes or n.isdecimal() for n in names):

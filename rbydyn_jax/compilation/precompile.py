@@ -1,7 +1,8 @@
-"""Compilation ahead of the first call, and across processes."""
+"""Compilation ahead of the first call, and kept for the next process."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from os import PathLike, fspath
 from typing import Any
@@ -9,10 +10,8 @@ from typing import Any
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
-from .._check import check_integer
-from .._errors import ShapeError
 from ..model.model import Model, check_model
-from .arguments import Call, Function, example, float_type, resolve_call
+from .arguments import Call, Function, check_batch, example, float_type, resolve_call
 
 
 def precompile(
@@ -23,32 +22,31 @@ def precompile(
     *,
     cache_dir: str | PathLike[str] | None = None,
 ) -> tuple[Callable[..., Any], ...]:
-    """Compiles functions before they are needed, so that no later call waits for it.
-
-    XX
-    """
+    """XX"""
     if cache_dir is not None:
         _keep_compiled(fspath(cache_dir))
-    found = check_model(model)
-    if batch is not None and check_integer(batch, "batch") < 1:
-        raise ShapeError(f"batch must be at least 1, got {batch}")
-    calls = [resolve_call(f, found, float_type(dtype, found)) for f in functions]
-    ready = tuple(_batched(call) if batch is not None and call.shapes else _single(call) for call in calls)
+    checked, batch = check_model(model), check_batch(batch)
+    calls = [resolve_call(f, checked, float_type(dtype, checked)) for f in functions]
+    ready = tuple(_ready(call, batch) for call in calls)
     for call, f in zip(calls, ready, strict=True):
-        jax.block_until_ready(f(model, *(example(s, batch) for s in call.shapes.values())))
+        jax.block_until_ready(f(model, *(example(x, batch) for x in call.arrays.values())))
     return ready
 
 
-def _single(call: Call) -> Callable[..., Any]:
-    ...
+def _ready(call: Call, batch: int | None) -> Callable[..., Any]:
+    """The function that is to be called: on one configuration it is the one given, static arguments aside."""
+    if batch is None or not call.arrays:
+        return call.bound if call.static else call.function
 
+    def batched(model: Model, *arrays: Any) -> Any:
+        return jax.vmap(functools.partial(call.bound, model))(*arrays)
 
-def _batched(call: Call) -> Callable[..., Any]:
-    ...
+    batched.__name__ = call.name
+    return jax.jit(batched)
 
 
 def _keep_compiled(folder: str) -> None:
     jax.config.update("jax_compilation_cache_dir", folder)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    compilation_cache.reset_cache()  # JAX decides at the first compilation, which may have been, whether it has one
+    compilation_cache.reset_cache()  # whether there is a cache, JAX asks once, at the first compilation
