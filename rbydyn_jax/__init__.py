@@ -48,7 +48,11 @@ from .algorithms.kinematics import fk as fk
 from .algorithms.kinematics import link_pose as link_pose
 from .algorithms.mass_matrix import crba as crba
 from .algorithms.mass_matrix import mass_matrix_inverse as mass_matrix_inverse
+from .compilation.export import ExportedFunction as ExportedFunction
+from .compilation.export import export_function as export_function
+from .compilation.export import load_function as load_function
 from .compilation.precompile import precompile as precompile
+from .compilation.precompile import set_compilation_cache as set_compilation_cache
 from .compilation.recompilation import no_recompile as no_recompile
 from .io.build import build_model as build_model
 from .io.build import load_urdf as load_urdf

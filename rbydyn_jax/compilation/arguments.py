@@ -69,11 +69,19 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
 
 
 def float_type(dtype: Any, model: Model) -> np.dtype:
-    """`dtype`, or that of the model; raises where JAX would make another of it."""
-    found = np.dtype(model.inertias.dtype if dtype is None else dtype)
-    if not jnp.issubdtype(found, jnp.floating) or jax.dtypes.canonicalize_dtype(found) != found:
-        enable = "; JAX makes it float32 while jax_enable_x64 is off" if found == np.float64 else ""
-        raise DtypeError(f"dtype must be a floating-point type that is enabled, got {found}{enable}")
+    """`dtype`, or that of the model.
+
+    Raises:
+        DtypeError: It is no floating-point type, or one that JAX would replace by another.
+    """
+    try:
+        found = np.dtype(model.inertias.dtype if dtype is None else dtype)
+    except TypeError:
+        raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {dtype!r}") from None
+    if not jnp.issubdtype(found, jnp.floating):
+        raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {found}")
+    if jax.dtypes.canonicalize_dtype(found) != found:
+        raise DtypeError(f"dtype is {found}, which needs jax_enable_x64")
     return found
 
 
@@ -114,7 +122,7 @@ def _shape(function: str, p: inspect.Parameter, model: Model) -> tuple[int, ...]
     names: Sequence[str] = found[1].split() if found else ("?",)
     if not all(n in sizes or n.isdecimal() for n in names):
         raise RbydynError(
-            f"{function} needs {p.name}: give it as ({function}, {{{p.name!r}: ...}}), with a jax.ShapeDtypeStruct for "
-            "an array"
+            f"{function} needs {p.name}: give it as ({function!r}, {{{p.name!r}: ...}}), an array as an example or a "
+            "jax.ShapeDtypeStruct"
         )
     return tuple(sizes[n] if n in sizes else int(n) for n in names)

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import ShapedArray
 
 from .._signatures import Signature
 from ..model.specialized import SpecializedModel
@@ -65,15 +66,24 @@ def _of_values(path: str, old: Any, new: Any) -> Iterator[str]:
                 names = [_name(x[key]) if key in x else "not given" for x in (old, new)]
                 yield f"{inner}: {names[0]} -> {names[1]}"
     elif dataclasses.is_dataclass(old):
-        found = [d for f in dataclasses.fields(old) for d in _of_values(f"{path}.{f.name}", *_both(old, new, f.name))]
-        # Numbers that are no longer 0, 1 or -1 are one number more in the geometry: the pattern says it better.
-        patterned = any(" of joint " in d or " of link " in d for d in found)
-        yield from (d for d in found if not (patterned and d.startswith(f"{path}.geometry:")))
+        yield from _of_fields(path, old, new)
     elif isinstance(old, tuple | list) and len(old) == len(new):
         for k, (a, b) in enumerate(zip(old, new, strict=True)):
             yield from _of_values(f"{path}[{k}]", a, b)
     elif old != new:
         yield f"{path}: {_name(old)} -> {_name(new)}"
+
+
+def _of_fields(path: str, old: Any, new: Any) -> Iterator[str]:
+    names = [f.name for f in dataclasses.fields(old)]
+    found = [d for name in names for d in _of_values(f"{path}.{name}", *_both(old, new, name))]
+    casts = {d.partition(": ")[2] for d in found}
+    if len(casts) == 1 < len(found) == sum(_is_array(getattr(old, name)) for name in names):
+        yield f"{path}: {casts.pop()} of all leaves"
+        return
+    # A number that is no longer 0, 1 or -1 is one more in the geometry: the pattern says it better.
+    patterned = any(" of joint " in d or " of link " in d for d in found)
+    yield from (d for d in found if not (patterned and d.startswith(f"{path}.geometry:")))
 
 
 def _of_trees(path: str, old: KinematicTree, new: KinematicTree) -> Iterator[str]:
@@ -103,7 +113,7 @@ def _both(old: Any, new: Any, name: str) -> tuple[Any, Any]:
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, jax.core.ShapedArray)
+    return isinstance(x, ShapedArray)
 
 
 def _name(x: Any) -> str:

@@ -177,8 +177,10 @@ def with_geometry(
 ) -> Model:
     """The same robot with other lengths and directions.
 
-    Where the new numbers are 0, 1 and -1 at the same places, nothing is compiled anew. Traced numbers have no known
-    zeros: the result then takes all of them as inputs, see `unstructured`.
+    Where the new numbers are 0, 1 and -1 at the same places, nothing is compiled anew. Where a number becomes one of
+    these, or is one no longer (if only by rounding), the functions compile for the new pattern; the result made
+    `unstructured` has the same pattern whatever the numbers. Traced numbers have no known zeros: with them the result
+    takes all as inputs, as that of `unstructured` does.
 
     Args:
         model: The robot.
@@ -243,19 +245,39 @@ def _refuse_wrong_poses(T: np.ndarray, kind: str, names: tuple[str, ...], tolera
 def unstructured(model: Model) -> Model:
     """The same robot with *every* number of its geometry as an input, zeros and ones included.
 
-    For calibration, where zeros are estimated too, and for batches of robots whose zeros differ. It runs slower:
-    nothing is left out of the computation.
+    For calibration, where zeros are estimated too, and for robots of one topology whose zeros differ: made
+    unstructured, they share one compilation. It runs slower: nothing is left out of the computation.
     """
     model = check_model(model)
     return _dense(model, model.joint_placements, model.joint_axes, model.link_placements)
 
 
 def specialize(model: Model) -> Model:
-    """The same robot with its numbers in the compiled program, for calls one by one; XX.
+    """The same robot with its numbers in the compiled program, for calls one by one that have to be quick.
+
+    To JAX it has no arrays: nothing is passed at a call, which for one configuration of RB-Y1 saves 8 to 14 us, a
+    quarter of the time. A batch gains nothing: zeros and ones of the geometry are never computed with, and constants
+    are multiplied no faster than inputs. All functions are compiled anew for each specialised model, whose numbers
+    have no derivatives. Two of equal numbers are one to the compiler. Edits take it as the model that it is made of,
+    and return an ordinary one.
+
+    Args:
+        model: The robot.
+
+    Returns:
+        What stands in for the model in every function, with its attributes.
+
+    Raises:
+        DtypeError: The model is traced by jit, vmap or grad, or is none.
+
+    Example:
+        >>> arm = specialize(robots.pendulum(mass=2.0))
+        >>> round(float(gravity_forces(arm, jnp.array([jnp.pi / 2]))[0]), 4)
+        19.62
     """
     model = check_model(model)
     if any(isinstance(x, Tracer) for x in jax.tree.leaves(model)):
-        raise DtypeError("specialize needs the numbers of the model: call it outside of jit, vmap and grad")
+        raise DtypeError("specialize needs the model's numbers: call it outside of jit, vmap and grad")
     return cast(Model, SpecializedModel(model))
 
 

@@ -22,10 +22,10 @@ class Model(eqx.Module):
     """A robot: immutable, a pytree of few arrays, with its topology as static data.
 
     All leaves are traced inputs of a compiled function: a changed mass, payload, limit, length or gravity compiles
-    nothing, and gradients with respect to every leaf are exact. What *is* part of the compiled code is in `tree`: the
-    topology, the names, and which numbers of the geometry are 0, 1 or -1 (a pure translation, an axis along y). The
-    numbers that are not are the leaf `geometry`; `joint_placements`, `joint_axes` and `link_placements` show them as
-    matrices, and `with_geometry` replaces them.
+    nothing, and gradients with respect to every leaf are exact. What *is* part of the compiled code is the dtype, and
+    in `tree`: the topology, the names, and which numbers of the geometry are 0, 1 or -1 (a pure translation, an axis
+    along y). The numbers that are not are the leaf `geometry`; `joint_placements`, `joint_axes` and `link_placements`
+    show them as matrices, and `with_geometry` replaces them. `no_recompile` tells what has led to a compilation.
 
     Attributes:
         tree: Topology and names.
