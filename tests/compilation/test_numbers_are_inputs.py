@@ -11,7 +11,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
-from tests.compilation.counting import counted
+from tests.compilation.support import counted
 from tests.helpers import assert_close
 
 COUNT, BY_EDITS = 1000, 25  # all robots, and those of them that are made by the public edits, which take longer

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
-import os
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +11,8 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
-from tests.compilation.counting import counted
-from tests.helpers import ROOT, assert_close, normal
+from tests.compilation.support import counted, start
+from tests.helpers import assert_close, normal
 
 
 @pytest.fixture(scope="module")
@@ -133,21 +129,6 @@ model = robots.two_link_arm()
 (rnea,) = rb.precompile(model, ["rnea"], batch=3)
 print(json.dumps([events, np.asarray(rnea(model, *np.ones((3, 3, 2), np.float32))).tolist()]))
 """
-
-
-def start(script: str, *arguments: str) -> list:
-    """The JSON that a process of its own prints."""
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])}
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning")
