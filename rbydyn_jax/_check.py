@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -87,7 +86,10 @@ def public(*static: str) -> Callable[[F], F]:
         @functools.wraps(f)
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs:  # to JAX, arguments by name and by position are two functions to compile
-                args = (*args, *(kwargs.pop(n) for n in itertools.takewhile(kwargs.__contains__, names[len(args) :])))
+                for name in names[len(args) :]:
+                    if name not in kwargs:
+                        break
+                    args = (*args, kwargs.pop(name))
             try:
                 return compiled(*args, **kwargs)
             except RbydynError:

@@ -7,16 +7,12 @@ import inspect
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import jax
 
-
-class Signature(NamedTuple):
-    """The arguments of one trace, arrays as their shapes and dtypes; `keywords` are those passed by name."""
-
-    arguments: Mapping[str, Any]
-    keywords: frozenset[str]
+# The arguments of one trace by name, arrays as their shapes and dtypes.
+Signature = Mapping[str, Any]
 
 
 class Observer(Protocol):
@@ -39,7 +35,7 @@ def recorded(f: F) -> F:
     @functools.wraps(f)
     def traced(*args: Any, **kwargs: Any) -> Any:
         bound = parameters.bind(*args, **kwargs).arguments
-        new = Signature({name: jax.tree.map(_shape, x) for name, x in bound.items()}, frozenset(kwargs))
+        new = {name: jax.tree.map(_shape, x) for name, x in bound.items()}
         if (told := observer.get()) is not None:
             told.traced(f.__name__, new, tuple(seen))
         result = f(*args, **kwargs)

@@ -25,21 +25,13 @@ _PATTERNS = {
 
 def nearest_differences(new: Signature, seen: Sequence[Signature]) -> list[str]:
     """What distinguishes a call from the most similar one of `seen`, an entry for each difference."""
-    candidates = [list(_of_calls(old, new)) for old in reversed(seen)]
+    candidates = [list(_of_values("", old, new)) for old in reversed(seen)]
     return min(candidates, key=lambda found: (sum(map(_is_of_kind, found)), len(found)), default=[])
 
 
 def _is_of_kind(difference: str) -> bool:
     """Whether an ordinary model stands against a specialised one: another call will be more like it."""
     return difference.endswith(("Model -> SpecializedModel", "SpecializedModel -> Model"))
-
-
-def _of_calls(old: Signature, new: Signature) -> Iterator[str]:
-    yield from _of_values("", old.arguments, new.arguments)
-    for name in sorted(old.keywords ^ new.keywords):
-        if name in old.arguments and name in new.arguments:
-            ways = ("by name", "by position")
-            yield f"{name}: passed {ways[name in new.keywords]} -> {ways[name in old.keywords]}"
 
 
 def _of_values(path: str, old: Any, new: Any) -> Iterator[str]:

@@ -104,7 +104,7 @@ def no_recompile() -> Iterator[None]:
         ...     tau = gravity_forces(heavier, q)  # other numbers, the same program
         >>> try:
         ...     with no_recompile():
-        ...         tau = gravity_forces(arm, q.astype(np.float16))
+        ...         tau = gravity_forces(arm, np.zeros(2, np.float16))
         ... except RecompilationError as error:
         ...     print(error.function, error.reasons)
         gravity_forces ('q: dtype ... -> float16',)

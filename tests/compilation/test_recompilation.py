@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import pickle
 import re
@@ -33,6 +34,7 @@ def renamed(**changes):
     return dataclasses.replace(ARM, tree=dataclasses.replace(ARM.tree, **changes))
 
 
+@functools.cache
 def moved(row, value):
     placements = np.asarray(ARM.joint_placements).copy()
     placements[1, row, 3] = value
@@ -42,6 +44,11 @@ def moved(row, value):
 @public()
 def untouched(model, q):
     return q
+
+
+@public()
+def scaled(model, q, gain):
+    return gain * q
 
 
 @jax.jit
@@ -64,6 +71,8 @@ def _warm():
     jax.vmap(rb.fk, (None, 0))(ARM, BATCH)
     step(ARM, BATCH)
     shift(Q)
+    scaled(ARM, Q, 2.0)
+    moved(2, 0.1), moved(0, 1.0)  # by operations that are compiled, too
 
 
 # What is called, which function is named, and a reason that is given.
@@ -81,6 +90,8 @@ CHANGED = {
         "rnea",
         r"f_ext: not given -> array \(2, 6\)",
     ),
+    "number": (lambda: scaled(ARM, Q, np.asarray(2.0)), "scaled", "gain: a Python number -> an array"),
+    "kind of argument": (lambda: scaled(ARM, Q, [2.0, 3.0]), "scaled", r"gain: array \(\) -> "),
     "static argument": (lambda: rb.jacobian(ARM, Q, "lower"), "jacobian", "link: 'tool' -> 'lower'"),
     "static keyword": (lambda: rb.jacobian(ARM, Q, "tool", frame="local"), "jacobian", "frame: not given -> 'local'"),
     "zero of the geometry": (
