@@ -7,6 +7,7 @@ from ._errors import ModelError as ModelError
 from ._errors import NameNotFoundError as NameNotFoundError
 from ._errors import ParseError as ParseError
 from ._errors import RbydynError as RbydynError
+from ._errors import RecompilationError as RecompilationError
 from ._errors import ShapeError as ShapeError
 from ._errors import StaleStateError as StaleStateError
 from .algorithms.centroidal import center_of_mass as center_of_mass
@@ -51,6 +52,12 @@ from .algorithms.kinematics import fk as fk
 from .algorithms.kinematics import link_pose as link_pose
 from .algorithms.mass_matrix import crba as crba
 from .algorithms.mass_matrix import mass_matrix_inverse as mass_matrix_inverse
+from .compilation.export import ExportedFunction as ExportedFunction
+from .compilation.export import export_function as export_function
+from .compilation.export import load_function as load_function
+from .compilation.precompile import precompile as precompile
+from .compilation.precompile import set_compilation_cache as set_compilation_cache
+from .compilation.recompilation import no_recompile as no_recompile
 from .io.build import build_model as build_model
 from .io.build import load_urdf as load_urdf
 from .io.build import load_urdf_string as load_urdf_string
@@ -76,6 +83,7 @@ from .model.configuration import qdot_from_v as qdot_from_v
 from .model.configuration import random_configuration as random_configuration
 from .model.configuration import v_from_qdot as v_from_qdot
 from .model.edit import attach_payload as attach_payload
+from .model.edit import specialize as specialize
 from .model.edit import stack_models as stack_models
 from .model.edit import unstructured as unstructured
 from .model.edit import with_geometry as with_geometry

@@ -17,6 +17,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ._errors import DtypeError, MissingExtraError, RbydynError, ShapeError
+from ._signatures import recorded
 
 
 def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meaning: str = "") -> jax.Array:
@@ -78,10 +79,17 @@ def public(*static: str) -> Callable[[F], F]:
     """Compiles a public function; the named arguments (links, frames) are static, so they have to be hashable."""
 
     def wrap(f: F) -> F:
-        compiled = jax.jit(f, static_argnames=static)
+        compiled = jax.jit(recorded(f), static_argnames=static)
+        parameters = inspect.signature(f).parameters.values()
+        names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 
         @functools.wraps(f)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:  # to JAX, arguments by name and by position are two functions to compile
+                for name in names[len(args) :]:
+                    if name not in kwargs:
+                        break
+                    args = (*args, kwargs.pop(name))
             try:
                 return compiled(*args, **kwargs)
             except RbydynError:

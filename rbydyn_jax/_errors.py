@@ -88,6 +88,23 @@ class DtypeError(RbydynError, TypeError):
     """An argument that is no floating-point array."""
 
 
+class RecompilationError(RbydynError, RuntimeError):
+    """Something would be compiled inside of a `no_recompile()` block.
+
+    Args:
+        function: The function.
+        reasons: What is different from the most similar call for which it is compiled already.
+    """
+
+    def __init__(self, function: str, reasons: Sequence[str]) -> None:
+        self.function, self.reasons = function, tuple(reasons)
+        shown = [*self.reasons[:5], *([f"and {len(self.reasons) - 5} more"] if len(self.reasons) > 5 else [])]
+        super().__init__("\n    ".join([f"{function} would be compiled anew:", *shown]))
+
+    def __reduce__(self):
+        return (RecompilationError, (self.function, self.reasons))
+
+
 class StaleStateError(RbydynError, RuntimeError):
     """A quantity was asked for before the call that computes what it is made of."""
 

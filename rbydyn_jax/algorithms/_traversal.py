@@ -44,8 +44,9 @@ def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any) -> A
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
         return algorithm(Arrays(model, q), *rest)
 
-    if model.nb > UNROLLED_LIMIT or not tags_available():
+    wanted = model.tree.traversal
+    if model.nb > UNROLLED_LIMIT or not tags_available() or wanted == "arrays":
         return scanned(model, q, *arrays)
-    if {device.platform for device in jax.devices()} == {"cpu"}:  # spare the trace of what cannot be lowered
-        return unrolled(model, q, *arrays)
+    if wanted == "auto" and {device.platform for device in jax.devices()} == {"cpu"}:
+        return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
     return jax.lax.platform_dependent(model, q, *arrays, cpu=unrolled, default=scanned)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -17,6 +17,7 @@ from .._check import check_array
 from .._errors import DtypeError, ModelError
 from ..spatial import inertia as inertias
 from .model import Model, check_model, make_pattern, twelve
+from .specialized import SpecializedModel
 from .tree import KinematicTree
 
 _LIMITS = ("position_lower", "position_upper", "velocity_limit", "acceleration_limit", "effort_limit")
@@ -38,7 +39,8 @@ def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
         >>> round(float(gravity_forces(moon, jnp.array([jnp.pi / 2]))[0]), 4)
         1.62
     """
-    gravity = check_array(gravity, "gravity", (3,)).astype(check_model(model).gravity.dtype)
+    model = check_model(model)
+    gravity = check_array(gravity, "gravity", (3,)).astype(model.gravity.dtype)
     _finite(gravity, "gravity")
     return eqx.tree_at(lambda m: m.gravity, model, gravity)
 
@@ -55,7 +57,7 @@ def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
         ModelError: A name is none of these, a limit is NaN or negative, or the limits leave no position.
         ShapeError: A value has another shape.
     """
-    check_model(model)
+    model = check_model(model)
     for name, value in limits.items():
         if name not in _LIMITS:
             raise ModelError(f"no limit named {name!r}; the limits are {', '.join(_LIMITS)}")
@@ -107,7 +109,7 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
         NameNotFoundError: There is no such link.
         ShapeError: A value is not of shape (10,).
     """
-    check_model(model)
+    model = check_model(model)
     if not isinstance(values, Mapping):
         raise DtypeError(f"values must be a mapping from links to parameters (10,), got {type(values).__name__}")
     for link, value in values.items():
@@ -155,7 +157,8 @@ def attach_payload(
         >>> float(total_mass(attach_payload(robots.pendulum(mass=2.0), "bob", 0.5)))
         2.5
     """
-    dtype = check_model(model).inertias.dtype
+    model = check_model(model)
+    dtype = model.inertias.dtype
     m = check_array(mass, "mass", ()).astype(dtype)
     c = jnp.zeros(3, dtype) if com is None else check_array(com, "com", (3,)).astype(dtype)
     about_com = jnp.zeros((3, 3), dtype) if inertia is None else check_array(inertia, "inertia", (3, 3)).astype(dtype)
@@ -174,8 +177,10 @@ def with_geometry(
 ) -> Model:
     """The same robot with other lengths and directions.
 
-    Where the new numbers are 0, 1 and -1 at the same places, nothing is compiled anew. Traced numbers have no known
-    zeros: the result then takes all of them as inputs, see `unstructured`.
+    Where the new numbers are 0, 1 and -1 at the same places, nothing is compiled anew. Where a number becomes one of
+    these, or is one no longer (if only by rounding), the functions compile for the new pattern; the result made
+    `unstructured` has the same pattern whatever the numbers. Traced numbers have no known zeros: with them the result
+    takes all as inputs, as that of `unstructured` does.
 
     Args:
         model: The robot.
@@ -188,7 +193,8 @@ def with_geometry(
             not of unit length.
         ShapeError: An argument has another shape.
     """
-    tree, dtype = check_model(model).tree, model.geometry.dtype
+    model = check_model(model)
+    tree, dtype = model.tree, model.geometry.dtype
     new = {
         name: getattr(model, name) if x is None else check_array(x, name, getattr(model, name).shape).astype(dtype)
         for name, x in (
@@ -239,10 +245,40 @@ def _refuse_wrong_poses(T: np.ndarray, kind: str, names: tuple[str, ...], tolera
 def unstructured(model: Model) -> Model:
     """The same robot with *every* number of its geometry as an input, zeros and ones included.
 
-    For calibration, where zeros are estimated too, and for batches of robots whose zeros differ. It runs slower:
-    nothing is left out of the computation.
+    For calibration, where zeros are estimated too, and for robots of one topology whose zeros differ: made
+    unstructured, they share one compilation. It runs slower: nothing is left out of the computation.
     """
-    return _dense(check_model(model), model.joint_placements, model.joint_axes, model.link_placements)
+    model = check_model(model)
+    return _dense(model, model.joint_placements, model.joint_axes, model.link_placements)
+
+
+def specialize(model: Model) -> Model:
+    """The same robot with its numbers in the compiled program, for calls one by one that have to be quick.
+
+    To JAX it has no arrays: nothing is passed at a call, which for one configuration of RB-Y1 saves 6 to 14 us, a fifth
+    to a quarter of the time. A large batch gains next to nothing: zeros and ones of the geometry are never computed
+    with, and constants are multiplied no faster than inputs. Each specialised model has its own compilation, which two
+    of equal numbers share, and there are no derivatives with respect to its numbers. Edits take it for the model that
+    it is made of, and return an ordinary one.
+
+    Args:
+        model: The robot.
+
+    Returns:
+        What stands in for the model in every function, with its attributes.
+
+    Raises:
+        DtypeError: The model is traced by jit, vmap or grad, or is none.
+
+    Example:
+        >>> arm = specialize(robots.pendulum(mass=2.0))
+        >>> round(float(gravity_forces(arm, jnp.array([jnp.pi / 2]))[0]), 4)
+        19.62
+    """
+    model = check_model(model)
+    if any(isinstance(x, Tracer) for x in jax.tree.leaves(model)):
+        raise DtypeError("specialize needs the model's numbers: call it outside of jit, vmap and grad")
+    return cast(Model, SpecializedModel(model))
 
 
 def _dense(model: Model, joint_placements: Array, joint_axes: Array, link_placements: Array) -> Model:

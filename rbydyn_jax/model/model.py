@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from .._errors import DtypeError, Finding, ModelError, ShapeError
 from ..spatial import inertia
 from .arrays import RobotArrays
+from .specialized import SpecializedModel
 from .tree import IS_MINUS_ONE, IS_ONE, IS_ZERO, KinematicTree, MimicJoint
 
 
@@ -21,10 +22,10 @@ class Model(eqx.Module):
     """A robot: immutable, a pytree of few arrays, with its topology as static data.
 
     All leaves are traced inputs of a compiled function: a changed mass, payload, limit, length or gravity compiles
-    nothing, and gradients with respect to every leaf are exact. What *is* part of the compiled code is in `tree`: the
-    topology, the names, and which numbers of the geometry are 0, 1 or -1 (a pure translation, an axis along y). The
-    numbers that are not are the leaf `geometry`; `joint_placements`, `joint_axes` and `link_placements` show them as
-    matrices, and `with_geometry` replaces them.
+    nothing, and gradients with respect to every leaf are exact. What *is* part of the compiled code is the dtype, and
+    in `tree`: the topology, the names, and which numbers of the geometry are 0, 1 or -1 (a pure translation, an axis
+    along y). The numbers that are not are the leaf `geometry`; `joint_placements`, `joint_axes` and `link_placements`
+    show them as matrices, and `with_geometry` replaces them. `no_recompile` tells what has led to a compilation.
 
     Attributes:
         tree: Topology and names.
@@ -288,12 +289,14 @@ def _gravity(gravity: Any) -> np.ndarray:
 
 
 def check_model(model: Any, name: str = "model") -> Model:
-    """Returns `model`, or says what is wrong with the argument of that name.
+    """Returns `model` (that of a specialised one), or says what is wrong with the argument of that name.
 
     Raises:
         DtypeError: It is no model.
         ShapeError: It is a batch of models, or its leaves do not fit its tree.
     """
+    if isinstance(model, SpecializedModel):
+        return model.model  # its numbers are constants of what is being traced
     if not isinstance(model, Model):
         raise DtypeError(f"{name} must be a Model (from load_urdf, build_model or robots), got {type(model).__name__}")
     expected = {"inertias": (model.nb, 10), "gravity": (3,), "armature": (model.nv,), "position_lower": (model.nq,)}

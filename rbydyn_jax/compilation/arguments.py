@@ -1,0 +1,128 @@
+"""Arguments of the right shapes for the public functions, from their signatures."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import check_integer
+from .._errors import DtypeError, NameNotFoundError, RbydynError, ShapeError
+from ..model.model import Model
+
+# A function with its static arguments: alone, by its name in this package, or with a mapping or a partial.
+Function = str | Callable[..., Any] | tuple[str | Callable[..., Any], Mapping[str, Any]]
+
+
+class Call(NamedTuple):
+    """A function of a model, its static arguments, and the arrays that it takes, or their shapes, in their order."""
+
+    name: str
+    function: Callable[..., Any]
+    static: dict[str, Any]
+    arrays: dict[str, Any]
+
+    def bound(self, model: Any, *arrays: Any) -> Any:
+        """The function of the model and its arrays."""
+        return self.function(model, **dict(zip(self.arrays, arrays, strict=True)), **self.static)
+
+
+def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
+    """The function and its arguments: the static ones that were given, and arrays of the shapes in its signature.
+
+    Raises:
+        DtypeError: It is no function, or none with a mapping of arguments.
+        NameNotFoundError: There is no such function, or argument.
+        RbydynError: An argument is missing whose shape the signature does not say.
+    """
+    given: dict[str, Any] = {}
+    if isinstance(function, tuple):
+        if len(function) != 2 or not isinstance(function[1], Mapping):
+            raise DtypeError(f"a function with its arguments is a pair (function, mapping), got {function!r}")
+        function, given = function[0], dict(function[1])
+    if isinstance(function, functools.partial):
+        if function.args:
+            raise RbydynError("a functools.partial must hold its arguments by name")
+        function, given = function.func, {**function.keywords, **given}
+    if isinstance(function, str):
+        function = _by_name(function)
+    if not callable(function):
+        raise DtypeError(f"functions are given as such or by name, got {type(function).__name__}")
+    name = getattr(function, "__name__", type(function).__name__)
+    parameters = list(inspect.signature(function).parameters.values())[1:]  # the first is the model
+    if unknown := [k for k in given if k not in [p.name for p in parameters]]:
+        raise NameNotFoundError(unknown[0], f"argument of {name}", [p.name for p in parameters])
+    arrays = {
+        p.name: given[p.name] if p.name in given else jax.ShapeDtypeStruct(_shape(name, p, model), dtype)
+        for p in parameters
+        if (_is_array(given[p.name]) if p.name in given else _is_required(p))
+    }
+    return Call(name, function, {k: x for k, x in given.items() if k not in arrays}, arrays)
+
+
+def float_type(dtype: Any, model: Model) -> np.dtype:
+    """`dtype`, or that of the model.
+
+    Raises:
+        DtypeError: It is no floating-point type, or one that JAX would replace by another.
+    """
+    try:
+        found = np.dtype(model.inertias.dtype if dtype is None else dtype)
+    except TypeError:
+        raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {dtype!r}") from None
+    if not jnp.issubdtype(found, jnp.floating):
+        raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {found}")
+    if jax.dtypes.canonicalize_dtype(found) != found:
+        raise DtypeError(f"dtype is {found}, which needs jax_enable_x64")
+    return found
+
+
+def check_batch(batch: Any) -> int | None:
+    """Returns a size of a batch, or None for single configurations; raises unless it is positive."""
+    if batch is not None and check_integer(batch, "batch") < 1:
+        raise ShapeError(f"batch must be at least 1, got {batch}")
+    return batch
+
+
+def example(x: Any, batch: int | None) -> jax.Array:
+    """An array, for a shape one of ones (which are no zero quaternion), with a leading axis for the batch."""
+    shape = x.shape if batch is None else (batch, *x.shape)
+    return jnp.ones(shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else jnp.broadcast_to(x, shape)
+
+
+def _by_name(name: str) -> Callable[..., Any]:
+    package, _, last = f"rbydyn_jax.{name}".rpartition(".")
+    try:
+        return operator.attrgetter(last)(importlib.import_module(package))
+    except (ImportError, AttributeError):
+        known = [n for n, f in vars(importlib.import_module("rbydyn_jax")).items() if inspect.isfunction(f)]
+        raise NameNotFoundError(name, "function", known) from None
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, jax.Array | np.ndarray | jax.ShapeDtypeStruct)
+
+
+def _is_required(p: inspect.Parameter) -> bool:
+    return p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+
+
+def _shape(function: str, p: inspect.Parameter, model: Model) -> tuple[int, ...]:
+    """The shape that is written in the annotation of an argument, such as ``Float[Array, "nb 6"]``."""
+    found = re.match(r"""Float\[Array, ["']([\w ]*)["']\]""", p.annotation if isinstance(p.annotation, str) else "")
+    sizes = {"nq": model.nq, "nv": model.nv, "nb": model.nb, "nl": len(model.link_names)}
+    names: Sequence[str] = found[1].split() if found else ("?",)
+    if not all(n in sizes or n.isdecimal() for n in names):
+        raise RbydynError(
+            f"{function} needs {p.name}: give it as ({function!r}, {{{p.name!r}: ...}}), an array as an example or a "
+            "jax.ShapeDtypeStruct"
+        )
+    return tuple(sizes[n] if n in sizes else int(n) for n in names)

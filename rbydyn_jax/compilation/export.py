@@ -1,0 +1,219 @@
+"""Functions as files: traced once, and run by processes that trace nothing of this library."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import importlib
+import json
+import zipfile
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from jax import export
+
+from .._check import check_array, require
+from .._errors import DtypeError, ModelError, RbydynError, ShapeError
+from ..model.model import Model, check_model
+from ..model.tree import KinematicTree
+from .arguments import Function, check_batch, float_type, resolve_call
+
+_FORMAT = 1
+_PACKAGE = __name__.partition(".")[0]
+
+
+class ExportedFunction:
+    """A function of this library as a program, for robots of one tree; made by `export_function` and `load_function`.
+
+    It is called as the function itself, with the model and its arrays by position, static arguments left out. It can
+    be called inside of `jax.jit`; it cannot be differentiated, and is no longer to be mapped by `jax.vmap`.
+
+    Attributes:
+        name: The function's name.
+        static: Its static arguments, written out.
+        arguments: The shape of each array that it takes; None is a batch of any size.
+        dtype: Their dtype; the model's numbers are cast to it.
+        platforms: Where it runs, such as ``("cpu",)``.
+        robot: Name of the robot for which it was exported.
+    """
+
+    def __init__(self, program: export.Exported, header: dict[str, Any]) -> None:
+        self._program, self._header = program, header
+        self._call = jax.jit(program.call)
+        self.name: str = header["name"]
+        self.static: dict[str, str] = header["static"]
+        self.arguments = {name: tuple(shape) for name, shape in header["arguments"].items()}
+        self.dtype = np.dtype(header["dtype"])
+        self.platforms = tuple(program.platforms)
+        self.robot: str = header["robot"]
+
+    def __call__(self, model: Model, *arrays: Any) -> Any:
+        """The value for a model and arrays.
+
+        Raises:
+            DtypeError: An argument is of another dtype.
+            ModelError: The model's tree is not that for which the function was exported.
+            ShapeError: An argument has another shape.
+        """
+        model = check_model(model)
+        self._check_tree(model.tree)
+        if len(arrays) != len(self.arguments):
+            raise ShapeError(f"{self.name} takes the model and {', '.join(self.arguments)}, got {len(arrays)} arrays")
+        checked = tuple(self._checked(name, x) for name, x in zip(self.arguments, arrays, strict=True))
+        if self._header["batch"] == "any" and len(sizes := {x.shape[0] for x in checked}) > 1:
+            raise ShapeError(f"the batch must have one size, got {', '.join(map(str, sorted(sizes)))}")
+        numbers = vars(model)
+        leaves = {name: numbers[name] for name in self._header["leaves"]}
+        if model.inertias.dtype != self.dtype:
+            leaves = {name: x.astype(self.dtype) for name, x in leaves.items()}
+        return _result(self._call(leaves, checked), self._header["result"])
+
+    def _checked(self, name: str, x: Any) -> jax.Array:
+        shape = self.arguments[name]
+        if not (isinstance(x, jax.Array) and x.shape == shape):
+            x = check_array(x, name, shape)
+        if x.dtype != self.dtype:
+            raise DtypeError(f"{name} must be {self.dtype}, for which {self.name} was exported, got {x.dtype}")
+        return x
+
+    def _check_tree(self, tree: KinematicTree) -> None:
+        found = _fingerprint(tree)
+        if found != self._header["tree"]:
+            parts = ", ".join(name for name, key in self._header["tree"].items() if found.get(name) != key)
+            raise ModelError(f"{self.name} was exported for {self.robot!r}; of {tree.name!r} differs: {parts}")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the file that `load_function` reads.
+
+        Raises:
+            MissingExtraError: flatbuffers, in which JAX writes programs, is not installed.
+        """
+        require("flatbuffers", "export", "ExportedFunction.save")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("header.json", json.dumps(self._header, indent=1))
+            file.writestr("program", bytes(self._program.serialize()))
+
+    def __repr__(self) -> str:
+        static = "".join(f", {name}={text}" for name, text in self.static.items())
+        arrays = "".join(f", {name} {shape}".replace("None", "any") for name, shape in self.arguments.items())
+        return f"ExportedFunction({self.name}({self.robot}{arrays}{static}), {self.dtype}, {', '.join(self.platforms)})"
+
+
+def export_function(
+    model: Model,
+    function: Function,
+    batch: int | Literal["any"] | None = None,
+    dtype: Any = None,
+    *,
+    platforms: Sequence[str] = ("cpu",),
+) -> ExportedFunction:
+    """A function as a program for a file, which runs robots of the same tree without tracing anything of this library.
+
+    Together with `set_compilation_cache`, which keeps the machine code, a process is ready in a fraction of a second.
+
+    Args:
+        model: A robot of the tree for which the program is; its numbers are inputs.
+        function: As an entry of `precompile`.
+        batch: How many configurations at a time, None for one, or ``"any"``: any number of them, a compilation for
+            each. On a CPU that last program runs several times slower than one for a known batch, because XLA takes it
+            apart.
+        dtype: Of all arrays; default is that of the model.
+        platforms: Where it shall run: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``. None of them has to be at hand.
+
+    Raises:
+        DtypeError: `dtype` is no enabled floating-point type, `platforms` no sequence of names, or `function` none.
+        NameNotFoundError: There is no function, or no argument of it, of that name.
+        RbydynError: An argument is needed.
+        ShapeError: `batch` is not positive.
+
+    Example:
+        >>> arm = robots.two_link_arm()
+        >>> program = export_function(arm, ("jacobian", {"link": "tool"}))
+        >>> program(arm, jnp.zeros(2))[4].tolist()
+        [0.9, 0.4]
+    """
+    model = check_model(model)
+    dtype = float_type(dtype, model)
+    if isinstance(platforms, str) or not all(isinstance(p, str) for p in platforms) or not platforms:
+        raise DtypeError(f"platforms must be a sequence of names such as ('cpu', 'cuda'), got {platforms!r}")
+    size: Any = export.symbolic_shape("batch")[0] if batch == "any" else check_batch(batch)
+    call = resolve_call(function, model, dtype)
+    # XLA inlines all calls of a program with a batch of any size, and with them the CPU kernels of an unrolled tree.
+    traversal = "arrays" if batch == "any" else "auto" if tuple(platforms) == ("cpu",) else "portable"
+    tree = dataclasses.replace(model.tree, traversal=traversal)
+    names = [f.name for f in dataclasses.fields(model) if f.name != "tree"]
+    kinds: list[str | None] = []
+
+    def program(leaves: dict[str, jax.Array], arrays: tuple) -> Any:
+        one = functools.partial(call.bound, dataclasses.replace(model, tree=tree, **leaves))
+        parts, kind = _parts((one if size is None else jax.vmap(one))(*arrays))
+        kinds.append(kind)
+        return parts
+
+    def spec(shape: Sequence[int], batched: bool) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((size, *shape) if batched and size is not None else tuple(shape), dtype)
+
+    leaves = {name: spec(getattr(model, name).shape, False) for name in names}
+    arrays = {name: spec(x.shape, True) for name, x in call.arrays.items()}
+    exported = export.export(jax.jit(program), platforms=tuple(platforms))(leaves, tuple(arrays.values()))
+    header = {
+        "format": _FORMAT,
+        "name": call.name,
+        "static": {name: repr(x) for name, x in call.static.items()},
+        "arguments": {name: [d if isinstance(d, int) else None for d in x.shape] for name, x in arrays.items()},
+        "batch": batch,
+        "dtype": dtype.name,
+        "robot": model.name,
+        "tree": _fingerprint(model.tree),
+        "leaves": names,
+        "result": kinds[0],
+    }
+    return ExportedFunction(exported, header)
+
+
+def load_function(path: str | PathLike[str]) -> ExportedFunction:
+    """Reads the file that `ExportedFunction.save` wrote, of this process's version of JAX or of an older one.
+
+    A program from a file is code: load only files that you trust.
+
+    Raises:
+        MissingExtraError: flatbuffers, in which JAX writes programs, is not installed.
+        RbydynError: The file holds no exported function, or one of another format.
+    """
+    require("flatbuffers", "export", "load_function")
+    try:
+        with zipfile.ZipFile(path) as file:
+            header, program = json.loads(file.read("header.json")), file.read("program")
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise RbydynError(f"{path} is no file of an exported function: {error}") from error
+    if header.get("format") != _FORMAT:
+        raise RbydynError(f"{path} is of format {header.get('format')}, this version reads {_FORMAT}: export it again")
+    return ExportedFunction(export.deserialize(bytearray(program)), header)
+
+
+@functools.lru_cache(maxsize=64)
+def _fingerprint(tree: KinematicTree) -> dict[str, str]:
+    """A digest of each part of a tree that programs depend on."""
+    names = (f.name for f in dataclasses.fields(tree) if f.name not in ("report", "traversal"))
+    return {name: hashlib.sha256(repr(getattr(tree, name)).encode()).hexdigest()[:16] for name in names}
+
+
+def _parts(result: Any) -> tuple[Any, str | None]:
+    """A named result of this library as a dict, and the name of its class: JAX writes no classes of others."""
+    kind = type(result)
+    if kind.__module__.partition(".")[0] != _PACKAGE or not dataclasses.is_dataclass(result):
+        return result, None
+    return {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}, f"{kind.__module__}:{kind.__name__}"
+
+
+def _result(parts: Any, kind: str | None) -> Any:
+    if kind is None:
+        return parts
+    module, _, name = kind.partition(":")
+    if module.partition(".")[0] != _PACKAGE:
+        raise RbydynError(f"the result {kind!r} of an exported function is no class of {_PACKAGE}")
+    return getattr(importlib.import_module(module), name)(**parts)
