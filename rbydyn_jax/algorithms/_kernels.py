@@ -15,6 +15,8 @@ from typing import Any
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+from jax.interpreters.partial_eval import dce_jaxpr
 
 _TESTED_FROM, _TESTED_BELOW = (0, 10), (0, 13)
 
@@ -35,45 +37,39 @@ def opaque(values: Any) -> Any:
     return jax.tree.map(jax.lax.optimization_barrier, values)
 
 
-@jax.tree_util.register_pytree_node_class
-class _Known:
-    """Stands for a result that is the k-th argument, or the k-th result, of the same kernel."""
-
-    def __init__(self, argument: bool, k: int) -> None:
-        self.argument, self.k = argument, k
-
-    def tree_flatten(self) -> tuple[tuple, tuple]:
-        return (), (self.argument, self.k)
-
-    @classmethod
-    def tree_unflatten(cls, static: tuple, _: tuple) -> _Known:
-        return cls(*static)
-
-
 def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` as one CPU kernel. Its arguments and results are pytrees of arrays; what it closes over must be static."""
 
-    def body(*args: Any) -> Any:
-        with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):  # the tags are not for what is inside
-            leaves, tree = jax.tree.flatten(f(*args))
-        # XLA:CPU ends the process on a kernel that returns an argument as it is, where that is a constant.
-        known = {id(x): _Known(True, k) for k, x in enumerate(jax.tree.leaves(args))}
-        results = []
-        for k, x in enumerate(leaves):
-            results.append(known.get(id(x), x))
-            known.setdefault(id(x), _Known(False, k))
-        return jax.tree.unflatten(tree, results)
-
-    compiled = jax.jit(body, inline=False)
-
     def call(*args: Any) -> Any:
+        given, tree = jax.tree.flatten(args)
+        with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):  # the tags are not for what is inside
+            traced, shape = jax.make_jaxpr(lambda *xs: f(*jax.tree.unflatten(tree, xs)), return_shape=True)(*given)
+            body, used, places = _essential(traced)
+            compiled = jax.jit(jaxpr_as_fun(body), inline=False)
+        needed = [x for x, is_used in zip(given, used, strict=True) if is_used]
         with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
-            out = compiled(*args)
-        results, tree = jax.tree.flatten(out, is_leaf=lambda x: isinstance(x, _Known))
-        given = jax.tree.leaves(args)
-        for k, x in enumerate(results):
-            if isinstance(x, _Known):
-                results[k] = given[x.k] if x.argument else results[x.k]
-        return jax.tree.unflatten(tree, results)
+            computed = [*given, *(compiled(*needed) if body.out_avals else ())]
+        return jax.tree.unflatten(jax.tree.structure(shape), [computed[k] for k in places])
 
     return call
+
+
+def _essential(traced: ClosedJaxpr) -> tuple[ClosedJaxpr, list[bool], list[int]]:
+    """The program without unused arguments, and without results that are arguments or other results.
+
+    XLA:CPU ends the process on a kernel with an argument that is not used, where that is a constant. Returned besides
+    are which arguments are used, and which of all arguments and the results that are left each result is.
+    """
+    jaxpr = traced.jaxpr
+    places, kept = {var: k for k, var in enumerate(jaxpr.invars)}, []
+    for k, var in enumerate(jaxpr.outvars):
+        if isinstance(var, Literal):
+            kept.append(k)
+        elif var not in places:
+            places[var] = len(jaxpr.invars) + len(kept)
+            kept.append(k)
+    order = {k: len(jaxpr.invars) + n for n, k in enumerate(kept)}
+    results = [order[k] if k in order else places[var] for k, var in enumerate(jaxpr.outvars)]
+    wanted = [k in order for k in range(len(jaxpr.outvars))]
+    pruned, used = dce_jaxpr(jaxpr, wanted)
+    return ClosedJaxpr(pruned, traced.consts), used, results

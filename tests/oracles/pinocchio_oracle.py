@@ -143,6 +143,24 @@ class PinRobot:
         arguments = (self.model, self.data, self.q(q), self.v(v), self.G @ float64(tau))
         return self.G.T @ (pin.aba(*arguments) if f_ext is None else pin.aba(*arguments, self.forces(f_ext)))
 
+    def rnea_derivatives(self, q, v, a, f_ext) -> tuple[np.ndarray, ...]:
+        """Derivatives of `rnea` along q (as a velocity), v and a."""
+        arguments = (self.q(q), self.v(v), self.v(a), self.forces(f_ext))
+        parts = [x.copy() for x in pin.computeRNEADerivatives(self.model, self.data, *arguments)]
+        parts[2] = np.triu(parts[2]) + np.triu(parts[2], 1).T
+        return tuple(self.G.T @ x @ self.G for x in parts)
+
+    def aba_derivatives(self, q, v, tau, f_ext) -> tuple[np.ndarray, ...]:
+        """Derivatives of `aba` along q (as a velocity), v and tau; with mimic joints from those of `rnea`."""
+        if self.has_mimics:
+            dq, dv, M = self.rnea_derivatives(q, v, self.aba(q, v, tau, f_ext), f_ext)
+            inverse = np.linalg.inv(M)
+            return -inverse @ dq, -inverse @ dv, inverse
+        arguments = (self.q(q), self.v(v), self.G @ float64(tau), self.forces(f_ext))
+        parts = [x.copy() for x in pin.computeABADerivatives(self.model, self.data, *arguments)]
+        parts[2] = np.triu(parts[2]) + np.triu(parts[2], 1).T
+        return tuple(self.G.T @ x @ self.G for x in parts)
+
     def coriolis_matrix(self, q, v) -> np.ndarray:
         """C(q, v) by the Christoffel-consistent factorisation of pinocchio."""
         return self.G.T @ pin.computeCoriolisMatrix(self.model, self.data, self.q(q), self.v(v)) @ self.G
