@@ -42,14 +42,17 @@ def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
-        with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):  # the tags are not for what is inside
-            traced, shape = jax.make_jaxpr(lambda *xs: f(*jax.tree.unflatten(tree, xs)), return_shape=True)(*given)
-            body, used, places = _essential(traced)
-            compiled = jax.jit(jaxpr_as_fun(body), inline=False)
-        needed = [x for x, is_used in zip(given, used, strict=True) if is_used]
+        traced, shape = jax.make_jaxpr(lambda *xs: f(*jax.tree.unflatten(tree, xs)), return_shape=True)(*given)
+        program, used, places = _essential(traced)
+
+        def body(*needed: jax.Array) -> Any:
+            with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):  # the tags are not for what is inside
+                return jaxpr_as_fun(program)(*needed)
+
         with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
-            computed = [*given, *(compiled(*needed) if body.out_avals else ())]
-        return jax.tree.unflatten(jax.tree.structure(shape), [computed[k] for k in places])
+            computed = jax.jit(body, inline=False)(*(x for x, is_used in zip(given, used, strict=True) if is_used))
+        available = [*given, *computed]
+        return jax.tree.unflatten(jax.tree.structure(shape), [available[k] for k in places])
 
     return call
 

@@ -23,6 +23,7 @@ from ._linear import LinearMap, apply_linear, is_zero, jvp_of
 from ._traversal import Traversal, gravity_root, traverse
 from ._variations import inverse_dynamics_matrices
 
+_NAMES = ("q", "v", "a", "f_ext")
 _State = tuple[Vec3, Vec3, Vec3]  # angular velocity, angular acceleration, acceleration of the origin
 
 
@@ -128,9 +129,13 @@ def _adjoint(
         cotangents,
         run.split_armature(),
     )
-    gradients = {name: (lambda k=k: run.stack_v(run.item(results, k))) for k, name in enumerate(("q", "v", "a"))}
-    gradients["f_ext"] = lambda: -run.stack_bodies([(*mu.w, *mu.v) for mu in run.item(motions, 2)], 6)
-    return tuple(gradients[name]() for name in wrt)
+
+    def gradient(name: str) -> Array:
+        if name == "f_ext":
+            return -run.stack_bodies([(*mu.w, *mu.v) for mu in run.item(motions, 2)], 6)
+        return run.stack_v(run.item(results, _NAMES.index(name)))
+
+    return tuple(gradient(name) for name in wrt)
 
 
 @dataclass(frozen=True)
@@ -144,13 +149,15 @@ class _Tangent(LinearMap):
         moved = dict(zip(self.wrt, arguments, strict=True))
         if "q" in moved:
             moved["q"] = qdot_from_v(model, state[0], moved["q"])
-        names = ("q", "v", "a", "f_ext")
+        places = [_NAMES.index(name) for name in self.wrt]
 
         def of_moved(*values: Array) -> Array:
-            given = dict(zip(self.wrt, values, strict=True))
-            return _plain(model, *(given.get(name, x) for name, x in zip(names, state, strict=True)))
+            full = list(state)
+            for k, x in zip(places, values, strict=True):
+                full[k] = x
+            return _plain(model, *full)
 
-        primals = tuple(state[names.index(name)] for name in self.wrt)
+        primals = tuple(state[k] for k in places)
         return (jax.jvp(of_moved, primals, tuple(moved[name] for name in self.wrt))[1],)
 
     def transpose(self) -> LinearMap:
@@ -198,9 +205,10 @@ def _newton_euler_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
     tau = newton_euler(*primals)
     if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
         return tau, jvp_of(_plain, primals, tangents)
-    names = ("q", "v", "a", "f_ext")
     moved = {
-        name: t for name, t, x in zip(names, tangents[1:], primals[1:], strict=True) if x is not None and not is_zero(t)
+        name: t
+        for name, t, x in zip(_NAMES, tangents[1:], primals[1:], strict=True)
+        if x is not None and not is_zero(t)
     }
     if "q" in moved:
         moved["q"] = v_from_qdot(model, q, moved["q"])

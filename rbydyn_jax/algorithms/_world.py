@@ -22,7 +22,7 @@ from ._layout import batch_first
 from ._traversal import Traversal
 
 # The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
-Table = Sequence[jax.Array]
+Table = jax.Array | tuple[jax.Array, ...]
 
 
 def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tuple[Motion, ...]]]:
@@ -58,7 +58,7 @@ def _weighted(table: Table, weights: np.ndarray) -> jax.Array:
     return jnp.matmul(rows, weights.astype(rows.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
-def sum_paths(run: Traversal, table: Table, bodies: Sequence[int]) -> tuple[Table, Table]:
+def sum_paths(run: Traversal, table: Table, bodies: Sequence[int]) -> tuple[jax.Array, jax.Array]:
     """For each body the sum of the columns of it and of its ancestors, and of its ancestors alone; `bodies` are those
     that columns belong to."""
     whole = _ancestors(run.tree)
@@ -112,12 +112,12 @@ def _flat(quantities: Any) -> list[jax.Array]:
     return [jnp.full_like(like, x.value) if isinstance(x, Structural) else x for x in leaves]
 
 
-def stage(run: Traversal, f: Callable, *tables: Table) -> Table:
+def stage(run: Traversal, f: Callable, *tables: Table) -> tuple[jax.Array, ...]:
     """The scalars of the quantities that `f` makes of the tables, as the rows of another."""
     return tuple(run.stage(lambda *given: _flat(f(*given)))(*tables))
 
 
-def inertias(run: Traversal, poses: Table) -> Table:
+def inertias(run: Traversal, poses: Table) -> tuple[jax.Array, ...]:
     """The inertia of each body about the world origin (10, nb)."""
     return stage(run, lambda P, N: inertia_from_row(N).transform(pose(P)), poses, run.model.inertias.T)
 
@@ -131,7 +131,8 @@ def composite_momenta(run: Traversal) -> tuple[Table, Table]:
 
 def products(left: Table, right: Table) -> jax.Array:
     """The products [j, i] of column j of `left` with column i of `right`."""
-    return sum(a[:, None] * b[None, :] for a, b in zip(left, right, strict=True))
+    terms = [a[:, None] * b[None, :] for a, b in zip(left, right, strict=True)]
+    return functools.reduce(jax.lax.add, terms)
 
 
 def pairs(run: Traversal, f: Callable, *tables: Table) -> jax.Array:

@@ -58,7 +58,7 @@ def velocity_product(inertia: Inertia, v: Motion, momentum: Force) -> VelocityPr
     return VelocityProduct(momentum.f, b)
 
 
-def velocities(run: Traversal, motions: Table, v: Array) -> tuple[Table, Table]:
+def velocities(run: Traversal, motions: Table, v: Array) -> tuple[Array, Array]:
     """The velocities of all bodies, and those of their parents."""
     spins = stage(run, lambda S, v: motion(S).scale(v), motions, run.coordinates.spread_v(v))
     return sum_paths(run, spins, owners(run.tree))

@@ -190,6 +190,15 @@ class _MassSolve(LinearMap):
         return [[mass_matrix_inverse(*parameters)]]
 
 
+def _solved(model: Model, q: Array, gained: Any, lost: Array | None) -> Array:
+    """M^-1 (gained - lost), where one of them may be missing."""
+    if lost is None:
+        change = gained
+    else:
+        change = -lost if is_zero(gained) else gained - lost
+    return apply_linear(_MassSolve(), (model, q), (change,), [change.shape])[0]
+
+
 @jax.custom_jvp
 def _mass_solve(model: Model, q: Array, tau: Array) -> Array:
     if _has_mimics(model):
@@ -199,18 +208,15 @@ def _mass_solve(model: Model, q: Array, tau: Array) -> Array:
 
 
 def _mass_solve_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
-    model, q, tau = primals
+    model, q = primals[:2]
     a = _mass_solve(*primals)
 
     def inertial(model: Model, q: Array) -> Array:
         weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
         return newton_euler(weightless, q, None, a, None)
 
-    change = None if is_zero(tangents[2]) else tangents[2]
     lost = jvp_of(inertial, (model, q), tangents[:2])
-    if lost is not None:
-        change = -lost if change is None else change - lost
-    return a, apply_linear(_MassSolve(), (model, q), (change,), [tau.shape])[0]
+    return a, _solved(model, q, tangents[2], lost)
 
 
 _mass_solve.defjvp(_mass_solve_jvp, symbolic_zeros=True)
@@ -223,18 +229,15 @@ def _accelerations(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | 
 
 def _accelerations_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
     """From tau = rnea(q, v, a): da = M^-1 (dtau - drnea at constant a)."""
-    model, q, v, tau, f_ext = primals
+    model, q, v, _, f_ext = primals
     a = _accelerations(*primals)
 
     def inverse(model: Model, q: Array, v: Array, f_ext: Array | None) -> Array:
         return newton_euler(model, q, v, a, f_ext)
 
     d_model, d_q, d_v, d_tau, d_f = tangents
-    change = None if is_zero(d_tau) else d_tau
     lost = jvp_of(inverse, (model, q, v, f_ext), (d_model, d_q, d_v, d_f))
-    if lost is not None:
-        change = -lost if change is None else change - lost
-    return a, apply_linear(_MassSolve(), (model, q), (change,), [tau.shape])[0]
+    return a, _solved(model, q, d_tau, lost)
 
 
 _accelerations.defjvp(_accelerations_jvp, symbolic_zeros=True)
