@@ -47,6 +47,7 @@ from .algorithms.kinematics import fk as fk
 from .algorithms.kinematics import link_pose as link_pose
 from .algorithms.mass_matrix import crba as crba
 from .algorithms.mass_matrix import mass_matrix_inverse as mass_matrix_inverse
+from .distributed import map_batch as map_batch
 from .io.build import build_model as build_model
 from .io.build import load_urdf as load_urdf
 from .io.build import load_urdf_string as load_urdf_string
