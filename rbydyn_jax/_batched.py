@@ -82,17 +82,18 @@ def _axes(in_axes: Any, args: tuple) -> list[int]:
     numbers = jax.tree.map(lambda x: _SAME if x is None else _ROWS, in_axes, is_leaf=lambda x: x is None)
     try:
         return jax.tree.leaves(jax.tree.broadcast(numbers, args))
-    except ValueError as error:
-        raise RbydynError(f"in_axes must fit the {len(args)} arguments after f, got {in_axes!r}: {error}") from None
+    except ValueError:
+        raise RbydynError(
+            f"in_axes must be 0, None, or a tuple like the {len(args)} arguments after f, got {in_axes!r}"
+        ) from None
 
 
 def _size(x: Any, name: str) -> int:
     if not _is_array(x):
-        raise DtypeError(f"{name} must be an array, got {type(x).__name__}; what all share has None in in_axes")
+        kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
+        raise DtypeError(f"{name} must be an array of numbers, got {kind}; what all share has None in in_axes")
     if x.ndim == 0:
-        raise ShapeError(
-            f"{name} must have a leading axis, the batch, got a scalar; if shared, None in in_axes says so"
-        )
+        raise ShapeError(f"{name} must have a leading axis, the batch, got a scalar; what all share has None in in_axes")
     return x.shape[0]
 
 

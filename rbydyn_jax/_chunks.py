@@ -18,30 +18,22 @@ class InMemory:
     """Rows in host memory, the results too; of JAX arrays on the host, which are memory like any other, JAX arrays."""
 
     def __init__(self, batch: list, mesh: Mesh | None, chunk: int, out: Any) -> None:
-        self.batch = [np.asarray(x) for x in batch]
+        self.batch, self.out = [np.asarray(x) for x in batch], out
         if any(np.may_share_memory(x, y) for x in jax.tree.leaves(out) for y in self.batch):
             raise RbydynError("out must not share memory with the arguments: the last chunk reads some of them again")
-        self.size = len(self.batch[0])
-        self.rows = chunk * (1 if mesh is None else mesh.size)
-        self.number = -(-self.size // self.rows)
-        self.out, self.allocated = out, False
+        self.size, self.rows = len(self.batch[0]), chunk * (1 if mesh is None else mesh.size)
+        self.starts = [max(0, min(k, self.size - self.rows)) for k in range(0, self.size, self.rows)]
         arrays = [x for x in batch if isinstance(x, jax.Array)]
         self.placement = [next((x.sharding for x in arrays if x.committed), None)] if arrays else []
 
-    def _start(self, k: int) -> int:
-        return max(0, min(k * self.rows, self.size - self.rows))
-
-    def take(self, k: int) -> list:
-        start = self._start(k)
+    def take(self, start: int) -> list:
         return [filled(x[start : start + self.rows], self.rows, np) for x in self.batch]
 
-    def put(self, k: int, results: Any) -> None:
-        results = jax.tree.map(np.asarray, results)
-        if not self.allocated:
-            self.out, self.allocated = destination(self.out, results, self.size), True
-        start = self._start(k)
+    def put(self, start: int, results: Any) -> None:
+        if start == 0:
+            self.out = destination(self.out, results, self.size)
         for to, x in zip(jax.tree.leaves(self.out), jax.tree.leaves(results), strict=True):
-            to[start : start + self.rows] = x[: self.size]
+            to[start : start + self.rows] = np.asarray(x)[: self.size]
 
     def result(self) -> Any:
         return jax.device_put(self.out, *self.placement, may_alias=True) if self.placement else self.out
@@ -59,13 +51,13 @@ class OnDevices:
             whole if mesh is None else jax.device_put(whole, NamedSharding(mesh, PartitionSpec(mesh.axis_names)))
         )
         self.rows = chunk * devices
-        self.number = -(-self.share // chunk)
+        self.starts = range(0, self.share, chunk)
 
-    def take(self, k: int) -> list:
-        return _take(self.mesh, self.chunk, k * self.chunk, self.batch)
+    def take(self, start: int) -> list:
+        return _take(self.mesh, self.chunk, start, self.batch)
 
-    def put(self, k: int, results: Any) -> None:
-        self.out = _put(self.mesh, self.share, k * self.chunk, jax.block_until_ready(results), self.out)
+    def put(self, start: int, results: Any) -> None:
+        self.out = _put(self.mesh, self.share, start, jax.block_until_ready(results), self.out)
 
     def result(self) -> Any:
         return first(self.size, self.mesh, self.out)

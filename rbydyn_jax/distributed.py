@@ -115,17 +115,20 @@ def map_batch(
 
 def _loop(function: Batched, mesh: Mesh | None, shared: list, chunks: InMemory | OnDevices, report: Report) -> bool:
     """Computes chunk by chunk; returns False, having done nothing, if `f` closes over what is traced."""
-    ahead = None  # one chunk is computed while the one before is written
-    for k in range(chunks.number):
-        results = _program(function, mesh, shared, chunks.take(k))
-        if _is_traced(results):
+
+    def finish(number: int, start: int, results: Any) -> None:
+        chunks.put(start, results)
+        report(min(number * chunks.rows, chunks.size))
+
+    ahead = 0, None
+    for number, start in enumerate(chunks.starts):
+        results = _program(function, mesh, shared, chunks.take(start))
+        if number == 0 and _is_traced(results):
             return False
-        if ahead is not None:
-            chunks.put(k - 1, ahead)
-            report(min(k * chunks.rows, chunks.size))
-        ahead = results
-    chunks.put(chunks.number - 1, ahead)
-    report(chunks.size)
+        if number > 0:  # a chunk is computed while the one before is written
+            finish(number, *ahead)
+        ahead = start, results
+    finish(len(chunks.starts), *ahead)
     return True
 
 
