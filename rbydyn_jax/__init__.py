@@ -58,6 +58,7 @@ from .compilation.export import load_function as load_function
 from .compilation.precompile import precompile as precompile
 from .compilation.precompile import set_compilation_cache as set_compilation_cache
 from .compilation.recompilation import no_recompile as no_recompile
+from .distributed import map_batch as map_batch
 from .io.build import build_model as build_model
 from .io.build import load_urdf as load_urdf
 from .io.build import load_urdf_string as load_urdf_string

@@ -1,0 +1,118 @@
+"""The arguments of `map_batch` taken apart: a batch, what all configurations share, and what is part of the program."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ._errors import DtypeError, RbydynError, ShapeError
+
+_BATCH, _SHARED = "batch", "shared"
+_ROWS, _SAME = 0, -1  # in_axes, with a number for None, which JAX takes for an empty pytree
+
+
+class _Constant(NamedTuple):
+    kind: type  # 1, 1.0 and True are equal, and not the same
+    value: Any
+
+
+class Batched(NamedTuple):
+    """`f(*args)` without the arrays of both: hashable, and equal for programs that are equal."""
+
+    treedef: Any
+    places: tuple[str | _Constant, ...]
+
+    def __call__(self, shared: list, rows: list) -> Any:
+        """The results for some rows of the batch."""
+        return jax.vmap(functools.partial(self._one, shared))(rows)
+
+    def _one(self, shared: list, row: list) -> Any:
+        values = {_SHARED: iter(shared), _BATCH: iter(row)}
+        leaves = [place.value if isinstance(place, _Constant) else next(values[place]) for place in self.places]
+        f, args = jax.tree.unflatten(self.treedef, leaves)
+        result = f(*args)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(result):
+            if not (_is_array(leaf) or isinstance(leaf, bool | int | float | complex | np.generic)):
+                where = "result" + jax.tree_util.keystr(path)
+                raise DtypeError(f"f must return arrays, got {type(leaf).__name__} ({where})")
+        return result
+
+
+def take_apart(f: Callable[..., Any], args: tuple, in_axes: Any) -> tuple[Batched, list, list]:
+    """The function of the arrays, the arrays that are shared, and those that hold the batch.
+
+    Raises:
+        ShapeError: There is no batch, or not one size of it.
+        DtypeError: What should be an array is none.
+        RbydynError: `in_axes` does not fit.
+    """
+    if not callable(f):
+        raise DtypeError(f"f must be a function of one configuration, got {type(f).__name__}")
+    if isinstance(f, functools.partial):  # which JAX takes for a constant, arrays and all
+        f = jax.tree_util.Partial(f.func, *f.args, **f.keywords)
+    paths, treedef = jax.tree_util.tree_flatten_with_path((f, args))
+    axes = [_SAME] * len(jax.tree.leaves(f)) + _axes(in_axes, args)
+    shared, batch, places, sizes = [], [], [], {}
+    for (path, leaf), axis in zip(paths, axes, strict=True):
+        name = ("f", "args")[path[0].idx] + jax.tree_util.keystr(path[1:])
+        if axis == _ROWS:
+            sizes.setdefault(_size(leaf, name), name)
+            batch.append(leaf)
+            places.append(_BATCH)
+        elif _is_array(leaf) or isinstance(leaf, float | np.generic):
+            shared.append(leaf)
+            places.append(_SHARED)
+        else:
+            places.append(_constant(leaf, name))
+    if len(sizes) != 1:
+        raise ShapeError(_explain(sizes))
+    return Batched(treedef, tuple(places)), shared, batch
+
+
+def _axes(in_axes: Any, args: tuple) -> list[int]:
+    """`in_axes` for each leaf of the arguments."""
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    for axis in jax.tree.leaves(in_axes, is_leaf=lambda x: x is None):
+        if axis is not None and (type(axis) is not int or axis != 0):
+            raise RbydynError(f"in_axes must consist of 0 (a batch) and None (shared), got {axis!r}")
+    numbers = jax.tree.map(lambda x: _SAME if x is None else _ROWS, in_axes, is_leaf=lambda x: x is None)
+    try:
+        return jax.tree.leaves(jax.tree.broadcast(numbers, args))
+    except ValueError:
+        raise RbydynError(
+            f"in_axes must be 0, None, or a tuple like the {len(args)} arguments after f, got {in_axes!r}"
+        ) from None
+
+
+def _size(x: Any, name: str) -> int:
+    if not _is_array(x):
+        kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
+        raise DtypeError(f"{name} must be an array of numbers, got {kind}; what all share has None in in_axes")
+    if x.ndim == 0:
+        raise ShapeError(
+            f"{name} must have a leading axis, the batch, got a scalar; what all share has None in in_axes"
+        )
+    return x.shape[0]
+
+
+def _constant(value: Any, name: str) -> _Constant:
+    try:
+        hash(value)
+    except TypeError:
+        raise DtypeError(f"{name} must be an array or hashable, got {type(value).__name__}") from None
+    return _Constant(type(value), value)
+
+
+def _explain(sizes: dict[int, str]) -> str:
+    if not sizes:
+        return "map_batch needs an argument with a batch (0 in in_axes), got none"
+    found = ", ".join(f"{name} has {size}" for size, name in list(sizes.items())[:4])
+    return f"the leading axes must be one batch, but {found}; what all share has None in in_axes, as in (None, 0)"
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, jax.Array) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufcV")

@@ -1,0 +1,144 @@
+"""Where the rows of a batch are: cutting chunks out of the arguments, and putting the results together."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from ._errors import DtypeError, RbydynError, ShapeError
+
+
+class InMemory:
+    """Rows in host memory, the results too; of JAX arrays on the host, which are memory like any other, JAX arrays."""
+
+    def __init__(self, batch: list, mesh: Mesh | None, chunk: int, out: Any) -> None:
+        self.batch, self.out = [np.asarray(x) for x in batch], out
+        if any(np.may_share_memory(x, y) for x in jax.tree.leaves(out) for y in self.batch):
+            raise RbydynError("out must not share memory with the arguments: the last chunk reads some of them again")
+        self.size, self.rows = len(self.batch[0]), chunk * (1 if mesh is None else mesh.size)
+        self.starts = [max(0, min(k, self.size - self.rows)) for k in range(0, self.size, self.rows)]
+        arrays = [x for x in batch if isinstance(x, jax.Array)]
+        self.placement = [next((x.sharding for x in arrays if x.committed), None)] if arrays else []
+
+    def take(self, start: int) -> list:
+        return [filled(x[start : start + self.rows], self.rows, np) for x in self.batch]
+
+    def put(self, start: int, results: Any) -> None:
+        if start == 0:
+            self.out = destination(self.out, results, self.size)
+        for to, x in zip(jax.tree.leaves(self.out), jax.tree.leaves(results), strict=True):
+            to[start : start + self.rows] = np.asarray(x)[: self.size]
+
+    def result(self) -> Any:
+        return jax.device_put(self.out, *self.placement, may_alias=True) if self.placement else self.out
+
+
+class OnDevices:
+    """Rows on the devices, the results too, written into one buffer that every chunk hands on to the next."""
+
+    def __init__(self, batch: list, mesh: Mesh | None, chunk: int, out: None) -> None:
+        devices = 1 if mesh is None else mesh.size
+        self.mesh, self.chunk, self.out, self.size = mesh, chunk, out, batch[0].shape[0]
+        self.share = -(-self.size // devices)  # of each device
+        whole = [filled(jnp.asarray(x), self.share * devices, jnp) for x in batch]
+        self.batch = (
+            whole if mesh is None else jax.device_put(whole, NamedSharding(mesh, PartitionSpec(mesh.axis_names)))
+        )
+        self.rows = chunk * devices
+        self.starts = range(0, self.share, chunk)
+
+    def take(self, start: int) -> list:
+        return _take(self.mesh, self.chunk, start, self.batch)
+
+    def put(self, start: int, results: Any) -> None:
+        self.out = _put(self.mesh, self.share, start, jax.block_until_ready(results), self.out)
+
+    def result(self) -> Any:
+        return first(self.size, self.mesh, self.out)
+
+
+def over(mesh: Mesh | None, f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`f(shared, rows)` on each device for its own rows; nothing is sent between devices."""
+    if mesh is None:
+        return f
+    same, split = PartitionSpec(), PartitionSpec(mesh.axis_names)
+    mapped = jax.shard_map(f, mesh=mesh, in_specs=(same, split), out_specs=split, check_vma=False)
+
+    def placed(shared: Any, rows: Any) -> Any:
+        return mapped(*jax.device_put((shared, rows), (NamedSharding(mesh, same), NamedSharding(mesh, split))))
+
+    return placed
+
+
+def first(size: int, mesh: Mesh | None, tree: Any) -> Any:
+    """The first rows; where not all devices would have as many, JAX wants all of them on each."""
+
+    def cut(x: jax.Array) -> jax.Array:
+        return (x if mesh is None else jax.device_put(x, NamedSharding(mesh, PartitionSpec())))[:size]
+
+    return jax.tree.map(lambda x: x if x.shape[0] == size else cut(x), tree)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _take(mesh: Mesh | None, chunk: int, start: int, batch: list) -> list:
+    def take(start: Any, batch: list) -> list:
+        return [filled(jax.lax.dynamic_slice_in_dim(x, start, min(chunk, x.shape[0])), chunk, jnp) for x in batch]
+
+    return over(mesh, take)(start, batch)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=4)
+def _put(mesh: Mesh | None, share: int, start: int, results: Any, out: Any) -> Any:
+    def put(start: Any, rows: tuple[Any, Any]) -> Any:
+        results, out = jax.tree.map(lambda x: x[:share], rows)
+        if out is None:
+            out = jax.tree.map(lambda x: jnp.broadcast_to(x[:1], (share, *x.shape[1:])), results)
+        return jax.tree.map(lambda to, x: jax.lax.dynamic_update_slice_in_dim(to, x, start, 0), out, results)
+
+    return over(mesh, put)(start, (results, out))
+
+
+def filled(x: Any, size: int, xp: Any) -> Any:
+    """Rows of `x`, and the last one again and again up to `size`."""
+    missing = size - x.shape[0]
+    return x if missing <= 0 else xp.concatenate([x, xp.broadcast_to(x[-1:], (missing, *x.shape[1:]))])
+
+
+def destination(out: Any, results: Any, size: int) -> Any:
+    """Arrays for `size` results: new ones, or `out` if it is right."""
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct((size, *x.shape[1:]), x.dtype), results)
+    if out is None:
+        return jax.tree.map(_empty, shapes)
+    if jax.tree.structure(out) != jax.tree.structure(shapes):
+        raise ShapeError(f"out must be a pytree like what f returns, {jax.tree.structure(shapes)}")
+    for (path, x), want in zip(jax.tree_util.tree_leaves_with_path(out), jax.tree.leaves(shapes), strict=True):
+        name = "out" + jax.tree_util.keystr(path)
+        if not isinstance(x, np.ndarray) or x.dtype != want.dtype or not x.flags.writeable:
+            found = f"one of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
+            raise DtypeError(f"{name} must be a writable NumPy array of {want.dtype}, got {found}")
+        if x.shape != want.shape:
+            raise ShapeError(f"{name} must have shape {want.shape}, got {x.shape}")
+    return out
+
+
+def _empty(like: jax.ShapeDtypeStruct) -> np.ndarray:
+    """A NumPy array that starts at a cache line, so that JAX can take it over without a copy."""
+    count = int(np.prod(like.shape)) * like.dtype.itemsize
+    memory = np.empty(count + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + count].view(like.dtype).reshape(like.shape)
+
+
+def on_host(batch: list, mesh: Mesh | None) -> bool:
+    """Whether JAX computes on a CPU, and all arrays are there."""
+    here = jnp.empty(()).devices()
+    if mesh is not None or {device.platform for device in here} != {"cpu"}:
+        return False
+    arrays = [x for x in batch if isinstance(x, jax.Array)]
+    return all(x.devices() == here and not jnp.issubdtype(x.dtype, jax.dtypes.extended) for x in arrays)

@@ -1,0 +1,204 @@
+"""Batches of any size in bounded memory: chunk by chunk, on one device or many.
+
+One program computes a chunk; a loop outside of it cuts the chunks out of the arguments and puts the results together,
+in host memory or on the devices, wherever the arguments are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.sharding import Mesh, NamedSharding
+
+from ._batched import Batched, take_apart
+from ._check import check_integer, require
+from ._chunks import InMemory, OnDevices, destination, filled, first, on_host, over
+from ._errors import DtypeError, RbydynError, ShapeError
+
+# On a CPU the values between the kernels of a chunk have to stay in a core's cache, and what a call costs (some 50 us)
+# has to be little against a chunk; an accelerator wants as many configurations as it has threads.
+_CHUNK_CPU, _CHUNK_ACCELERATOR = 1024, 65536
+# XLA:CPU computes what is left over by its vectors one by one, with instructions that may round differently. Of chunks
+# of whole vectors (of 16 float32, four at a time) nothing is left over.
+_WHOLE_VECTORS = 64
+
+Report = Callable[[int], object]
+
+
+def map_batch(
+    f: Callable[..., Any],
+    *args: Any,
+    in_axes: Any = 0,
+    chunk: int | None = None,
+    mesh: Mesh | None = None,
+    out: Any = None,
+    progress: bool | Callable[[int, int], object] = False,
+) -> Any:
+    """`jax.vmap(f, in_axes)(*args)` for a batch of any size, chunk by chunk in bounded memory.
+
+    The program of a chunk is compiled once, whatever the size of the batch: the last chunk reaches back into the one
+    before, and a batch smaller than a chunk is filled up. Chunks are whole vectors of the processor, so that the same
+    instructions compute every configuration: the results of this library's functions are the same to the last bit
+    whatever the chunk, the mesh and the rest of the batch. (Of a matrix product in an `f` of your own XLA may sum in
+    another order in another chunk.)
+
+    Results are where the arguments are:
+
+    - NumPy arrays (`np.memmap` is one): a chunk at a time goes to the devices, and results are NumPy arrays.
+    - JAX arrays: results are JAX arrays, written into one buffer on the same devices.
+    - Traced by `jit`, `grad` or `vmap`: one program loops over the chunks. A gradient computes each chunk again rather
+      than keep what came between, so that its memory is bounded too.
+
+    Args:
+        f: Function of one configuration. What it closes over is part of the compiled program, and another function
+            is another program. So give the robot as an argument, or as `functools.partial(rnea, model)`.
+        *args: Arguments of `f`, pytrees: arrays with the batch as leading axis, or shared by all configurations. Arrays
+            and floats are inputs of the program; other values (names of links, integers) are part of it.
+        in_axes: Like that of `jax.vmap`: 0 for a batch, None for what is shared; for all arguments, or a tuple with one
+            for each (or for each part of it).
+        chunk: Configurations at a time on each device, rounded up to a multiple of 64; 1024 on CPUs and 65536 on
+            accelerators if None.
+        mesh: Devices to split the batch over, along all its axes; None is the device or mesh on which the arrays are.
+            With several processes (`jax.distributed`) NumPy arrays are the part of this process, of any size, for its
+            own devices of the mesh, as are its results; JAX arrays are global.
+        out: Arrays into which the results of NumPy arrays are written, in the structure of the result: `np.memmap`s
+            hold more than memory does.
+        progress: Called with the number of configurations done and the size of the batch after each chunk; True shows
+            a bar.
+
+    Returns:
+        What `f` returns, with a leading axis.
+
+    Raises:
+        ShapeError: There is no batch, batches are of different sizes, `out` does not fit, or `chunk` is not positive.
+        DtypeError: An argument or a result is no array, or `chunk` is no integer.
+        RbydynError: `in_axes` or `mesh` is none, or `out` or `progress` is given where it cannot be used.
+        MissingExtraError: A bar is asked for and tqdm is not installed.
+
+    Example:
+        How far a pendulum's tip can be from where it hangs, found in a hundred thousand configurations:
+
+        >>> arm = robots.pendulum(length=0.5)
+        >>> q = np.linspace(-np.pi, np.pi, 100_001)[:, None]
+        >>> tip = map_batch(center_of_mass, arm, q, in_axes=(None, 0))
+        >>> tip.shape, round(float(np.ptp(tip[:, 2])), 4)
+        ((100001, 3), 1.0)
+    """
+    function, shared, batch = take_apart(f, args, in_axes)
+    size = batch[0].shape[0]
+    in_memory = all(isinstance(x, np.ndarray) for x in batch)
+    if out is not None and not in_memory:
+        raise RbydynError("out takes results of NumPy arrays, and a JAX array is among the arguments")
+    if not (callable(progress) or isinstance(progress, bool)):
+        raise DtypeError(f"progress must be a function of two numbers, or a bool, got {type(progress).__name__}")
+    mesh = _mesh(mesh, batch, in_memory)
+    chunk = _chunk(chunk, mesh)
+    inside = _is_traced((shared, batch, jnp.empty(())))  # of jit, vmap or grad
+    if size and not inside:
+        chunks = (InMemory if in_memory or on_host(batch, mesh) else OnDevices)(batch, mesh, chunk, out)
+        with _reporter(progress, size) as report:
+            inside = not _loop(function, mesh, shared, chunks, report)
+        if not inside:
+            return chunks.result()
+    if inside and (out is not None or progress):
+        raise RbydynError("out and progress are for calls of map_batch outside of jit, vmap and grad")
+    result = _in_one_program(function, mesh, chunk, shared, batch)
+    return destination(out, result, 0) if in_memory and not _is_traced(result) else result
+
+
+def _loop(function: Batched, mesh: Mesh | None, shared: list, chunks: InMemory | OnDevices, report: Report) -> bool:
+    """Computes chunk by chunk; returns False, having done nothing, if `f` closes over what is traced."""
+
+    def finish(number: int, start: int, results: Any) -> None:
+        chunks.put(start, results)
+        report(min(number * chunks.rows, chunks.size))
+
+    ahead = 0, None
+    for number, start in enumerate(chunks.starts):
+        results = _program(function, mesh, shared, chunks.take(start))
+        if number == 0 and _is_traced(results):
+            return False
+        if number > 0:  # a chunk is computed while the one before is written
+            finish(number, *ahead)
+        ahead = start, results
+    finish(len(chunks.starts), *ahead)
+    return True
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _program(function: Batched, mesh: Mesh | None, shared: list, rows: list) -> Any:
+    return over(mesh, function)(shared, rows)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _in_one_program(function: Batched, mesh: Mesh | None, chunk: int, shared: list, batch: list) -> Any:
+    """A loop over the chunks inside of one program, which can be differentiated and mapped."""
+    size, devices = batch[0].shape[0], 1 if mesh is None else mesh.size
+
+    def loop(shared: list, rows: list) -> Any:
+        share = rows[0].shape[0]
+        width = min(chunk, _whole(max(share, 1)))
+        number = -(-share // width)
+        chunks = [filled(x, number * width, jnp).reshape(number, width, *x.shape[1:]) for x in rows]
+        compute = functools.partial(function, shared)
+        results = jax.lax.map(compute if number < 2 else jax.checkpoint(compute, prevent_cse=False), chunks)
+        return jax.tree.map(lambda x: x.reshape(number * width, *x.shape[2:])[:share], results)
+
+    rows = [filled(jnp.asarray(x), -(-size // devices) * devices, jnp) for x in batch]
+    return first(size, mesh, over(mesh, loop)(shared, rows))
+
+
+def _mesh(mesh: Mesh | None, batch: list, in_memory: bool) -> Mesh | None:
+    """The devices to split the batch over; None is wherever JAX computes."""
+    if mesh is None:
+        shardings = [x.sharding for x in batch if isinstance(x, jax.Array) and not isinstance(x, Tracer)]
+        mesh = next((s.mesh for s in shardings if isinstance(s, NamedSharding) and s.num_devices > 1), None)
+        if mesh is None:
+            return None
+    if not isinstance(mesh, Mesh):
+        raise RbydynError(f"mesh must be a jax.sharding.Mesh, got {type(mesh).__name__}")
+    own = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
+    if not own:
+        raise RbydynError(f"mesh must have devices of this process ({jax.process_index()}), got {mesh}")
+    if in_memory and len(own) < mesh.size:
+        return Mesh(np.array(own), ("batch",))
+    if jax.sharding.get_abstract_mesh().empty:  # axes of type Explicit are for programs in which a mesh has been set
+        return Mesh(mesh.devices, mesh.axis_names)
+    return mesh
+
+
+def _chunk(chunk: int | None, mesh: Mesh | None) -> int:
+    """Configurations at a time on each device."""
+    if chunk is None:
+        platform = (jax.devices() if mesh is None else mesh.devices.flat)[0].platform
+        return _CHUNK_CPU if platform == "cpu" else _CHUNK_ACCELERATOR
+    number = check_integer(chunk, "chunk")
+    if number < 1:
+        raise ShapeError(f"chunk must be positive, got {number}")
+    return _whole(number)
+
+
+def _whole(rows: int) -> int:
+    return -(-rows // _WHOLE_VECTORS) * _WHOLE_VECTORS
+
+
+@contextlib.contextmanager
+def _reporter(progress: bool | Callable[[int, int], object], size: int) -> Iterator[Report]:
+    if progress is True:
+        with require("tqdm", "progress", "progress=True of map_batch").tqdm(total=size, unit="") as bar:
+            yield lambda done: bar.update(done - bar.n)
+    elif progress:
+        yield lambda done: progress(done, size)
+    else:
+        yield lambda done: None
+
+
+def _is_traced(tree: Any) -> bool:
+    return any(isinstance(x, Tracer) for x in jax.tree.leaves(tree))
