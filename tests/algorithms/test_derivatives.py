@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +14,11 @@ import rbydyn_jax as rb
 from rbydyn_jax.algorithms import _newton_euler, forward_dynamics
 from rbydyn_jax.algorithms._linear import LinearMap, apply_linear
 from rbydyn_jax.spatial import se3
+from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal
 
-from .cases import ROBOTS, TREES, pin_robot, robot, run, states
+from .cases import ROBOTS, pin_robot, robot, run, states
 
-every_tree = pytest.mark.parametrize("name", TREES)
 every_robot = pytest.mark.parametrize("name", ROBOTS)
 needs_float64 = pytest.mark.skipif(not X64, reason="compared far below float32's resolution")
 
@@ -34,7 +35,6 @@ RULES = {
     ),
     "aba": (rb.aba, forward_dynamics._plain),
 }
-every_rule = pytest.mark.parametrize("which", RULES)
 
 
 def one(name, seed=0):
@@ -73,51 +73,85 @@ def test_aba_derivatives(name):
         assert_close(part, np.stack(matrix), kind="solve")
 
 
+@functools.cache
+def small(which):
+    """A free body with a few joints, and a chain with a mimic joint."""
+    if which == "mimic":
+        return random_tree(4, ("revolute", "prismatic"), 4, branching=0.0, mimics=1)
+    return random_tree(6, ("floating", "revolute", "spherical"), 3, branching=0.0)
+
+
+@functools.cache
+def plain_jacobians(name, which):
+    """The value of an algorithm and its Jacobians at two states, by differentiation without rules."""
+    model, batch = small(name), small_states(name)
+    plain = RULES[which][1]
+    both = jax.jacfwd(lambda *x: (plain(model, *x),) * 2, (0, 1, 2, 3), has_aux=True)
+    return jax.jit(jax.vmap(both))(*batch)
+
+
+def small_states(name):
+    model = small(name)
+    q = jnp.stack([rb.random_configuration(model, jax.random.key(k)) for k in (0, 1)])
+    return q, normal(1, 2, model.nv), normal(2, 2, model.nv), normal(3, 2, model.nb, 6)
+
+
+# For each way to differentiate: of g(q, v, a, f) with cotangent w and states x (a batch of two: b), and what it is in
+# terms of the Jacobians J, those of the first state and of both.
+WAYS = {
+    "grad": (
+        lambda g, w, x, b: jax.grad(lambda *y: w @ g(*y), (0, 1, 2, 3))(*x),
+        lambda J, w: [w @ flat(j[0]) for j in J],
+    ),
+    "jacfwd": (lambda g, w, x, b: jax.jacfwd(g, (0, 1, 2))(*x), lambda J, w: [j[0] for j in J[:3]]),
+    "jacrev": (lambda g, w, x, b: jax.jacrev(g, (0, 1, 2))(*x), lambda J, w: [j[0] for j in J[:3]]),
+    "vmap of grad": (
+        lambda g, w, x, b: jax.vmap(jax.grad(lambda *y: w @ g(*y), (0, 1)))(*b),
+        lambda J, w: [jnp.einsum("i,bij->bj", w, j) for j in J[:2]],
+    ),
+    "grad of vmap": (
+        lambda g, w, x, b: jax.grad(lambda *y: (jax.vmap(g)(*y) @ w).sum(), (0, 1))(*b),
+        lambda J, w: [jnp.einsum("i,bij->bj", w, j) for j in J[:2]],
+    ),
+    "vmap of jacfwd": (lambda g, w, x, b: [jax.vmap(jax.jacfwd(g))(*b)], lambda J, w: [J[0]]),
+}
+
+
+def flat(J):
+    return J.reshape(J.shape[0], -1)
+
+
 @needs_float64
-@every_tree
-@every_rule
-def test_rules_equal_differentiation_of_the_plain_algorithm(name, which):
-    """Gradients, Jacobians both ways, tangents, and batches of them inside and outside."""
-    model, arguments, weight = robot(name), one(name), normal(5, robot(name).nv)
-    wrt = tuple(range(4))
-
-    def all_of(f):
-        g = lambda *x: f(model, *x)  # noqa: E731
-        loss = lambda *x: weight @ g(*x)  # noqa: E731
-        batch = tuple(jnp.stack([x, 0.9 * x]) for x in arguments)
-        return {
-            "grad": jax.grad(loss, wrt)(*arguments),
-            "jacfwd": jax.jacfwd(g, (0, 1, 2))(*arguments),
-            "jacrev": jax.jacrev(g, (0, 1, 2))(*arguments),
-            "jvp": jax.jvp(g, arguments, arguments),
-            "vmap of grad": jax.vmap(jax.grad(loss, wrt))(*batch),
-            "grad of vmap": jax.grad(lambda *x: jax.vmap(loss)(*x).sum(), wrt)(*batch),
-            "vmap of jacfwd": jax.vmap(jax.jacfwd(g))(*batch),
-            "one q, many v": jax.vmap(jax.grad(loss, 1), (None, 0, None, None))(
-                arguments[0], *batch[1:2], *arguments[2:]
-            ),
-        }
-
-    ruled, plain = RULES[which]
-    got, want = jax.jit(lambda: all_of(ruled))(), jax.jit(lambda: all_of(plain))()
-    for key in got:
-        for x, y in zip(jax.tree.leaves(got[key]), jax.tree.leaves(want[key]), strict=True):
-            assert_close(x, y, 1e-10, scale=max(float(np.abs(y).max()), 1.0))
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("name", "which"), [("free", "rnea"), ("free", "aba"), ("mimic", "aba"), ("mimic", "bias"), ("mimic", "gravity")]
+)
+def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):
+    model, batch = small(name), small_states(name)
+    weight, (jacobians, value) = normal(5, model.nv), plain_jacobians(name, which)
+    ruled = lambda *x: RULES[which][0](model, *x)  # noqa: E731
+    first = tuple(x[0] for x in batch)
+    take, expected = WAYS[way]
+    got = jax.jit(lambda: take(ruled, weight, first, batch))()
+    assert_close(ruled(*first), value[0], kind="solve")
+    for x, y in zip(got, expected(jacobians, weight), strict=True):
+        assert_close(x.reshape(y.shape), y, 1e-10, scale=max(float(np.abs(y).max()), 1.0))
 
 
 @needs_float64
-@every_tree
-@pytest.mark.parametrize("which", ["rnea", "aba"])
+@pytest.mark.parametrize(("name", "which"), [("free", "rnea"), ("mimic", "aba")])
 def test_hessians_equal_differentiation_of_the_plain_algorithm(name, which):
-    model, (q, v, a, f), weight = robot(name), one(name), normal(5, robot(name).nv)
+    model, batch = small(name), small_states(name)
+    (q, v, a, f), weight = (x[0] for x in batch), normal(5, model.nv)
 
-    def hessians(f_):
-        loss = lambda q, v: weight @ f_(model, q, v, a, f) ** 2  # noqa: E731
-        return jax.hessian(loss, (0, 1))(q, v), jax.jacrev(jax.grad(loss))(q, v)
+    def hessian(f_):
+        return jax.jit(jax.hessian(lambda q, v: weight @ f_(model, q, v, a, f) ** 2, (0, 1)))(q, v)
 
     ruled, plain = RULES[which]
-    for x, y in zip(*(jax.tree.leaves(jax.jit(lambda g=g: hessians(g))()) for g in (ruled, plain)), strict=True):
-        assert_close(x, y, 1e-9)
+    want = hessian(plain)
+    assert_all_close(hessian(ruled), want, tol=1e-9)
+    loss = lambda q: weight @ ruled(model, q, v, a, f) ** 2  # noqa: E731
+    assert_close(jax.jit(jax.jacrev(jax.grad(loss)))(q), want[0][0], 1e-9)
 
 
 @needs_float64
@@ -131,20 +165,21 @@ def test_second_order_tensors_against_differences_of_pinocchios_first_order(whic
     step = 1e-5
     for k in (0, 4, 9, 15):
         e = np.eye(model.nv)[k] * step
-        ahead, behind = (theirs(rb.integrate(model, q, jnp.asarray(x)), v, a, f) for x in (e, -e))
-        for tensor, plus, minus in zip(tensors, ahead, behind, strict=True):
-            assert_close(tensor[0][..., k], (plus - minus) / (2 * step), kind="difference")
-        ahead, behind = (theirs(q, np.asarray(v) + x, a, f) for x in (e, -e))
-        scale = max(float(np.abs(t[1]).max()) for t in tensors)
-        for tensor, plus, minus in zip(tensors, ahead, behind, strict=True):
-            assert_close(tensor[1][..., k], (plus - minus) / (2 * step), kind="difference", scale=scale)
+        along_q = [theirs(rb.integrate(model, q, jnp.asarray(x)), v, a, f) for x in (e, -e)]
+        along_v = [theirs(q, np.asarray(v) + x, a, f) for x in (e, -e)]
+        for which_argument, (ahead, behind) in enumerate((along_q, along_v)):
+            for tensor, plus, minus in zip(tensors, ahead, behind, strict=True):
+                scale = float(np.abs(tensor[0]).max())
+                got = tensor[which_argument][..., k]
+                assert_close(got, (plus - minus) / (2 * step), kind="difference", scale=scale)
 
 
 @needs_float64
-@every_tree
+@pytest.mark.parametrize("name", ["free", "mimic"])
 def test_numbers_of_the_model_have_derivatives(name):
     """Of aba by its rule (through rnea) as of the plain algorithm, alone and together with q."""
-    model, (q, v, tau, f), weight = robot(name), one(name), normal(5, robot(name).nv)
+    model, batch = small(name), small_states(name)
+    (q, v, tau, f), weight = (x[0] for x in batch), normal(5, model.nv)
     twists = 0.1 * normal(7, model.nb, 6)
 
     def moved(numbers):
