@@ -1,8 +1,9 @@
 """How `map_batch` scales: time per configuration against the batch, and memory for a million configurations.
 
-Times are CPU times on one core, as in the rest of the benchmarks, for plain `vmap` of the whole batch and for
-`map_batch` of NumPy and of JAX arrays. Memory is the largest resident set of a process of its own, which may be no more
-than its arguments and results and `ALLOWANCE`; beside it stands what XLA says that one `vmap` would need.
+Times are CPU times on one core, as in the rest of the benchmarks: of plain `vmap` of the whole batch, and of
+`map_batch`, of NumPy arrays into arrays that are there already (`out=`), and of JAX arrays into new ones. Memory is the
+largest resident set of a process of its own, which may be no more than its arguments, its results and `ALLOWANCE`;
+beside it stands what XLA says that one `vmap` would need.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from .store import Store
 
 FILE = "scale.json"
 OPERATIONS = ("rnea", "fk", "crba", "aba")
@@ -37,8 +40,9 @@ def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
     scale.add_argument("--output", type=Path, default=results / FILE)
 
 
-def run(arguments: argparse.Namespace, about: dict[str, Any]) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Measures, writes JSON, prints a table; ends with an error if memory was more than it may be."""
+    about = {key: Store(arguments.output, keep=False).found[key] for key in ("date", "machine", "versions")}
     found: dict[str, Any] = {**about, "robot": arguments.robot, "times": [], "memory": []}
     for dtype in arguments.dtypes:
         for operation in arguments.operations:
@@ -124,7 +128,8 @@ def times(robot: str, dtype: str, operation: str, seconds: float) -> None:
         arrays = [jnp.asarray(x) for x in numpy]
         runs["vmap", batch] = lambda arrays=arrays: jax.block_until_ready(vmapped(model, *arrays))
         if batch > min(BATCHES):
-            runs["numpy", batch] = lambda numpy=numpy: map_batch(f, model, *numpy, in_axes=axes)
+            out = map_batch(f, model, *numpy, in_axes=axes)
+            runs["numpy", batch] = lambda x=numpy, out=out: map_batch(f, model, *x, in_axes=axes, out=out)
             runs["jax", batch] = lambda x=arrays: jax.block_until_ready(map_batch(f, model, *x, in_axes=axes))
     for (way, batch), us in race(runs, seconds).items():
         print(json.dumps({"way": way, "batch": batch, "us": us / batch}), flush=True)

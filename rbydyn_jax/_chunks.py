@@ -21,13 +21,13 @@ class InMemory:
         self.batch, self.out = [np.asarray(x) for x in batch], out
         if any(np.may_share_memory(x, y) for x in jax.tree.leaves(out) for y in self.batch):
             raise RbydynError("out must not share memory with the arguments: the last chunk reads some of them again")
-        self.size, self.rows = len(self.batch[0]), chunk * (1 if mesh is None else mesh.size)
+        self.mesh, self.size, self.rows = mesh, len(self.batch[0]), chunk * (1 if mesh is None else mesh.size)
         self.starts = [max(0, min(k, self.size - self.rows)) for k in range(0, self.size, self.rows)]
         arrays = [x for x in batch if isinstance(x, jax.Array)]
         self.placement = [next((x.sharding for x in arrays if x.committed), None)] if arrays else []
 
     def take(self, start: int) -> list:
-        return [filled(x[start : start + self.rows], self.rows, np) for x in self.batch]
+        return on_mesh(self.mesh, [filled(x[start : start + self.rows], self.rows, np) for x in self.batch])
 
     def put(self, start: int, results: Any) -> None:
         if start == 0:
@@ -46,10 +46,7 @@ class OnDevices:
         devices = 1 if mesh is None else mesh.size
         self.mesh, self.chunk, self.out, self.size = mesh, chunk, out, batch[0].shape[0]
         self.share = -(-self.size // devices)  # of each device
-        whole = [filled(jnp.asarray(x), self.share * devices, jnp) for x in batch]
-        self.batch = (
-            whole if mesh is None else jax.device_put(whole, NamedSharding(mesh, PartitionSpec(mesh.axis_names)))
-        )
+        self.batch = on_mesh(mesh, [filled(jnp.asarray(x), self.share * devices, jnp) for x in batch])
         self.rows = chunk * devices
         self.starts = range(0, self.share, chunk)
 
@@ -63,17 +60,25 @@ class OnDevices:
         return first(self.size, self.mesh, self.out)
 
 
+def on_mesh(mesh: Mesh | None, rows: Any) -> Any:
+    """The rows, split over the devices of the mesh."""
+    return rows if mesh is None else jax.device_put(rows, NamedSharding(mesh, PartitionSpec(mesh.axis_names)))
+
+
+def everywhere(mesh: Mesh | None, shared: Any) -> Any:
+    """What is shared, once and for all on each device; several processes have to agree on it for each program."""
+    if mesh is None or mesh.is_multi_process:
+        return shared
+    return jax.device_put(shared, NamedSharding(mesh, PartitionSpec()))
+
+
 def over(mesh: Mesh | None, f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """`f(shared, rows)` on each device for its own rows; nothing is sent between devices."""
     if mesh is None:
         return f
     same, split = PartitionSpec(), PartitionSpec(mesh.axis_names)
     mapped = jax.shard_map(f, mesh=mesh, in_specs=(same, split), out_specs=split, check_vma=False)
-
-    def placed(shared: Any, rows: Any) -> Any:
-        return mapped(*jax.device_put((shared, rows), (NamedSharding(mesh, same), NamedSharding(mesh, split))))
-
-    return placed
+    return lambda shared, rows: mapped(jax.device_put(shared, NamedSharding(mesh, same)), on_mesh(mesh, rows))
 
 
 def first(size: int, mesh: Mesh | None, tree: Any) -> Any:

@@ -20,7 +20,8 @@ from rbydyn_jax import DtypeError, MissingExtraError, RbydynError, ShapeError, _
 from tests.helpers import ROOT, assert_close
 
 MASS, LENGTH, G = 2.0, 0.5, 9.81
-SIZES = (0, 1, 63, 64, 65, 197)  # with a chunk of 64
+CHUNK = 256  # the least there is
+SIZES = (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5)
 ROBOT_AND_BATCH = (None, 0)
 
 
@@ -31,7 +32,7 @@ def pendulum():
 
 @pytest.fixture
 def angles(dtype):
-    return np.random.default_rng(0).uniform(-3.0, 3.0, (197, 1)).astype(dtype)
+    return np.random.default_rng(0).uniform(-3.0, 3.0, (SIZES[-1], 1)).astype(dtype)
 
 
 def torque(q: np.ndarray) -> np.ndarray:
@@ -49,7 +50,7 @@ def one_device() -> Mesh:
 def test_any_size_gives_what_numpy_says_where_the_arguments_are(pendulum, angles, size, where):
     q = angles[:size] if where == "numpy" else jnp.asarray(angles[:size])
     mesh = one_device() if where == "device" else None
-    tau = map_batch(rb.gravity_forces, pendulum, q, in_axes=ROBOT_AND_BATCH, chunk=64, mesh=mesh)
+    tau = map_batch(rb.gravity_forces, pendulum, q, in_axes=ROBOT_AND_BATCH, chunk=CHUNK, mesh=mesh)
     assert isinstance(tau, np.ndarray if where == "numpy" else jax.Array)
     assert tau.dtype == angles.dtype
     assert_close(tau, torque(angles[:size]))
@@ -59,9 +60,9 @@ def test_neither_chunk_nor_place_nor_the_rest_of_the_batch_changes_a_bit(angles)
     arm = robots.two_link_arm()
     q = np.concatenate([angles, angles[::-1]], axis=1)
     whole = map_batch(rb.crba, arm, q, in_axes=ROBOT_AND_BATCH)
-    for chunk in (1, 64, 100, 192, 1000):
+    for chunk in (1, 300, 512, 1000):
         for mesh in (None, one_device()):
-            for some in (slice(0, 197), slice(3, 5), slice(60, 190)):
+            for some in (slice(0, 773), slice(3, 5), slice(60, 700)):
                 M = map_batch(rb.crba, arm, q[some], in_axes=ROBOT_AND_BATCH, chunk=chunk, mesh=mesh)
                 assert np.array_equal(M, whole[some]), (chunk, mesh, some)
                 M = map_batch(rb.crba, arm, jnp.asarray(q[some]), in_axes=ROBOT_AND_BATCH, chunk=chunk, mesh=mesh)
@@ -78,8 +79,8 @@ def test_one_program_for_every_size_and_every_robot_of_a_kind(angles):
     for mass in (1.0, 3.0):
         model = robots.pendulum(mass=mass, length=LENGTH)
         for size in SIZES[1:]:
-            tau = map_batch(gravity, model, angles[:size], in_axes=ROBOT_AND_BATCH, chunk=64)
-            same = map_batch(functools.partial(gravity, model), angles[:size], chunk=64)
+            tau = map_batch(gravity, model, angles[:size], in_axes=ROBOT_AND_BATCH, chunk=CHUNK)
+            same = map_batch(functools.partial(gravity, model), angles[:size], chunk=CHUNK)
             assert_close(tau, mass / MASS * torque(angles[:size]))
             assert np.array_equal(same, tau)
     assert traced == [(1,), (1,)]  # by argument, and by partial
@@ -92,7 +93,7 @@ class Reading(NamedTuple):
 
 def test_arguments_and_results_are_pytrees(angles, dtype):
     speeds = angles[::-1].copy()
-    arms = rb.stack_models([robots.pendulum(mass=MASS, length=1.0 + 0.01 * k) for k in range(197)])
+    arms = rb.stack_models([robots.pendulum(mass=MASS, length=1.0 + 0.01 * k) for k in range(SIZES[-1])])
 
     def state(model, reading, link, gain):
         terms = rb.inverse_dynamics_terms(model, reading.angle, reading.speed, reading.speed)
@@ -100,20 +101,20 @@ def test_arguments_and_results_are_pytrees(angles, dtype):
         return {"terms": terms, "pair": (height, gain * reading.speed), "same": 1.0}
 
     arguments = (arms, Reading(angles, speeds), {"name": "bob"}, 2.0)
-    got = map_batch(state, *arguments, in_axes=(0, Reading(0, 0), None, None), chunk=64)
-    lengths = 1.0 + 0.01 * np.arange(197)[:, None]
+    got = map_batch(state, *arguments, in_axes=(0, Reading(0, 0), None, None), chunk=CHUNK)
+    lengths = 1.0 + 0.01 * np.arange(SIZES[-1])[:, None]
     assert_close(got["terms"].gravity, MASS * G * lengths * np.sin(angles))
     assert_close(got["terms"].inertial, MASS * lengths**2 * speeds)
     assert_close(got["pair"][1], 2.0 * speeds)
-    assert got["pair"][0].shape == got["same"].shape == (197,)
+    assert got["pair"][0].shape == got["same"].shape == (SIZES[-1],)
     assert isinstance(got["terms"], rb.InverseDynamicsTerms)
 
 
 def test_random_keys_and_integers_are_batches_too(pendulum):
     keys = jax.random.split(jax.random.key(0), 100)
-    q = map_batch(rb.random_configuration, pendulum, keys, in_axes=ROBOT_AND_BATCH, chunk=64)
+    q = map_batch(rb.random_configuration, pendulum, keys, in_axes=ROBOT_AND_BATCH, chunk=CHUNK)
     assert np.array_equal(q, jax.vmap(rb.random_configuration, (None, 0))(pendulum, keys))
-    halves = map_batch(lambda n: n // 2, np.arange(100), chunk=64)
+    halves = map_batch(lambda n: n // 2, np.arange(100), chunk=CHUNK)
     assert np.array_equal(halves, np.arange(100) // 2)
 
 
@@ -121,7 +122,7 @@ def test_memory_maps_go_in_and_come_out(pendulum, angles, tmp_path):
     q = np.memmap(tmp_path / "q", angles.dtype, "w+", shape=angles.shape)
     q[:] = angles
     tau = np.memmap(tmp_path / "tau", angles.dtype, "w+", shape=angles.shape)
-    got = map_batch(rb.gravity_forces, pendulum, q, in_axes=ROBOT_AND_BATCH, chunk=64, out=tau)
+    got = map_batch(rb.gravity_forces, pendulum, q, in_axes=ROBOT_AND_BATCH, chunk=CHUNK, out=tau)
     assert got is tau
     assert_close(np.fromfile(tmp_path / "tau", angles.dtype).reshape(angles.shape), torque(angles))
     empty = np.zeros((0, 1), angles.dtype)
@@ -133,10 +134,10 @@ def test_inside_jit_vmap_and_grad_it_is_a_loop_in_the_program(pendulum, angles, 
     q = jnp.asarray(angles[:size])
 
     def gravity(model, q):
-        return map_batch(rb.gravity_forces, model, q, in_axes=ROBOT_AND_BATCH, chunk=64)
+        return map_batch(rb.gravity_forces, model, q, in_axes=ROBOT_AND_BATCH, chunk=CHUNK)
 
     assert_close(jax.jit(gravity)(pendulum, q), torque(angles[:size]))
-    if size in (1, 197):
+    if size in (1, 773):
         slope = jax.grad(lambda q: gravity(pendulum, q).sum())(q)
         assert_close(slope, MASS * G * LENGTH * np.cos(angles[:size]), kind="solve")
         by_gravity = jax.grad(lambda model: gravity(model, q).sum())(pendulum).gravity
@@ -149,7 +150,7 @@ def test_what_f_closes_over_can_be_differentiated(pendulum, angles):
     for mesh in (None, one_device()):
 
         def total(scale, mesh=mesh):
-            return map_batch(lambda q: rb.gravity_forces(pendulum, scale * q), angles, chunk=64, mesh=mesh).sum()
+            return map_batch(lambda q: rb.gravity_forces(pendulum, scale * q), angles, chunk=CHUNK, mesh=mesh).sum()
 
         want = (angles * MASS * G * LENGTH * np.cos(2.0 * angles)).sum()
         assert_close(jax.grad(total)(2.0), want, kind="solve")
@@ -163,7 +164,7 @@ def test_a_gradient_keeps_the_arguments_and_not_what_came_between(dtype):
         return x
 
     x = jnp.zeros((6400, 1), dtype)
-    gradient = jax.jit(jax.grad(lambda x: map_batch(long, x, chunk=64).sum()))
+    gradient = jax.jit(jax.grad(lambda x: map_batch(long, x, chunk=CHUNK).sum()))
     assert gradient.lower(x).compile().memory_analysis().temp_size_in_bytes < 10 * x.nbytes
 
 
@@ -182,18 +183,18 @@ def test_progress_is_told_after_each_chunk(pendulum, angles):
                 pendulum,
                 q,
                 in_axes=ROBOT_AND_BATCH,
-                chunk=64,
+                chunk=CHUNK,
                 mesh=mesh,
                 progress=lambda done, size: told.append((done, size)),
             )
-            assert told == [(64, 197), (128, 197), (192, 197), (197, 197)]
+            assert told == [(256, 773), (512, 773), (768, 773), (773, 773)]
             told.clear()
 
 
 def test_progress_true_shows_a_bar(pendulum, angles, capsys):
     pytest.importorskip("tqdm")
     map_batch(rb.gravity_forces, pendulum, angles, in_axes=ROBOT_AND_BATCH, progress=True)
-    assert "197/197" in capsys.readouterr().err
+    assert "773/773" in capsys.readouterr().err
 
 
 def test_a_missing_tqdm_is_named_with_its_extra(pendulum, angles, monkeypatch):
@@ -287,34 +288,34 @@ grid = Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"))
 explicit = jax.make_mesh((8,), ("batch",))
 axes = (None, 0)
 for arm, meshes in ((robots.panda_like(), (line,)), (robots.two_link_arm(), (grid, explicit))):
-    q = np.random.default_rng(0).uniform(-3.0, 3.0, (1100, arm.nq)).astype(np.float32)
+    q = np.random.default_rng(0).uniform(-3.0, 3.0, (4100, arm.nq)).astype(np.float32)
     whole = map_batch(rb.crba, arm, q, in_axes=axes)
-    for size in (1, 9, 100):  # of plain vmap some would differ: what remains of whole vectors is computed one by one
+    for size in (1, 9, 300):  # of plain vmap some would differ: what whole vectors leave over is computed one by one
         assert np.array_equal(map_batch(rb.crba, arm, q[:size], in_axes=axes, chunk=9), whole[:size]), size
     for mesh in meshes:
-        for size in (0, 1, 7, 520, 1100):
+        for size in (0, 7, 2056, 4100):
             told = []
             report = lambda done, size: told.append(done)
-            M = map_batch(rb.crba, arm, q[:size], in_axes=axes, chunk=64, mesh=mesh, progress=report)
+            M = map_batch(rb.crba, arm, q[:size], in_axes=axes, chunk=256, mesh=mesh, progress=report)
             assert type(M) is np.ndarray and np.array_equal(M, whole[:size]), size
-            assert told == [min(k, size) for k in range(512, size + 512, 512)], told
-        for size in (7, 520, 1100):
-            M = map_batch(rb.crba, arm, jnp.asarray(q[:size]), in_axes=axes, chunk=64, mesh=mesh)
+            assert told == [min(k, size) for k in range(2048, size + 2048, 2048)], told
+        for size in (7, 2056, 4100):
+            M = map_batch(rb.crba, arm, jnp.asarray(q[:size]), in_axes=axes, chunk=256, mesh=mesh)
             assert np.array_equal(M, whole[:size]), size
             assert size % 8 or [x.data.shape[0] for x in M.addressable_shards] == 8 * [size // 8]
 
 split = NamedSharding(line, P("batch"))
-M = map_batch(rb.crba, arm, jax.device_put(q[:520], split), in_axes=axes, chunk=64)
-assert M.sharding == split and np.array_equal(M, whole[:520])
+M = map_batch(rb.crba, arm, jax.device_put(q[:2056], split), in_axes=axes, chunk=256)
+assert M.sharding == split and np.array_equal(M, whole[:2056])
 
-slope = jax.grad(lambda q: map_batch(rb.potential_energy, arm, q, in_axes=axes, chunk=64, mesh=explicit).sum())(q)
+slope = jax.grad(lambda q: map_batch(rb.potential_energy, arm, q, in_axes=axes, chunk=256, mesh=explicit).sum())(q)
 np.testing.assert_allclose(slope, jax.vmap(rb.gravity_forces, axes)(arm, q), atol=1e-3)
 
-function, shared, batch = take_apart(rb.crba, (arm, q[:512]), axes)
+function, shared, batch = take_apart(rb.crba, (arm, q[:2048]), axes)
 rows = jax.device_put(batch, split)
 for lowered in (
     distributed._program.lower(function, line, shared, rows),
-    distributed._in_one_program.lower(function, line, 64, shared, rows),
+    distributed._in_one_program.lower(function, line, 256, shared, rows),
 ):
     text = lowered.compile().as_text()
     assert "num_partitions=8" in text and "xla_cpu_small_call" in text
@@ -342,20 +343,20 @@ jax.distributed.initialize(address, 2, process, initialization_timeout=60)
 assert (jax.device_count(), jax.local_device_count()) == (4, 2)
 mesh = Mesh(jax.devices(), ("batch",))
 model = robots.pendulum(mass=2.0, length=0.5)
-q = np.linspace(-3.0, 3.0, 400, dtype=np.float32)[:, None]
+q = np.linspace(-3.0, 3.0, 1200, dtype=np.float32)[:, None]
 want = 9.81 * np.sin(q)
 
-mine = slice(0, 150) if process == 0 else slice(150, 400)  # NumPy arrays: each process has its own rows
-tau = map_batch(rb.gravity_forces, model, q[mine], in_axes=(None, 0), chunk=64, mesh=mesh)
+mine = slice(0, 450) if process == 0 else slice(450, 1200)  # NumPy arrays: each process has its own rows
+tau = map_batch(rb.gravity_forces, model, q[mine], in_axes=(None, 0), chunk=256, mesh=mesh)
 assert type(tau) is np.ndarray
 np.testing.assert_allclose(tau, want[mine], atol=1e-5)
 
 split = NamedSharding(mesh, P("batch"))  # JAX arrays: one array of all processes
-whole = jax.make_array_from_process_local_data(split, q[200 * process : 200 * process + 200])
-gravity = lambda q: map_batch(rb.gravity_forces, model, q, in_axes=(None, 0), chunk=64, mesh=mesh)
+whole = jax.make_array_from_process_local_data(split, q[600 * process : 600 * process + 600])
+gravity = lambda q: map_batch(rb.gravity_forces, model, q, in_axes=(None, 0), chunk=256, mesh=mesh)
 for tau in (gravity(whole), jax.jit(gravity)(whole)):
-    assert tau.shape == (400, 1) and tau.sharding.is_equivalent_to(split, 2)
-    assert sum(x.data.shape[0] for x in tau.addressable_shards) == 200
+    assert tau.shape == (1200, 1) and tau.sharding.is_equivalent_to(split, 2)
+    assert sum(x.data.shape[0] for x in tau.addressable_shards) == 600
     for x in tau.addressable_shards:
         np.testing.assert_allclose(x.data, want[x.index], atol=1e-5)
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import floor, worker
+from benchmarks import floor, scale, worker
 from benchmarks.case import Entry, make_case
 from benchmarks.ours import LIBRARY, Ours
 from benchmarks.plans import BATCHES, REFERENCE, Job, plan
@@ -138,3 +138,13 @@ def test_ours_is_compiled_and_agrees_with_itself():
     told = ours.entry(4)
     told.run()
     assert told.values is not None and told.values().shape == (4, 1)
+
+
+def test_scale_says_what_is_not_flat():
+    us = {("vmap", 1024): 1.0, ("numpy", 4096): 1.2, ("jax", 4096): 1.4}
+    record = {"dtype": "float32", "operation": "fk"}
+    memory = {"size": 4096, "data_mib": 10.0, "peak_mib": 300.0, "cap_mib": 1034.0, "vmap_mib": 90.0}
+    times = [{**record, "way": way, "batch": batch, "us": x} for (way, batch), x in us.items()]
+    text = scale.table({"times": times, "memory": [record | memory]})
+    assert "| `fk` float32 | 1.000 | 1.200 | 1.400 | 1.20 | 1.40 (!) |" in text
+    assert "| `fk` float32 | 4,096 | 10 | 300 | 1,034 | 90 |" in text
