@@ -25,7 +25,7 @@ _INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?[\w.-]+ = ", re.MULTILINE)
 
 def mapped(batch: int) -> bool:
     """Whether a batch goes through `map_batch`."""
-    return batch >= MAPPED_FROM and hasattr(rb, "map_batch")
+    return batch >= MAPPED_FROM
 
 
 def over_batch(f: Callable, arrays: int, batch: int) -> Callable:

@@ -37,8 +37,13 @@ def opaque(values: Any) -> Any:
     return jax.tree.map(jax.lax.optimization_barrier, values)
 
 
-def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f` as one CPU kernel. Its arguments and results are pytrees of arrays; what it closes over must be static."""
+def kernel(f: Callable[..., Any], *, single: bool = True) -> Callable[..., Any]:
+    """`f` as one CPU kernel, or as several (not `single`) apart from all others.
+
+    Its arguments and results are pytrees of arrays; what it closes over must be static. A single kernel is for arrays
+    of the batch's shape only: XLA:CPU wants to share larger ones among threads, and fails to.
+    """
+    tags = {"inlineable": "false", "xla_cpu_small_call": "true"} if single else {"inlineable": "false"}
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
@@ -49,7 +54,7 @@ def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
             with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):  # the tags are not for what is inside
                 return jaxpr_as_fun(program)(*needed)
 
-        with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
+        with set_xla_metadata(**tags):
             computed = jax.jit(body, inline=False)(*(x for x, is_used in zip(given, used, strict=True) if is_used))
         available = [*given, *computed]
         return jax.tree.unflatten(jax.tree.structure(shape), [available[k] for k in places])

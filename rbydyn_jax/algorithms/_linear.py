@@ -146,7 +146,10 @@ def _batch(operands, axes, *, linear, tree, out):
         if blocks is not None:
             images = []
             for row, aval in zip(blocks, out, strict=True):
-                flat = [block @ x.reshape(-1, size) for block, x in zip(row, last, strict=True)]
+                flat = [
+                    jnp.matmul(block, x.reshape(-1, size), precision=jax.lax.Precision.HIGHEST)
+                    for block, x in zip(row, last, strict=True)
+                ]
                 images.append(sum(flat[1:], flat[0]).reshape(*aval.shape, size))
             return images, [x.ndim - 1 for x in images]
     batched = _Batched(linear, tuple(leaf_axes))

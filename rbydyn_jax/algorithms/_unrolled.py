@@ -177,8 +177,8 @@ class Unrolled:
         return self.join([x for row in values for x in row]).reshape(self.tree.nb, width)
 
     def stage(self, f: Callable) -> Callable:
-        """`f`, which works on the arrays of all bodies at once, as one kernel."""
-        return kernel(f)
+        """`f`, which works on the arrays of all bodies at once, apart from what comes before and after."""
+        return kernel(f, single=False)
 
     def columns(self, values: list, width: int) -> jax.Array:
         """The array (width, dofs of all joints) of a tuple of columns, one for each degree of freedom of a joint."""
