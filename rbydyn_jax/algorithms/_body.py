@@ -32,7 +32,7 @@ class Body(NamedTuple):
     @property
     def subspace(self) -> tuple[Motion, ...]:
         """The columns of the motion subspace, in the body's frame."""
-        return self.joint.subspace(self.axis)
+        return self.joint.subspace(self.axis, self.x)
 
     def spin(self, v: Sequence[Scalar]) -> Motion:
         """S v, the velocity across the joint."""

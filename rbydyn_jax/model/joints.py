@@ -102,7 +102,7 @@ class JointType:
         """T_before_after at coordinates `x`."""
         raise TypeError(f"{type(self).__name__} defines no transform")
 
-    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
         """The columns of S, in the frame after the joint, in which they are constant (the derivatives rely on it)."""
         raise TypeError(f"{type(self).__name__} defines no motion subspace")
 
@@ -143,7 +143,7 @@ class Revolute(JointType):
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(rotation_about(axis, *x[0]), O3)
 
-    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
         return (Motion(axis, O3),)
 
 
@@ -153,7 +153,7 @@ class Prismatic(JointType):
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(IDENTITY3, axis.scale(x[0]))
 
-    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
         return (Motion(O3, axis),)
 
 
@@ -166,7 +166,7 @@ class Planar(JointType):
         ex, ey = plane_directions(axis)
         return Transform(rotation_about(axis, *x[2]), ex.scale(x[0]) + ey.scale(x[1]))
 
-    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
         ex, ey = plane_directions(axis)
         return Motion(O3, ex), Motion(O3, ey), Motion(axis, O3)
 
@@ -200,7 +200,7 @@ class Spherical(JointType):
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(rotation_from_quaternion(*x), O3)
 
-    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
         return tuple(Motion(e, O3) for e in IDENTITY3)
 
     def neutral(self) -> np.ndarray:
@@ -233,7 +233,7 @@ class Floating(JointType):
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(rotation_from_quaternion(*x[:4]), Vec3(*x[4:]))
 
-    def subspace(self, axis: Vec3) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
         return (*(Motion(e, O3) for e in IDENTITY3), *(Motion(O3, e) for e in IDENTITY3))
 
     def neutral(self) -> np.ndarray:

@@ -13,11 +13,12 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax.algorithms import (
+    _newton_euler,
     _traversal,
+    _variations,
     centroidal,
     coriolis,
     forward_dynamics,
-    inverse_dynamics,
     jacobians,
     kinematics,
     mass_matrix,
@@ -35,12 +36,16 @@ from tests.helpers import X64, assert_close, normal
 ALGORITHMS = {
     "fk": lambda run, s, link: kinematics._fk(run),
     "jacobian": lambda run, s, link: jacobians._jacobian(run, *link, "local"),
-    "rnea": lambda run, s, link: inverse_dynamics._rnea(run, s.v, s.a, s.f_ext),
-    "gravity": lambda run, s, link: inverse_dynamics._rnea(run, None, None, None),
+    "rnea": lambda run, s, link: _newton_euler._rnea(run, s.v, s.a, s.f_ext),
+    "gravity": lambda run, s, link: _newton_euler._rnea(run, None, None, None),
     "crba": lambda run, s, link: mass_matrix._crba(run),
     "coriolis": lambda run, s, link: coriolis._coriolis(run, s.v),
     "momentum_matrix": lambda run, s, link: centroidal._momentum_matrix(run),
-    "aba": lambda run, s, link: forward_dynamics._aba(run, s.v, s.tau, s.f_ext),
+    "aba": lambda run, s, link: forward_dynamics._aba(run, s.tau, s.v, s.f_ext, gravity=True),
+    "rnea_gradient": lambda run, s, link: jnp.concatenate(
+        _newton_euler._adjoint(run, ("q", "v", "a"), s.v, s.a, s.f_ext, s.tau)
+    ),
+    "rnea_derivatives": lambda run, s, link: jnp.stack(_variations._matrices(run, ("q", "v", "a"), s.v, s.a, s.f_ext)),
 }
 
 
@@ -93,7 +98,7 @@ def test_both_traversals_agree_in_the_gradients_of_a_mixed_run():
 
     def by(traversal):
         def loss(model, q):
-            return (inverse_dynamics._rnea(traversal(model, q), v, a, None) ** 2).sum()
+            return (_newton_euler._rnea(traversal(model, q), v, a, None) ** 2).sum()
 
         model_, q_ = jax.jit(jax.grad(loss, (0, 1)))(model, q)
         return q_, model_.inertias, model_.geometry
