@@ -138,7 +138,6 @@ def times(robot: str, dtype: str, operation: str, seconds: float) -> None:
 def memory(robot: str, dtype: str, operation: str, size: int) -> None:
     """Prints the largest resident set of this process, after `size` configurations of NumPy arrays."""
     import resource
-    import time
 
     import jax
     import numpy as np
@@ -147,17 +146,14 @@ def memory(robot: str, dtype: str, operation: str, size: int) -> None:
 
     f, model, rows = _case(robot, dtype, operation, size)
     axes = (None,) + (0,) * len(rows)
-    map_batch(f, model, *(x[:1] for x in rows), in_axes=axes)  # compiled before the clock starts
-    start = time.perf_counter()
     results = map_batch(f, model, *rows, in_axes=axes)
-    wall = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(results))
     data = sum(x.nbytes for x in (*rows, *jax.tree.leaves(results)))
     like = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in rows]
     at_once = jax.jit(jax.vmap(f, axes)).lower(model, *like).compile().memory_analysis()
     found = {"data": data, "peak": peak, "cap": data + ALLOWANCE, "vmap": at_once.temp_size_in_bytes}
-    print(json.dumps({"size": size, "wall_s": wall} | {f"{k}_mib": v / 2**20 for k, v in found.items()}))
+    print(json.dumps({"size": size} | {f"{k}_mib": v / 2**20 for k, v in found.items()}))
 
 
 def _case(robot: str, dtype: str, operation: str, size: int) -> tuple:

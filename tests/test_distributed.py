@@ -84,6 +84,10 @@ def test_one_program_for_every_size_and_every_robot_of_a_kind(angles):
             assert_close(tau, mass / MASS * torque(angles[:size]))
             assert np.array_equal(same, tau)
     assert traced == [(1,), (1,)]  # by argument, and by partial
+    arrays = [jnp.asarray(angles[:size]) for size in SIZES[1:]]
+    with rb.no_recompile():  # nor anything else besides
+        for q in arrays:
+            map_batch(gravity, model, q, in_axes=ROBOT_AND_BATCH, chunk=64)
 
 
 class Reading(NamedTuple):
