@@ -199,23 +199,22 @@ def _solved(model: Model, q: Array, gained: Any, lost: Array | None) -> Array:
     return apply_linear(_MassSolve(), (model, q), (change,), [change.shape])[0]
 
 
-@jax.custom_jvp
-def _mass_solve(model: Model, q: Array, tau: Array) -> Array:
+def _plain_solve(model: Model, q: Array, tau: Array) -> Array:
     if _has_mimics(model):
         return _solve_dense(model, q, tau)
-    algorithm = functools.partial(_aba, v=None, f_ext=None, gravity=False)
-    return traverse(model, lambda run, tau: algorithm(run, tau), q, tau)
+    return traverse(model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau)
+
+
+_mass_solve = jax.custom_jvp(_plain_solve)
 
 
 def _mass_solve_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
     model, q = primals[:2]
     a = _mass_solve(*primals)
-
-    def inertial(model: Model, q: Array) -> Array:
-        weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
-        return newton_euler(weightless, q, None, a, None)
-
-    lost = jvp_of(inertial, (model, q), tangents[:2])
+    if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
+        return a, jvp_of(_plain_solve, primals, tangents)
+    weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
+    lost = jvp_of(lambda q: newton_euler(weightless, q, None, a, None), (q,), (tangents[1],))
     return a, _solved(model, q, tangents[2], lost)
 
 
@@ -231,12 +230,10 @@ def _accelerations_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
     """From tau = rnea(q, v, a): da = M^-1 (dtau - drnea at constant a)."""
     model, q, v, _, f_ext = primals
     a = _accelerations(*primals)
-
-    def inverse(model: Model, q: Array, v: Array, f_ext: Array | None) -> Array:
-        return newton_euler(model, q, v, a, f_ext)
-
     d_model, d_q, d_v, d_tau, d_f = tangents
-    lost = jvp_of(inverse, (model, q, v, f_ext), (d_model, d_q, d_v, d_f))
+    if not is_zero(d_model):
+        return a, jvp_of(_plain, primals, tangents)
+    lost = jvp_of(lambda q, v, f: newton_euler(model, q, v, a, f), (q, v, f_ext), (d_q, d_v, d_f))
     return a, _solved(model, q, d_tau, lost)
 
 

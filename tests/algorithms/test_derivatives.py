@@ -177,7 +177,7 @@ def test_second_order_tensors_against_differences_of_pinocchios_first_order(whic
 @needs_float64
 @pytest.mark.parametrize("name", ["free", "mimic"])
 def test_numbers_of_the_model_have_derivatives(name):
-    """Of aba by its rule (through rnea) as of the plain algorithm, alone and together with q."""
+    """Those of placements, inertias, gravity and rotors, together with those of q, as of the plain algorithm."""
     model, batch = small(name), small_states(name)
     (q, v, tau, f), weight = (x[0] for x in batch), normal(5, model.nv)
     twists = 0.1 * normal(7, model.nb, 6)
