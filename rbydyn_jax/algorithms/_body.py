@@ -68,7 +68,6 @@ class Coordinates:
     def __init__(self, model: Model) -> None:
         tree = model.tree
         self.model, self.tree = model, tree
-        self.has_mimic = any(m is not None for m in tree.mimics)
         self.sizes = tuple(j.nv for j in tree.joints)
 
     @cached_property
@@ -85,7 +84,7 @@ class Coordinates:
 
     def spread_q(self, q: jax.Array) -> jax.Array:
         """Positions of all joints."""
-        if not self.has_mimic:
+        if not self.tree.has_mimics:
             return q
         pieces = []
         for part, m in zip(self.tree.q_slices, self.tree.mimics, strict=True):
@@ -97,19 +96,19 @@ class Coordinates:
 
     def spread_v(self, v: jax.Array) -> jax.Array:
         """Velocities of all joints."""
-        return v[self.columns] * self.factors if self.has_mimic else v
+        return v[self.columns] * self.factors if self.tree.has_mimics else v
 
     @cached_property
     def armature(self) -> jax.Array:
         """Rotor inertia of all joints; that of a coordinate counts once, on the joint that owns it."""
-        if not self.has_mimic:
+        if not self.tree.has_mimics:
             return self.model.armature
         own = [m is None for m, size in zip(self.tree.mimics, self.sizes, strict=True) for _ in range(size)]
         return jnp.where(np.array(own), self.model.armature[self.columns], 0.0)
 
     def gather(self, forces: jax.Array) -> jax.Array:
         """Independent forces from those of all joints, along the first axis."""
-        if not self.has_mimic:
+        if not self.tree.has_mimics:
             return forces
         weight = self.factors.reshape(-1, *(1,) * (forces.ndim - 1))
         zero = jnp.zeros((self.tree.nv, *forces.shape[1:]), forces.dtype)

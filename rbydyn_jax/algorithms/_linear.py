@@ -9,7 +9,8 @@ on (its parameters) is differentiated as plain JAX code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,19 +26,19 @@ _FEW = 6  # a sweep costs less than the matrix for fewer arguments than this
 Arrays = tuple[jax.Array, ...]
 
 
-class LinearMap:
+class LinearMap(ABC):
     """A map that is linear in a tuple of arrays and depends on a pytree of parameters. Hashable by value.
 
     `matrix` may return None: then there is none, and batches of arguments run the sweep.
     """
 
+    @abstractmethod
     def apply(self, parameters: Any, arguments: Arrays) -> Arrays:
         """The image of the arguments."""
-        raise NotImplementedError
 
+    @abstractmethod
     def transpose(self) -> LinearMap:
         """The transposed map, of the same parameters."""
-        raise NotImplementedError
 
     def matrix(self, parameters: Any) -> Sequence[Sequence[jax.Array]] | None:
         """Blocks [output][argument] of shape (output size, argument size) for arrays of one axis."""
@@ -105,16 +106,9 @@ def _jvp(primals, tangents, *, linear, tree, out):
     if any(type(t) is not ad.Zero for t in d_arguments):
         dense = [ad.instantiate_zeros(t) for t in d_arguments]
         total = _linear_p.bind(*leaves, *dense, linear=linear, tree=tree, out=out)
-    moved = [k for k, t in enumerate(d_leaves) if type(t) is not ad.Zero]
+    moved = {k: t for k, t in enumerate(d_leaves) if type(t) is not ad.Zero}
     if moved:
-
-        def of_parameters(*values: jax.Array) -> Arrays:
-            full = list(leaves)
-            for k, x in zip(moved, values, strict=True):
-                full[k] = x
-            return tuple(linear.apply(jax.tree.unflatten(tree, full), arguments))
-
-        _, part = jax.jvp(of_parameters, tuple(leaves[k] for k in moved), tuple(d_leaves[k] for k in moved))
+        part = jvp_along(lambda xs: tuple(linear.apply(jax.tree.unflatten(tree, xs), arguments)), leaves, moved)
         total = part if total is None else [a + b for a, b in zip(total, part, strict=True)]
     if total is None:
         total = [ad.Zero(aval.to_tangent_aval()) for aval in out]
@@ -172,18 +166,21 @@ def _is_symbolic(x: Any) -> bool:
     return isinstance(x, SymbolicZero)
 
 
+def jvp_along(f: Callable, values: Sequence, tangents: Mapping[int, Any]) -> Any:
+    """The derivative of `f(values)` when those of the values move for which there is a tangent."""
+
+    def of_moved(*moved: Any) -> Any:
+        full = list(values)
+        for k, x in zip(tangents, moved, strict=True):
+            full[k] = x
+        return f(full)
+
+    return jax.jvp(of_moved, tuple(values[k] for k in tangents), tuple(tangents.values()))[1]
+
+
 def jvp_of(f: Callable, primals: tuple, tangents: tuple) -> Any:
     """The derivative of `f` along tangents of which some are symbolic zeros; None where all are."""
     leaves, tree = jax.tree.flatten(primals)
     d_leaves = jax.tree.leaves(tangents, is_leaf=_is_symbolic)
-    moved = [k for k, t in enumerate(d_leaves) if not _is_symbolic(t)]
-
-    def of_moved(*values: jax.Array) -> Any:
-        full = list(leaves)
-        for k, x in zip(moved, values, strict=True):
-            full[k] = x
-        return f(*jax.tree.unflatten(tree, full))
-
-    if not moved:
-        return None
-    return jax.jvp(of_moved, tuple(leaves[k] for k in moved), tuple(d_leaves[k] for k in moved))[1]
+    moved = {k: t for k, t in enumerate(d_leaves) if not _is_symbolic(t)}
+    return jvp_along(lambda xs: f(*jax.tree.unflatten(tree, xs)), leaves, moved) if moved else None

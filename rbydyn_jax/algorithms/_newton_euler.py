@@ -19,7 +19,7 @@ from ..model.configuration import qdot_from_v, v_from_qdot
 from ..model.model import Model
 from ..spatial._algebra import NO_FORCE, NO_MOTION, O3, Force, Motion, Vec3, add, mul
 from ._body import Body
-from ._linear import LinearMap, apply_linear, is_zero, jvp_of
+from ._linear import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
 from ._traversal import Traversal, gravity_root, traverse
 from ._variations import inverse_dynamics_matrices
 
@@ -146,19 +146,10 @@ class _Tangent(LinearMap):
 
     def apply(self, parameters: tuple, arguments: tuple) -> tuple:
         model, *state = parameters
-        moved = dict(zip(self.wrt, arguments, strict=True))
-        if "q" in moved:
-            moved["q"] = qdot_from_v(model, state[0], moved["q"])
-        places = [_NAMES.index(name) for name in self.wrt]
-
-        def of_moved(*values: Array) -> Array:
-            full = list(state)
-            for k, x in zip(places, values, strict=True):
-                full[k] = x
-            return _plain(model, *full)
-
-        primals = tuple(state[k] for k in places)
-        return (jax.jvp(of_moved, primals, tuple(moved[name] for name in self.wrt))[1],)
+        moved = {_NAMES.index(name): x for name, x in zip(self.wrt, arguments, strict=True)}
+        if 0 in moved:
+            moved[0] = qdot_from_v(model, state[0], moved[0])
+        return (jvp_along(lambda xs: _plain(model, *xs), state, moved),)
 
     def transpose(self) -> LinearMap:
         return _Adjoint(self.wrt)

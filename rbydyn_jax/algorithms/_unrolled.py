@@ -170,7 +170,7 @@ class Unrolled:
     def stack_columns(self, values: list, width: int) -> jax.Array:
         """The array (width, nv) of a tuple of flat columns (one for each degree of freedom) for each joint."""
         full = self.columns(values, width)
-        return self.coordinates.gather(full.T).T if self.coordinates.has_mimic else full
+        return self.coordinates.gather(full.T).T if self.tree.has_mimics else full
 
     def stack_bodies(self, values: list, width: int) -> jax.Array:
         """The array (nb, width) of a flat sequence for each body."""

@@ -135,31 +135,26 @@ def products(left: Table, right: Table) -> jax.Array:
     return functools.reduce(jax.lax.add, terms)
 
 
-def pairs(run: Traversal, f: Callable, *tables: Table) -> jax.Array:
-    """The array that `f` makes of the tables, of which it forms `products`."""
-    # All products of all joints, of which those along a path are kept, are faster than the kept ones one by one.
-    full = f(*tables)
-    gather = run.coordinates.gather
-    return gather(gather(full).T).T if run.coordinates.has_mimic else full
+# Below, all products of all joints are formed, and those along a path kept: faster than the kept ones one by one.
 
 
 def symmetric(run: Traversal, left: Table, right: Table) -> jax.Array:
     """The symmetric matrix of the products of each joint (left) with itself and its ancestors (right)."""
     below, same = _masks(run.tree)
     taken = below | np.tril(same)
-
-    def matrix(left: Table, right: Table, diagonal: jax.Array) -> jax.Array:
-        lower, upper = products(left, right), products(right, left)
-        return jnp.where(taken, lower, jnp.where(taken.T, upper, 0.0)) + jnp.diag(diagonal)
-
-    return pairs(run, matrix, left, right, run.coordinates.armature)
+    lower, upper = products(left, right), products(right, left)
+    full = jnp.where(taken, lower, jnp.where(taken.T, upper, 0.0)) + jnp.diag(run.coordinates.armature)
+    return _independent(run, full)
 
 
 def unsymmetric(run: Traversal, lower: tuple[Table, Table], upper: tuple[Table, Table]) -> jax.Array:
     """The matrix of the products `lower` [j, i] of each joint with itself and its ancestors i, and `upper` [i, j]."""
     below, same = _masks(run.tree)
+    full = jnp.where(below | same, products(*lower), jnp.where(below.T, products(*upper), 0.0))
+    return _independent(run, full)
 
-    def matrix(a: Table, b: Table, c: Table, d: Table) -> jax.Array:
-        return jnp.where(below | same, products(a, b), jnp.where(below.T, products(c, d), 0.0))
 
-    return pairs(run, matrix, *lower, *upper)
+def _independent(run: Traversal, full: jax.Array) -> jax.Array:
+    """A matrix for the independent velocities, from one for those of all joints."""
+    gather = run.coordinates.gather
+    return gather(gather(full).T).T if run.tree.has_mimics else full

@@ -162,12 +162,8 @@ def _aba(run: Traversal, tau: Array, v: Array | None, f_ext: Array | None, *, gr
     return run.stack_v(run.outward(_outward_acceleration, base, motions, joints))
 
 
-def _has_mimics(model: Model) -> bool:
-    return any(m is not None for m in model.tree.mimics)
-
-
 def _plain(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
-    if _has_mimics(model):  # they couple distant joints
+    if model.tree.has_mimics:  # they couple distant joints
         return _solve_dense(model, q, tau - newton_euler(model, q, v, None, f_ext))
     return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext)
 
@@ -200,7 +196,7 @@ def _solved(model: Model, q: Array, gained: Any, lost: Array | None) -> Array:
 
 
 def _plain_solve(model: Model, q: Array, tau: Array) -> Array:
-    if _has_mimics(model):
+    if model.tree.has_mimics:
         return _solve_dense(model, q, tau)
     return traverse(model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau)
 
@@ -221,9 +217,7 @@ def _mass_solve_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
 _mass_solve.defjvp(_mass_solve_jvp, symbolic_zeros=True)
 
 
-@jax.custom_jvp
-def _accelerations(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
-    return _plain(model, q, v, tau, f_ext)
+_accelerations = jax.custom_jvp(_plain)
 
 
 def _accelerations_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:

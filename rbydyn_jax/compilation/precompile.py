@@ -79,7 +79,7 @@ def set_compilation_cache(directory: str | PathLike[str]) -> None:
     Switches on JAX's persistent compilation cache for this process, programs of any size and compile time included: it
     sets `jax_compilation_cache_dir`, `jax_persistent_cache_min_compile_time_secs` and
     `jax_persistent_cache_min_entry_size_bytes`. Call it before anything that shall be kept. A process that finds its
-    programs there still traces them: for RB-Y1 and a batch, 0.4 s (`fk`) to 1.6 s (`crba`) instead of 1.8 s to 7 s;
+    programs there still traces them: for RB-Y1 and a batch, 0.4 s (`fk`) and 0.9 s (`rnea`) instead of 1.8 s and 3.4 s;
     `load_function` spares most of that, too.
 
     Args:

@@ -135,6 +135,11 @@ class KinematicTree:
         return sum(j.nv for j, m in zip(self.joints, self.mimics, strict=True) if m is None)
 
     @cached_property
+    def has_mimics(self) -> bool:
+        """Whether a joint mimics another."""
+        return any(m is not None for m in self.mimics)
+
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """The bodies so that parents come before their children."""
         children: dict[int, list[int]] = {}

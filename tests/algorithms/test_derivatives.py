@@ -55,22 +55,14 @@ def assert_all_close(got, want, **how):
 
 @pytest.mark.float32
 @every_robot
-def test_rnea_derivatives(name):
+@pytest.mark.parametrize("which", ["rnea_derivatives", "aba_derivatives"])
+def test_matrices_against_pinocchio(which, name):
     model, s, twin = robot(name), states(name, 10), pin_robot(name)
-    got = run(matrices(lambda *x: rb.rnea_derivatives(model, *x)), s.q, s.v, s.a, s.f_ext)
-    want = [twin.rnea_derivatives(*row) for row in zip(s.q, s.v, s.a, s.f_ext, strict=True)]
+    inputs = (s.q, s.v, s.a if which == "rnea_derivatives" else s.tau, s.f_ext)
+    got = run(matrices(lambda *x: getattr(rb, which)(model, *x)), *inputs)
+    want = [getattr(twin, which)(*row) for row in zip(*inputs, strict=True)]
     for part, matrix in zip(got, zip(*want, strict=True), strict=True):
-        assert_close(part, np.stack(matrix))
-
-
-@pytest.mark.float32
-@every_robot
-def test_aba_derivatives(name):
-    model, s, twin = robot(name), states(name, 10), pin_robot(name)
-    got = run(matrices(lambda *x: rb.aba_derivatives(model, *x)), s.q, s.v, s.tau, s.f_ext)
-    want = [twin.aba_derivatives(*row) for row in zip(s.q, s.v, s.tau, s.f_ext, strict=True)]
-    for part, matrix in zip(got, zip(*want, strict=True), strict=True):
-        assert_close(part, np.stack(matrix), kind="solve")
+        assert_close(part, np.stack(matrix), kind="value" if which == "rnea_derivatives" else "solve")
 
 
 @functools.cache

@@ -44,7 +44,7 @@ class PinRobot:
             order = swap_rows(range(6)) if len(rows) == 6 else range(len(rows))
             at = pin_model.joints[j].idx_v
             self.G[at : at + len(rows)] = rows[list(order)]
-        self.has_mimics = any(m is not None for m in model.tree.mimics)
+        self.has_mimics = model.tree.has_mimics
 
     def q(self, q) -> np.ndarray:
         """Our configuration in pinocchio's coordinates."""
