@@ -15,10 +15,35 @@ from typing import Any
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
+from jax.extend.mlir import ir
+from jax.interpreters import ad, batching, mlir
 from jax.interpreters.partial_eval import dce_jaxpr
 
 _TESTED_FROM, _TESTED_BELOW = (0, 10), (0, 13)
+_ATTRIBUTES, _SMALL = "mhlo.frontend_attributes", "xla_cpu_small_call"
+# XLA:CPU shares an operation on half a megabyte among threads; a dozen arrays of this size are less.
+_LARGE_BYTES = 24 * 1024
+
+_sized_p = Primitive("rbydyn_sized")  # the identity, on what goes into and comes out of a single kernel
+_sized_p.def_impl(lambda x: x)
+_sized_p.def_abstract_eval(lambda x: x)
+batching.defvectorized(_sized_p)
+ad.deflinear2(_sized_p, lambda ct, x: [ct if type(ct) is ad.Zero else _sized_p.bind(ct)])
+
+
+def _lower_sized(ctx: mlir.LoweringRuleContext, x: ir.Value) -> list[ir.Value]:
+    """No single kernel where arrays are large: XLA:CPU shares its operations among threads and then cannot emit it."""
+    aval, op = ctx.avals_in[0], x.owner
+    if aval.size * aval.dtype.itemsize >= _LARGE_BYTES and not isinstance(op, ir.Block):
+        attributes = op.attributes
+        if _ATTRIBUTES in attributes:
+            tags = {a.name: a.attr for a in ir.DictAttr(attributes[_ATTRIBUTES]) if a.name != _SMALL}
+            attributes[_ATTRIBUTES] = ir.DictAttr.get(tags)
+    return [x]
+
+
+mlir.register_lowering(_sized_p, _lower_sized, cacheable=False)  # a cached rule would not see where x comes from
 
 
 @cache
@@ -41,9 +66,9 @@ def kernel(f: Callable[..., Any], *, single: bool = True) -> Callable[..., Any]:
     """`f` as one CPU kernel, or as several (not `single`) apart from all others.
 
     Its arguments and results are pytrees of arrays; what it closes over must be static. A single kernel is for arrays
-    of the batch's shape only: XLA:CPU wants to share larger ones among threads, and fails to.
+    of the batch's shape only, and is several where the batch is large: XLA:CPU would share it among threads, and fails.
     """
-    tags = {"inlineable": "false", "xla_cpu_small_call": "true"} if single else {"inlineable": "false"}
+    tags = {"inlineable": "false", _SMALL: "true"} if single else {"inlineable": "false"}
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
@@ -54,8 +79,13 @@ def kernel(f: Callable[..., Any], *, single: bool = True) -> Callable[..., Any]:
             with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):  # the tags are not for what is inside
                 return jaxpr_as_fun(program)(*needed)
 
+        needed = [x for x, is_used in zip(given, used, strict=True) if is_used]
+        if single:
+            needed = [_sized_p.bind(x) for x in needed]  # what comes out of the transposed kernel
         with set_xla_metadata(**tags):
-            computed = jax.jit(body, inline=False)(*(x for x, is_used in zip(given, used, strict=True) if is_used))
+            computed = jax.jit(body, inline=False)(*needed)
+        if single:
+            computed = [_sized_p.bind(x) for x in computed]
         available = [*given, *computed]
         return jax.tree.unflatten(jax.tree.structure(shape), [available[k] for k in places])
 

@@ -138,16 +138,37 @@ def test_a_long_chain_is_right(types):
     assert_close(jax.vmap(rb.aba, (None, 0, 0, 0))(model, q, v, tau), a, 1e-7)
 
 
+def calls_of(text):
+    return [line for line in text.splitlines() if re.search(r"\bcall\(", line) and "to_apply" in line]
+
+
 def test_every_step_is_one_kernel_in_the_compiled_program():
     """Were the tags ignored, XLA would clone values into every consumer: seconds become minutes, silently."""
     assert tags_available()
     model = robot("rby1a")
     x = jnp.zeros((8, model.nv), model.inertias.dtype)
     text = jax.jit(jax.vmap(rb.rnea, (None, 0, 0, 0))).lower(model, x, x, x).compile().as_text()
-    calls = [line for line in text.splitlines() if re.search(r"\bcall\(", line) and "to_apply" in line]
+    calls = calls_of(text)
     assert len(calls) >= 2 * model.nb
     assert all("xla_cpu_small_call" in line for line in calls)
     assert len(text.splitlines()) < 40_000
+
+
+LARGE = {
+    "rnea": lambda m, x: rb.rnea(m, x, x, x),
+    "gradient": lambda m, x: jax.grad(lambda y: (rb.fk(m, y) ** 2).sum())(x),
+}
+
+
+@pytest.mark.parametrize("which", LARGE)
+def test_large_batches_compile(which):
+    """On several cores XLA:CPU shares large operations among threads, which it cannot within a single kernel."""
+    model, f = robot("panda_like"), jax.jit(jax.vmap(LARGE[which], (None, 0)))
+    x = normal(3, 64, model.nv)
+    few = f(model, x)
+    program = f.lower(model, jnp.tile(x, (256, 1))).compile()
+    assert not any("xla_cpu_small_call" in line for line in calls_of(program.as_text()))
+    assert_close(program(model, jnp.tile(x, (256, 1)))[-64:], few)
 
 
 CONSTANT = {
