@@ -79,7 +79,13 @@ def public(*static: str) -> Callable[[F], F]:
     """Compiles a public function; the named arguments (links, frames) are static, so they have to be hashable."""
 
     def wrap(f: F) -> F:
-        compiled = jax.jit(recorded(f), static_argnames=static)
+        @functools.wraps(f)
+        def exact(*args: Any, **kwargs: Any) -> Any:
+            # Without it GPUs and TPUs take fewer digits for products of matrices.
+            with jax.default_matmul_precision("highest"):
+                return f(*args, **kwargs)
+
+        compiled = jax.jit(recorded(exact), static_argnames=static)
         parameters = inspect.signature(f).parameters.values()
         names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 

@@ -13,6 +13,7 @@ from jaxtyping import PRNGKeyArray
 from ._check import check_integer
 from ._errors import ModelError
 from .algorithms.coriolis import coriolis_matrix
+from .algorithms.derivatives import aba_derivatives, rnea_derivatives
 from .algorithms.forward_dynamics import aba
 from .algorithms.inverse_dynamics import rnea
 from .algorithms.jacobians import jacobian
@@ -23,7 +24,7 @@ from .model.states import random_states
 
 GOOD, POOR = 1e-5, 1e-3  # relative errors up to which float32 is called good, and from which it is called not enough
 
-_SOLVES = ("mass_matrix_inverse", "aba")
+_SOLVES = ("mass_matrix_inverse", "aba", "aba_derivatives")
 # Each is run once: it is compiled without the optimisations of the machine code, which change no rounding to speak of.
 _QUICK = {"xla_backend_optimization_level": 0}
 
@@ -171,10 +172,12 @@ _AXIS = {
     "jacobian": "v",
     "rnea": "v",
     "rnea_gradient": "q",
+    "rnea_derivatives": "v",
     "crba": "v",
     "coriolis_matrix": "v",
     "mass_matrix_inverse": "v",
     "aba": "v",
+    "aba_derivatives": "v",
 }
 
 
@@ -187,15 +190,18 @@ def _results(
     link: int, model: Model, q: jax.Array, v: jax.Array, a: jax.Array, tau: jax.Array | None = None
 ) -> dict[str, jax.Array]:
     forces = rnea(model, q, v, a)
+    tau = forces if tau is None else tau
     return {
         "fk": fk(model, q),
         "jacobian": jacobian(model, q, link).T,
         "rnea": forces,
         "rnea_gradient": jax.grad(lambda q: 0.5 * jnp.sum(rnea(model, q, v, a) ** 2))(q),
+        "rnea_derivatives": rnea_derivatives(model, q, v, a).dtau_dq,
         "crba": crba(model, q),
         "coriolis_matrix": coriolis_matrix(model, q, v),
         "mass_matrix_inverse": mass_matrix_inverse(model, q),
-        "aba": aba(model, q, v, forces if tau is None else tau),
+        "aba": aba(model, q, v, tau),
+        "aba_derivatives": aba_derivatives(model, q, v, tau).da_dq,
     }
 
 

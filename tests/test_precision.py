@@ -106,7 +106,7 @@ def test_a_joint_that_moves_no_mass_makes_m_singular():
     assert report.condition_worst == np.inf and report.light_joint == "idle"
     assert np.isnan(report["aba"].worst) and report["aba"].worst_element == ""
     assert "M is singular: 'idle' moves nothing that has mass." in report.recommendation
-    assert "Not even float64 gives a finite mass_matrix_inverse and aba." in report.recommendation
+    assert "Not even float64 gives a finite mass_matrix_inverse, aba and aba_derivatives." in report.recommendation
 
 
 def test_errors_go_to_the_independent_joints():

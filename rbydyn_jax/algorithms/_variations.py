@@ -9,20 +9,24 @@ velocity product $2 B$, which add along the tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..model.model import Model
+from ..spatial._algebra import Motion
 from ._kernels import opaque
 from ._traversal import Traversal, traverse
 from ._world import (
     Table,
+    at_origin,
     force,
     inertia,
     inertias,
     motion,
     of_owners,
+    owners,
     pose,
     poses_and_motions,
     stage,
@@ -35,16 +39,20 @@ from .coriolis import VelocityProduct, velocities, velocity_product
 
 
 def _matrices(
-    run: Traversal, wrt: Sequence[str], v: Array | None, a: Array | None, f_ext: Array | None
+    wrt: Sequence[str], run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None
 ) -> tuple[Array, ...]:
     poses, motions = poses_and_motions(run)
-    nothing = opaque(jnp.zeros(run.tree.nv, run.dtype))
-    V, V0 = velocities(run, motions, nothing if v is None else v)
-    # Accelerations are sums of S a + V_p x V along the path, from that of the base.
-    turned, turned0 = sum_paths(run, stage(run, lambda V0, V: motion(V0).cross(motion(V)), V0, V), range(run.tree.nb))
-    driven, driven0 = velocities(run, motions, nothing if a is None else a)
+    rates, V, V0 = velocities(run, motions, opaque(jnp.zeros(run.tree.nv, run.dtype)) if v is None else v)
+
+    def added(S: Table, rates: Table, V0: Table, *a: Array) -> Motion:
+        turned = motion(V0).cross(motion(rates))
+        return turned + motion(S).scale(a[0]) if a else turned
+
+    # Accelerations are sums of V_p x S v + S a along the path, from that of the base.
+    driven = () if a is None else (run.coordinates.spread_v(a),)
+    steps = stage(run, added, motions, rates, of_owners(run, V0), *driven)
     base = jnp.concatenate([jnp.zeros(3, run.dtype), -run.model.gravity])[:, None]
-    A, A0 = turned + driven + base, turned0 + driven0 + base
+    A, A0 = (total + base for total in sum_paths(run, steps, owners(run.tree)))
 
     def own(P: Table, C: Table, V: Table, A: Table, H: Table, *f: Table) -> tuple:
         I, v, momentum = inertia(C), motion(V), force(H)  # noqa: E741 - Featherstone's letter
@@ -83,4 +91,4 @@ def inverse_dynamics_matrices(
     model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None, *, wrt: Sequence[str]
 ) -> tuple[Float[Array, "nv nv"], ...]:
     """The derivatives of `newton_euler` with respect to those of q (as a velocity), v and a that are in `wrt`."""
-    return traverse(model, lambda run, *rest: _matrices(run, wrt, *rest), q, v, a, f_ext)
+    return traverse(model, partial(_matrices, wrt), at_origin(model, q), v, a, f_ext)

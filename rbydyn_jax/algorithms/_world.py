@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial._algebra import IDENTITY, Force, Inertia, Motion, Structural, Sym3, Transform, Vec3
 from ._body import Body, inertia_from_row, transform_from_numbers
@@ -23,6 +24,22 @@ from ._traversal import Traversal
 
 # The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
 Table = jax.Array | tuple[jax.Array, ...]
+
+
+def at_origin(model: Model, q: jax.Array) -> jax.Array:
+    """The configuration with the translations at the root taken back, for what does not depend on where the robot is.
+
+    Far from the origin inertias about it are large, and their differences lose digits.
+    """
+    tree = model.tree
+    leaders = {m.source for m in tree.mimics if m is not None}
+    moved = [
+        tree.q_slices[i].start + k
+        for i, joint in enumerate(tree.joints)
+        if tree.parents[i] < 0 and tree.mimics[i] is None and i not in leaders
+        for k in joint.translations
+    ]
+    return jnp.where(np.isin(np.arange(tree.nq), moved), 0.0, q) if moved else q
 
 
 def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tuple[Motion, ...]]]:

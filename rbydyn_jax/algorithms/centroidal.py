@@ -15,7 +15,7 @@ from ..model.model import Model, check_model
 from ..spatial import inertia, se3
 from ._api import arguments
 from ._traversal import Traversal, traverse
-from ._world import composite_momenta
+from ._world import at_origin, composite_momenta
 from .jacobians import jacobian
 from .kinematics import body_poses, fk, link_pose
 from .mass_matrix import mass_matrix_inverse
@@ -160,7 +160,7 @@ def com_jacobian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3 nv"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return momentum_matrix(model, q)[3:] / total_mass(model)
+    return momentum_matrix(model, at_origin(model, q))[3:] / total_mass(model)
 
 
 @public()

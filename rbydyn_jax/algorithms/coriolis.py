@@ -13,6 +13,7 @@ from ._api import arguments
 from ._traversal import Traversal, traverse
 from ._world import (
     Table,
+    at_origin,
     inertia,
     inertias,
     motion,
@@ -58,15 +59,15 @@ def velocity_product(inertia: Inertia, v: Motion, momentum: Force) -> VelocityPr
     return VelocityProduct(momentum.f, b)
 
 
-def velocities(run: Traversal, motions: Table, v: Array) -> tuple[Array, Array]:
-    """The velocities of all bodies, and those of their parents."""
-    spins = stage(run, lambda S, v: motion(S).scale(v), motions, run.coordinates.spread_v(v))
-    return sum_paths(run, spins, owners(run.tree))
+def velocities(run: Traversal, motions: Table, v: Array) -> tuple[Table, Array, Array]:
+    """What each degree of freedom adds to the velocity, the velocities of all bodies, and those of their parents."""
+    added = stage(run, lambda S, v: motion(S).scale(v), motions, run.coordinates.spread_v(v))
+    return added, *sum_paths(run, added, owners(run.tree))
 
 
 def _coriolis(run: Traversal, v: Array) -> Array:
     poses, motions = poses_and_motions(run)
-    V, _ = velocities(run, motions, v)
+    _, V, _ = velocities(run, motions, v)
     own = inertias(run, poses)
 
     def product(C: Table, V: Table) -> VelocityProduct:
@@ -109,4 +110,4 @@ def coriolis_matrix(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) 
         True
     """
     model, q, v = arguments(model, q=q, v=v)
-    return traverse(model, _coriolis, q, v)
+    return traverse(model, _coriolis, at_origin(model, q), v)

@@ -10,7 +10,7 @@ from .._check import public
 from ..model.model import Model
 from ._api import arguments
 from ._traversal import Traversal, traverse
-from ._world import composite_momenta, symmetric
+from ._world import at_origin, composite_momenta, symmetric
 
 
 def _crba(run: Traversal) -> Array:
@@ -41,7 +41,7 @@ def crba(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
         0.5
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _crba, q)
+    return traverse(model, _crba, at_origin(model, q))
 
 
 def _product(a: Array, b: Array) -> Array:

@@ -92,11 +92,13 @@ class JointType:
         nq: Number of position coordinates.
         nv: Number of velocity coordinates.
         angles: Which position coordinates enter through sine and cosine alone.
+        translations: Which position coordinates only translate what comes after the joint, in the axes before it.
     """
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
     angles: ClassVar[tuple[int, ...]] = ()
+    translations: ClassVar[tuple[int, ...]] = ()
 
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         """T_before_after at coordinates `x`."""
@@ -150,6 +152,8 @@ class Revolute(JointType):
 class Prismatic(JointType):
     """Translation along the axis; q [m]."""
 
+    translations = (0,)
+
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(IDENTITY3, axis.scale(x[0]))
 
@@ -160,7 +164,7 @@ class Prismatic(JointType):
 class Planar(JointType):
     """Motion in the plane normal to the axis; q = [x, y, theta], v = [vx, vy, w] in the frame after the joint."""
 
-    nq, nv, angles = 3, 3, (2,)
+    nq, nv, angles, translations = 3, 3, (2,), (0, 1)
 
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         ex, ey = plane_directions(axis)
@@ -228,7 +232,7 @@ class Spherical(JointType):
 class Floating(JointType):
     """Free motion; q = [quaternion wxyz, p], v = [w; v] in the frame after the joint."""
 
-    nq, nv = 7, 6
+    nq, nv, translations = 7, 6, (4, 5, 6)
 
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         return Transform(rotation_from_quaternion(*x[:4]), Vec3(*x[4:]))
