@@ -287,6 +287,7 @@ def _array(value: Any, shape: tuple[int | None, ...], name: str) -> Any:
     if isinstance(value, list | tuple) and any(isinstance(x, jax.Array) for x in value):
         value = jnp.stack([jnp.asarray(x) for x in value])
     if isinstance(value, jax.Array):
+        value = _flat(value, shape)
         _check_shape(value, shape, name)
         return _floating(value, name)
     if not isinstance(value, np.ndarray | list | tuple):
@@ -297,10 +298,15 @@ def _array(value: Any, shape: tuple[int | None, ...], name: str) -> Any:
         raise ShapeError(f"{name} must be an array of shape {_shape(shape)}: {error}") from None
     if array.size and array.dtype.kind not in "iuf":
         raise DtypeError(f"{name} must be an array of real numbers, got dtype {array.dtype}")
+    array = _flat(array.astype(np.float64), shape)
     _check_shape(array, shape, name)
-    array = array.astype(np.float64)
     array.setflags(write=False)
     return array
+
+
+def _flat(array: Any, shape: tuple[int | None, ...]) -> Any:
+    """A column does for a vector, as in the SDK."""
+    return array[:, 0] if len(shape) == 1 and array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def _floating(value: jax.Array, name: str) -> jax.Array:

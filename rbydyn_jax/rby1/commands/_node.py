@@ -26,10 +26,11 @@ class Node:
     """Base of every command and of every part of one; numbers are leaves of a pytree, names and flags are not."""
 
     def __post_init__(self) -> None:
-        for name, kind in kinds(type(self)).items():
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, kind.convert(value, f"{type(self).__name__}.{name}"))
+        for field in dataclasses.fields(self):  # pyright: ignore[reportArgumentType]
+            value = getattr(self, field.name)
+            if value is not None or field.default is dataclasses.MISSING:
+                value = kinds(type(self))[field.name].convert(value, f"{type(self).__name__}.{field.name}")
+                object.__setattr__(self, field.name, value)
 
     def replace(self, **changes: Any) -> Self:
         """Returns a copy with some fields changed.
