@@ -213,17 +213,17 @@ class RobotCommandBuilder(Builder, builds=commands.RobotCommand):
     """
 
 
-def Model_A() -> ModelDescription:  # noqa: N802  as the SDK names it
+def Model_A() -> ModelDescription:
     """The RB-Y1 A."""
     return model_description("A")
 
 
-def Model_M() -> ModelDescription:  # noqa: N802
+def Model_M() -> ModelDescription:
     """The RB-Y1 M."""
     return model_description("M")
 
 
-def Model_UB() -> ModelDescription:  # noqa: N802
+def Model_UB() -> ModelDescription:
     """The RB-Y1 UB."""
     return model_description("UB")
 
@@ -264,7 +264,7 @@ class Robot:
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._OFFLINE and not self._robot.is_connected():
-            raise NotConnectedError(f"{name} needs a connection: call connect() first, which returns whether it worked")
+            raise NotConnectedError(f"{name} needs a connection: call connect(), which returns whether it worked")
         return getattr(self._robot, name)
 
     def __repr__(self) -> str:

@@ -2,8 +2,8 @@
 
 Runs as a process of its own, because some calls of the SDK's client hold the interpreter's lock: `python
 loopback_server.py`. It prints its port, then one line of JSON for each event. A command of priority 7 is answered with
-the bytes that stand in hexadecimal in the next line of its standard input; one of priority 9 runs until it is cancelled;
-any other is finished at once.
+the bytes that stand in hexadecimal in the next line of its standard input; one of priority 9 runs until it is
+cancelled; any other is finished at once.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def main() -> None:
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     _report(event="listening", port=port)
-    server.wait_for_termination(120)
+    server.wait_for_termination(600)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the real client of the SDK sends for each command and how its feedback is read, over a connection to 127.0.0.1."""
+"""What the real client of the SDK sends for each command, and how feedback is read, over a connection to 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -475,8 +475,15 @@ def test_before_connect_there_is_an_error_where_the_sdk_ends_the_process(server:
 
 
 def test_only_robots_and_whole_commands_are_taken(robot: Any):
-    with pytest.raises(DtypeError, match="robot must be one of rby1_sdk.create_robot, got str"):
+    with pytest.raises(DtypeError, match=r"robot must be one of rby1_sdk\.create_robot, got str"):
         c.send("127.0.0.1:50051", COMMANDS["stop"])
-    for leaf in (c.StopCommand(command_header=HEADER), c.JointPositionCommand(), "stop", None):
-        with pytest.raises(DtypeError, match="must be WholeBodyCommand or ComponentBasedCommand or JogCommand"):
-            c.send(robot, leaf)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(DtypeError, match="must be WholeBodyCommand or ComponentBasedCommand or JogCommand, got Joint"):
+        c.send(robot, c.JointPositionCommand())  # pyright: ignore[reportArgumentType]
+    for other in ("stop", None, sdk.RobotCommandBuilder()):
+        with pytest.raises(DtypeError, match="command must be a RobotCommand or what one can hold, got"):
+            c.send(robot, other)
+
+
+def test_a_stop_needs_no_wrapping(server: Server, robot: Any):
+    finished(c.send(robot, c.StopCommand(command_header=HEADER)))
+    assert_sent(parse(server.received()).robot_command, COMMANDS["stop"])

@@ -33,11 +33,13 @@ REQUESTS = {
     "Stop": "1 command_header Header",
     "JointPosition": "1 command_header Header, 2 minimum_time Duration, 3 position double*, 4 velocity_limit double*, "
     "5 acceleration_limit double*",
-    "JointGroupPosition": "1 command_header Header, 2 joint_names string*, 3 minimum_time Duration, 4 position double*, "
+    "JointGroupPosition": "1 command_header Header, 2 joint_names string*, 3 minimum_time Duration, 4 "
+    "position double*, "
     "5 velocity_limit double*, 6 acceleration_limit double*",
     "JointImpedance": "1 command_header Header, 2 minimum_time Duration, 3 position double*, 4 velocity_limit double*, "
     "5 acceleration_limit double*, 6 stiffness double*, 7 damping_ratio DoubleValue, 8 torque_limit double*",
-    "JointVelocity": "1 command_header Header, 2 minimum_time Duration, 3 velocity double*, 4 acceleration_limit double*",
+    "JointVelocity": "1 command_header Header, 2 minimum_time Duration, 3 velocity double*, 4 "
+    "acceleration_limit double*",
     "SE2VelocityCommand": "1 command_header Header, 2 minimum_time Duration, 3 velocity SE2Velocity, "
     "4 acceleration_limit SE2Velocity",
     "GravityCompensation": "1 command_header Header, 2 on bool",
@@ -49,7 +51,8 @@ REQUESTS = {
     "Cartesian": "1 command_header Header, 2 minimum_time Duration, 3 targets CartesianTarget*, "
     "4 stop_position_tracking_error DoubleValue, 5 stop_orientation_tracking_error DoubleValue, "
     "6 stop_joint_position_tracking_error DoubleValue, 10 joint_position_targets JointTarget*",
-    "CartesianImpedanceTarget": f"{_TARGET}, 4 linear_velocity_limit DoubleValue, 5 angular_velocity_limit DoubleValue, "
+    "CartesianImpedanceTarget": f"{_TARGET}, 4 linear_velocity_limit DoubleValue, 5 angular_velocity_limit "
+    "DoubleValue, "
     "6 linear_acceleration_limit DoubleValue, 7 angular_acceleration_limit DoubleValue",
     "JointLimit": "1 joint_name string, 2 lower double, 3 upper double",
     "Nullspace": "1 target_position double*, 2 weight double*, 3 k_p DoubleValue, 4 k_d DoubleValue, "
@@ -110,7 +113,8 @@ FEEDBACKS = {
     "7 joint_impedance_control_command JointImpedance, 8 cartesian_impedance_control_command CartesianImpedance, "
     "9 joint_group_position_command JointGroupPosition",
     "BodyComponents": "1 command_header Header, 2 right_arm_command Arm, 3 left_arm_command Arm, 4 torso_command Torso",
-    "Body": "1 command_header Header, 2 joint_position_command JointPosition, 3 optimal_control_command OptimalControl, "
+    "Body": "1 command_header Header, 2 joint_position_command JointPosition, 3 optimal_control_command "
+    "OptimalControl, "
     "4 gravity_compensation_command Plain, 5 cartesian_command Cartesian, "
     "6 body_component_based_command BodyComponents, 7 joint_impedance_control_command JointImpedance, "
     "8 cartesian_impedance_control_command CartesianImpedance",

@@ -1,8 +1,8 @@
 """What a field of a command may hold: which types are taken when it is made, which values are sound when it is checked.
 
 A kind stands in the annotation of a field, `Annotated[type, kind]`. `convert` refuses what the SDK would refuse, by its
-type or number of axes, and leaves JAX arrays as they come, traced ones included. `problems` knows physics and limits; it
-looks at shapes always and at values only where there are any.
+type or number of axes, and leaves JAX arrays as they come, traced ones included. `problems` knows physics and limits,
+and looks at shapes always, at values only where there are any.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a number may be: finite, from `low` (itself excluded if `above`) to `high`, within a `limit` of its joint."""
+    """What a number may be: finite, from `low` (excluded if `above`) to `high`, within a `limit` of its joint."""
 
     unit: str = ""
     low: float = -math.inf

@@ -1,12 +1,12 @@
-"""What all commands and their parts have in common: they are frozen, compared and hashed by value, printed as they would
-be written, pytrees of JAX, and go to plain data and back."""
+"""What all commands and their parts have in common: they are frozen, compared and hashed by value, printed as they
+would be written, pytrees of JAX, and go to plain data and back."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self, TypeVar, dataclass_transform
 
 import jax
@@ -137,7 +137,7 @@ def _make(cls: type[T], kw_only: bool) -> type[T]:
     def flatten_with_keys(x: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         return tuple((GetAttrKey(name), getattr(x, name)) for name in dynamic), flatten(x)[1]
 
-    def unflatten(constants: tuple[Any, ...], leaves: tuple[Any, ...]) -> Any:
+    def unflatten(constants: tuple[Any, ...], leaves: Iterable[Any]) -> Any:
         x = object.__new__(made)  # JAX puts gradients, batches and placeholders here: nothing to convert or check
         for name, value in (*zip(dynamic, leaves, strict=True), *zip(static, constants, strict=True)):
             object.__setattr__(x, name, value)
@@ -216,7 +216,7 @@ def _unplain(x: Any) -> Any:
 def concrete(x: Any, name: str) -> np.ndarray:
     """The numbers of an array in float64, or an error if it is traced."""
     if isinstance(x, Tracer):
-        raise DtypeError(f"{name} is traced: outside of jax.jit, jax.grad and jax.vmap there are numbers to send or write")
+        raise DtypeError(f"{name} is traced: only outside of jax.jit, jax.grad and jax.vmap are there numbers to send")
     return np.asarray(x, np.float64)
 
 

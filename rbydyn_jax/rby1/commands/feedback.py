@@ -86,21 +86,25 @@ class CommandFeedback(_Printed):
 
 
 @_mirrors()
+@dataclass(frozen=True, repr=False)
 class StopCommandFeedback(CommandFeedback):
     """Feedback on a `StopCommand`."""
 
 
 @_mirrors()
+@dataclass(frozen=True, repr=False)
 class SE2VelocityCommandFeedback(CommandFeedback):
     """Feedback on an `SE2VelocityCommand`."""
 
 
 @_mirrors()
+@dataclass(frozen=True, repr=False)
 class JointVelocityCommandFeedback(CommandFeedback):
     """Feedback on a `JointVelocityCommand`."""
 
 
 @_mirrors()
+@dataclass(frozen=True, repr=False)
 class GravityCompensationCommandFeedback(CommandFeedback):
     """Feedback on a `GravityCompensationCommand`."""
 

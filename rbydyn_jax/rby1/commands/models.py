@@ -103,20 +103,20 @@ def _describe(name: str) -> ModelDescription:
     base = robot.mobile_base
     wheels = base.joints if base else ()
     moving = {j.name: j for j in robot.joints if j.kind != "fixed"}
-    parts = {
-        "mobility_idx": list(wheels),
-        "torso_idx": [j for j in moving if j.startswith("torso")],
-        "right_arm_idx": [j for j in moving if j.startswith("right_arm")],
-        "left_arm_idx": [j for j in moving if j.startswith("left_arm")],
-        "head_idx": [j for j in moving if j.startswith("head")],
-    }
+    parts = {"mobility": list(wheels)}
+    for part in ("torso", "right_arm", "left_arm", "head"):
+        parts[part] = [joint for joint in moving if joint.startswith(part)]
     order = [joint for part in parts.values() for joint in part]
     indices = {key: tuple(order.index(joint) for joint in part) for key, part in parts.items()}
     return ModelDescription(
         model_name=name,
         robot_joint_names=tuple(order),
-        body_idx=indices["torso_idx"] + indices["right_arm_idx"] + indices["left_arm_idx"],
-        **indices,
+        mobility_idx=indices["mobility"],
+        body_idx=indices["torso"] + indices["right_arm"] + indices["left_arm"],
+        head_idx=indices["head"],
+        right_arm_idx=indices["right_arm"],
+        left_arm_idx=indices["left_arm"],
+        torso_idx=indices["torso"],
         link_names=tuple(link.name for link in robot.links),
         mobile_base=base.kind if base else "",
         position_lower=tuple(moving[joint].lower for joint in order),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..._errors import DtypeError, NotConnectedError
-from .containers import ComponentBasedCommand, JogCommand, RobotCommand, WholeBodyCommand
+from ._sdk import Command
+from .containers import ComponentBasedCommand, RobotCommand, WholeBodyCommand
 from .feedback import RobotCommandFeedback, read_feedback
+from .joint import JogCommand, StopCommand
 from .models import ModelDescription
 
-Sendable = RobotCommand | WholeBodyCommand | ComponentBasedCommand | JogCommand
+Sendable = RobotCommand | WholeBodyCommand | ComponentBasedCommand | JogCommand | StopCommand
 
 # The SDK cancels a command as soon as nothing holds its handler. What is sent is held here until it is done.
 _running: set[CommandHandle] = set()
@@ -172,9 +174,11 @@ def _connected(robot: Any) -> str:
     except AttributeError:
         raise DtypeError(f"robot must be one of rby1_sdk.create_robot, got {type(robot).__name__}") from None
     if not connected:
-        raise NotConnectedError("the robot is not connected: call robot.connect() first, which returns whether it worked")
+        raise NotConnectedError("the robot is not connected: call robot.connect(), which returns whether it worked")
     return name
 
 
 def _sendable(command: Any) -> RobotCommand:
+    if not isinstance(command, Command):
+        raise DtypeError(f"command must be a RobotCommand or what one can hold, got {type(command).__name__}")
     return command if isinstance(command, RobotCommand) else RobotCommand(command)
