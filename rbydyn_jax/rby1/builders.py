@@ -110,7 +110,7 @@ def _builder_name(cls: type[Node]) -> str:
 def _value(value: Any, name: str) -> Any:
     if value is None:
         raise DtypeError(f"{name} must not be None")
-    return _built(value)
+    return value.build() if isinstance(value, Builder) else value
 
 
 class CommandHeaderBuilder(Builder, builds=commands.CommandHeader):
@@ -228,14 +228,6 @@ def Model_UB() -> ModelDescription:
     return model_description("UB")
 
 
-class CommandStream(commands.CommandStream):
-    """A stream of commands that takes builders too."""
-
-    def send_command(self, command: Any, timeout_ms: int = 1000, *, strict: bool = True) -> RobotCommandFeedback:
-        """Sends what a builder says, or a command, and returns the robot's first answer to it."""
-        return super().send_command(_built(command), timeout_ms, strict=strict)
-
-
 class Robot:
     """A robot of the SDK that takes the builders of this module; all else goes to the SDK's robot.
 
@@ -251,18 +243,19 @@ class Robot:
 
     def send_command(self, builder: Any, priority: int = 1, *, strict: bool = True) -> commands.CommandHandle:
         """Sends what a builder says, or a command; see `rbydyn_jax.rby1.commands.send`."""
-        return commands.send(self._robot, _built(builder), priority, strict=strict)
+        return commands.send(self._robot, builder, priority, strict=strict)
 
-    def create_command_stream(self, priority: int = 1) -> CommandStream:
+    def create_command_stream(self, priority: int = 1) -> commands.CommandStream:
         """Opens a stream; see `rbydyn_jax.rby1.commands.create_command_stream`."""
-        stream = commands.create_command_stream(self._robot, priority)
-        return CommandStream(stream._handler, stream._model)
+        return commands.create_command_stream(self._robot, priority)
 
     def get_dynamics(self, urdf_model: str = "") -> Any:
         """The SDK's dynamics of the robot, or of a URDF's text, which needs no connection."""
         return self._robot.get_dynamics(urdf_model) if urdf_model else self.__getattr__("get_dynamics")()
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         if name not in self._OFFLINE and not self._robot.is_connected():
             raise NotConnectedError(f"{name} needs a connection: call connect(), which returns whether it worked")
         return getattr(self._robot, name)
@@ -300,11 +293,7 @@ def create_robot_ub(address: str) -> Robot:
     return create_robot(address, "ub")
 
 
-def _built(x: Any) -> Any:
-    return x.build() if isinstance(x, Builder) else x
-
-
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
+    if name.startswith("_"):
         raise AttributeError(name)
     return getattr(load_sdk(), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import re
 import subprocess
@@ -95,6 +96,50 @@ def test_setters_refuse_the_types_that_the_sdk_refuses(name: str):
                 assert not got
             else:
                 assert got == accepts(lambda v=value, m=method: getattr(theirs(), m)(v)), (method, value)
+
+
+def examples() -> dict[str, list[doctest.Example]]:
+    """The examples in the documentation of the SDK's builders that run with the SDK, by what they are an example of."""
+    found = {}
+    for name in NAMES:
+        cls = getattr(sdk, name)
+        for method in ("", *methods(cls)):
+            text = inspect.cleandoc((getattr(cls, method) if method else cls).__doc__ or "")
+            parsed = doctest.DocTestParser().get_examples(text)
+            if parsed and not failure(parsed, sdk):
+                found[f"{name}.{method}"] = parsed
+    return found
+
+
+class AnyRobot:
+    """Stands in for the robot of the examples, and checks what ours are told to send."""
+
+    def send_command(self, builder: Any, priority: int = 1) -> AnyRobot:
+        if isinstance(builder, facade.Builder):
+            builder.build().validate("A")
+        return self
+
+
+def failure(parsed: list[doctest.Example], rby: Any) -> str:
+    names = {"rby": rby, "np": np, "robot": AnyRobot()}
+    for example in parsed:
+        try:
+            exec(example.source.replace("rby1_sdk as rby", "numpy"), names)
+        except Exception as error:
+            return f"{error!r} in {example.source}"
+    return ""
+
+
+EXAMPLES = examples()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_runs_of_the_documentation_of_the_sdk_runs(name: str):
+    assert failure(EXAMPLES[name], facade) == ""
+
+
+def test_the_documentation_of_the_sdk_has_examples():
+    assert len(EXAMPLES) > 15
 
 
 def test_calls_with_too_many_too_few_or_unknown_arguments_are_type_errors():

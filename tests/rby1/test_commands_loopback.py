@@ -27,6 +27,7 @@ from tests.rby1.samples import HEADER, all_commands, jog, joint_impedance, pose
 from tests.rby1.wire import FEEDBACKS, REQUESTS, message_classes
 
 sdk: Any = oracle("rby1_sdk")
+oracle("grpc")
 ANSWERED, LEFT_RUNNING = 7, 9  # priorities to which the server has a special answer
 PATIENCE = 20.0  # seconds until a test gives up
 COMMANDS = all_commands()

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from tests.helpers import oracle
+
+oracle("google.protobuf")
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: E402
 
 _TARGET = "1 ref_link_name string, 2 link_name string, 3 T SE3Pose"
 _JOINT_TARGET = (

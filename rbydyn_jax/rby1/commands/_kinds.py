@@ -246,11 +246,7 @@ class Child(Kind):
     """A part of one of several types; what such a part could hold is put into one, as the SDK does, one level deep."""
 
     types: tuple[type, ...]
-    required: bool = False
-
-    @property
-    def optional(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return not self.required
+    optional: bool = True
 
     def convert(self, value: Any, name: str) -> Any:
         if isinstance(value, self.types):

@@ -55,7 +55,7 @@ class ArmCommand(Wrapper):
     """
 
     wraps = _ARM
-    command: Annotated[Command | None, Child(_ARM, required=True)] = None
+    command: Annotated[Command | None, Child(_ARM, optional=False)] = None
 
 
 @node
@@ -67,7 +67,7 @@ class TorsoCommand(Wrapper):
     """
 
     wraps = _TORSO
-    command: Annotated[Command | None, Child(_TORSO, required=True)] = None
+    command: Annotated[Command | None, Child(_TORSO, optional=False)] = None
 
 
 @node
@@ -79,7 +79,7 @@ class HeadCommand(Wrapper):
     """
 
     wraps = (JointPositionCommand,)
-    command: Annotated[JointPositionCommand | None, Child((JointPositionCommand,), required=True)] = None
+    command: Annotated[JointPositionCommand | None, Child((JointPositionCommand,), optional=False)] = None
 
 
 @node
@@ -91,7 +91,7 @@ class MobilityCommand(Wrapper):
     """
 
     wraps = _MOBILITY
-    command: Annotated[Command | None, Child(_MOBILITY, required=True)] = None
+    command: Annotated[Command | None, Child(_MOBILITY, optional=False)] = None
 
 
 @command
@@ -129,7 +129,7 @@ class BodyCommand(Wrapper):
     """
 
     wraps = _BODY
-    command: Annotated[Command | None, Child(_BODY, required=True)] = None
+    command: Annotated[Command | None, Child(_BODY, optional=False)] = None
 
 
 @command
@@ -156,7 +156,7 @@ class WholeBodyCommand(Wrapper):
     """
 
     wraps = (StopCommand,)
-    command: Annotated[StopCommand | None, Child((StopCommand,), required=True)] = None
+    command: Annotated[StopCommand | None, Child((StopCommand,), optional=False)] = None
 
 
 _ROBOT = (WholeBodyCommand, ComponentBasedCommand, JogCommand)
@@ -183,4 +183,4 @@ class RobotCommand(Wrapper):
     """
 
     wraps = _ROBOT
-    command: Annotated[Command | None, Child(_ROBOT, required=True)] = None
+    command: Annotated[Command | None, Child(_ROBOT, optional=False)] = None

@@ -247,7 +247,7 @@ class JogCommand(Command):
     joint_name: quantity.JointNameOrUnset = None
     command: Annotated[
         AbsolutePosition | RelativePosition | OneStep | float | None,
-        _JogChild((AbsolutePosition, RelativePosition, OneStep), required=True),
+        _JogChild((AbsolutePosition, RelativePosition, OneStep), optional=False),
     ] = None
     velocity_limit: quantity.RateLimit = None
     acceleration_limit: quantity.AccelerationLimit = None

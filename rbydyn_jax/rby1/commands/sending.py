@@ -13,12 +13,14 @@ from .models import ModelDescription
 
 Sendable = RobotCommand | WholeBodyCommand | ComponentBasedCommand | JogCommand | StopCommand
 
-# The SDK cancels a command as soon as nothing holds its handler. What is sent is held here until it is done.
+# The SDK cancels a command as soon as nothing holds its handler. What is sent is held here until it is done, or the
+# process ends.
 _running: set[CommandHandle] = set()
 
 
 class CommandHandle:
-    """A command that was sent. It runs on whether or not this object is kept; `cancel` ends it.
+    """A command that was sent. It runs on whether or not this object is kept; `cancel` ends it, and so does the end of
+    the process.
 
     The methods are those of the SDK's handler, and errors of the connection are the SDK's `RuntimeError`.
 
@@ -28,7 +30,7 @@ class CommandHandle:
 
     def __init__(self, handler: Any) -> None:
         self._handler = handler
-        _running.difference_update([h for h in _running if h.is_done()])
+        _running.difference_update([h for h in tuple(_running) if h.is_done()])
         _running.add(self)
 
     def is_done(self) -> bool:
@@ -130,7 +132,7 @@ def send(
 
     Args:
         robot: A robot of the SDK, connected.
-        command: A `RobotCommand`, or what one can hold.
+        command: A `RobotCommand`, or what one can hold, or a builder of `rbydyn_jax.rby1.builders` of such.
         priority: A command takes the place of another of the same or lower priority.
         model: Robot to check against, if it has other limits than the latest version of its kind.
         strict: Check first; False sends whatever the SDK would accept.
@@ -179,6 +181,8 @@ def _connected(robot: Any) -> str:
 
 
 def _sendable(command: Any) -> RobotCommand:
+    if not isinstance(command, Command) and hasattr(command, "build"):
+        command = command.build()  # one of rbydyn_jax.rby1.builders
     if not isinstance(command, Command):
         raise DtypeError(f"command must be a RobotCommand or what one can hold, got {type(command).__name__}")
     return command if isinstance(command, RobotCommand) else RobotCommand(command)
