@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .._errors import DtypeError, NotConnectedError, ShapeError
 from . import commands
 from .commands import ModelDescription, model_description
-from .commands import RobotCommandFeedback as RobotCommandFeedback
 from .commands._kinds import Child, Children, Kind
 from .commands._node import Node, kinds
 from .commands._sdk import Command, JogTarget, load_sdk
@@ -232,36 +231,36 @@ class Robot:
     """A robot of the SDK that takes the builders of this module; all else goes to the SDK's robot.
 
     Args:
-        robot: A robot of the SDK.
+        sdk_robot: A robot of the SDK.
     """
 
     # What the SDK's robot can be asked before it is connected.
     _OFFLINE = ("connect", "is_connected", "model")
 
-    def __init__(self, robot: Any) -> None:
-        self._robot = robot
+    def __init__(self, sdk_robot: Any) -> None:
+        self.sdk_robot = sdk_robot
 
     def send_command(self, builder: Any, priority: int = 1, *, strict: bool = True) -> commands.CommandHandle:
         """Sends what a builder says, or a command; see `rbydyn_jax.rby1.commands.send`."""
-        return commands.send(self._robot, builder, priority, strict=strict)
+        return commands.send(self, builder, priority, strict=strict)
 
     def create_command_stream(self, priority: int = 1) -> commands.CommandStream:
         """Opens a stream; see `rbydyn_jax.rby1.commands.create_command_stream`."""
-        return commands.create_command_stream(self._robot, priority)
+        return commands.create_command_stream(self, priority)
 
     def get_dynamics(self, urdf_model: str = "") -> Any:
         """The SDK's dynamics of the robot, or of a URDF's text, which needs no connection."""
-        return self._robot.get_dynamics(urdf_model) if urdf_model else self.__getattr__("get_dynamics")()
+        return self.sdk_robot.get_dynamics(urdf_model) if urdf_model else self.__getattr__("get_dynamics")()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name == "sdk_robot" or name.startswith("_"):  # while a copy is made, there is none yet
             raise AttributeError(name)
-        if name not in self._OFFLINE and not self._robot.is_connected():
+        if name not in self._OFFLINE and not self.sdk_robot.is_connected():
             raise NotConnectedError(f"{name} needs a connection: call connect(), which returns whether it worked")
-        return getattr(self._robot, name)
+        return getattr(self.sdk_robot, name)
 
     def __repr__(self) -> str:
-        return f"Robot(model={self._robot.model().model_name!r}, connected={self._robot.is_connected()})"
+        return f"Robot(model={self.sdk_robot.model().model_name!r}, connected={self.sdk_robot.is_connected()})"
 
 
 def create_robot(address: str, model_name: str) -> Robot:
@@ -296,4 +295,4 @@ def create_robot_ub(address: str) -> Robot:
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
-    return getattr(load_sdk(), name)
+    return getattr(commands if name in vars(commands) and name.endswith("Feedback") else load_sdk(), name)

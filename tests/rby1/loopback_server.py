@@ -35,7 +35,8 @@ def _command(request: bytes, context: grpc.ServicerContext) -> bytes:
     _report(event="command", request=request.hex())
     if _priority(request) == 9:
         ended = threading.Event()
-        context.add_callback(ended.set)
+        if not context.add_callback(ended.set):
+            ended.set()
         ended.wait(20)
         _report(event="cancelled")
     return bytes.fromhex(sys.stdin.readline()) if _priority(request) == 7 else _FINISHED_OK

@@ -180,6 +180,7 @@ def test_a_step_of_a_jog_is_a_direction():
 
 def test_what_is_not_here_comes_from_the_sdk():
     assert facade.Color is sdk.Color
+    assert facade.JogCommandFeedback is c.JogCommandFeedback
     assert facade.Model_UB().robot_joint_names == tuple(sdk.Model_UB().robot_joint_names)
     assert facade.Model_A().model_name == "A" and facade.Model_M().model_name == "M"
     with pytest.raises(AttributeError):

@@ -56,6 +56,11 @@ def test_any_change_of_any_number_makes_a_command_unequal():
         assert other != command, jax.tree_util.tree_leaves_with_path(command)[i][0]
 
 
+def test_a_number_to_jog_to_is_an_absolute_position():
+    for angle in (0.5, np.float32(0.5), jnp.asarray(0.5)):
+        assert c.JogCommand(joint_name="head_0", command=angle).command == c.AbsolutePosition(0.5)
+
+
 def test_a_command_cannot_be_changed():
     numbers = np.zeros(7)
     command = c.JointPositionCommand(position=numbers, minimum_time=2)

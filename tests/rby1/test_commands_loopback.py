@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import queue
@@ -456,6 +457,8 @@ def test_our_builders_can_be_used_again(server: Server):
     assert arms.right_arm_command == arms.left_arm_command
     assert arms.left_arm_command.joint_impedance_control_command.minimum_time.seconds == 1
     assert arms.left_arm_command.joint_impedance_control_command.command_header.control_hold_time.seconds == 2
+    c.send(robot, builder.build()).get()
+    assert server.received() == first
     stream = robot.create_command_stream()
     assert stream.send_command(builder, int(1000 * PATIENCE)).valid
     server.next("stream")
@@ -469,7 +472,7 @@ def test_before_connect_there_is_an_error_where_the_sdk_ends_the_process(server:
     with pytest.raises(NotConnectedError, match="connect"):
         c.create_command_stream(robot)
     ours = facade.create_robot_m(server.address)
-    assert repr(ours) == "Robot(model='M', connected=False)"
+    assert repr(ours) == repr(copy.copy(ours)) == "Robot(model='M', connected=False)"
     for call in (lambda: ours.send_command(stop(facade)), lambda: ours.get_state(), lambda: ours.get_dynamics()):
         with pytest.raises(NotConnectedError, match="connect"):
             call()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+import jax
+import numpy as np
+
 from . import _quantities as quantity
 from ._kinds import Child, Scope, numbers_of
 from ._node import Node, command, node
@@ -228,7 +231,7 @@ class _JogChild(Child):
     """A bare number is an absolute position, as in the SDK."""
 
     def convert(self, value: object, name: str) -> object:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
+        number = isinstance(value, int | float | np.number | jax.Array) and not isinstance(value, bool)
         return AbsolutePosition(value) if number else super().convert(value, name)  # pyright: ignore[reportArgumentType]
 
 

@@ -131,7 +131,7 @@ def send(
     """Checks a command against the robot and sends it; the same command may be sent any number of times.
 
     Args:
-        robot: A robot of the SDK, connected.
+        robot: A robot of `rby1_sdk` or of `rbydyn_jax.rby1.builders`, connected.
         command: A `RobotCommand`, or what one can hold, or a builder of `rbydyn_jax.rby1.builders` of such.
         priority: A command takes the place of another of the same or lower priority.
         model: Robot to check against, if it has other limits than the latest version of its kind.
@@ -146,7 +146,7 @@ def send(
         MissingExtraError: The SDK is not installed.
         NotConnectedError: The robot is not connected.
     """
-    kind = _connected(robot)
+    robot, kind = _connected(robot)
     builder = _sendable(command).to_sdk(model or kind, strict=strict)
     return CommandHandle(robot.send_command(builder, priority))
 
@@ -157,7 +157,7 @@ def create_command_stream(
     """Opens a stream of commands.
 
     Args:
-        robot: A robot of the SDK, connected.
+        robot: A robot of `rby1_sdk` or of `rbydyn_jax.rby1.builders`, connected.
         priority: A command takes the place of another of the same or lower priority.
         model: Robot to check against, if it has other limits than the latest version of its kind.
 
@@ -165,19 +165,20 @@ def create_command_stream(
         DtypeError: `robot` is no robot of the SDK.
         NotConnectedError: The robot is not connected.
     """
-    kind = _connected(robot)
+    robot, kind = _connected(robot)
     return CommandStream(robot.create_command_stream(priority), model or kind)
 
 
-def _connected(robot: Any) -> str:
-    """The form of a connected robot; the SDK ends the process if one is addressed that is not."""
+def _connected(robot: Any) -> tuple[Any, str]:
+    """A robot of the SDK that is connected, and its form; the SDK ends the process if one is addressed that is not."""
+    robot = getattr(robot, "sdk_robot", robot)  # one of rbydyn_jax.rby1.builders has it inside
     try:
         connected, name = robot.is_connected(), robot.model().model_name
     except AttributeError:
         raise DtypeError(f"robot must be one of rby1_sdk.create_robot, got {type(robot).__name__}") from None
     if not connected:
         raise NotConnectedError("the robot is not connected: call robot.connect(), which returns whether it worked")
-    return name
+    return robot, name
 
 
 def _sendable(command: Any) -> RobotCommand:
