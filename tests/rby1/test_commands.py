@@ -294,6 +294,38 @@ def test_faults_are_named(name: str):
     assert str(pickle.loads(pickle.dumps(caught.value))) == message
 
 
+# What may be negative; of all other numbers -1 is refused, and of limits and factors 0 too.
+SIGNED = {
+    "position", "velocity", "target_position", "linear", "angular", "lower", "upper", "value", "pose", "T", "transformation"
+}  # fmt: skip
+
+
+def refused(command: c.RobotCommand, i: int, value: float) -> set[str]:
+    """The fields with which something is wrong if the last number of a command's leaf `i` is `value`."""
+    leaves, structure = jax.tree.flatten(command)
+    changed = np.array(leaves[i])
+    changed.flat[-1] = value
+    try:
+        jax.tree.unflatten(structure, [*leaves[:i], changed, *leaves[i + 1 :]]).validate()
+    except CommandError as error:
+        return {finding.source.rpartition(".")[2] for finding in error.findings}
+    return set()
+
+
+def test_every_number_of_every_command_is_checked():
+    seen = set()
+    for command in COMMANDS.values():
+        for i, (path, _) in enumerate(jax.tree_util.tree_leaves_with_path(command)):
+            *_, above, field = (key.name for key in path if isinstance(key, jax.tree_util.GetAttrKey))
+            seen.add(field)
+            assert field in refused(command, i, np.nan) and field in refused(command, i, np.inf), path
+            limit = above == "acceleration_limit" or field.endswith(("_limit", "_scaling"))
+            if limit or field not in SIGNED:
+                assert refused(command, i, -1.0) == {field}, path
+                assert refused(command, i, 0.0) == ({field} if limit else set()), path
+    assert len(seen) > 35
+
+
 def test_all_faults_are_told_at_once():
     body = c.BodyComponentBasedCommand(
         right_arm_command=ARM.replace(damping_ratio=3.0, minimum_time=-1.0),
