@@ -296,7 +296,8 @@ def test_faults_are_named(name: str):
 
 # What may be negative; of all other numbers -1 is refused, and of limits and factors 0 too.
 SIGNED = {
-    "position", "velocity", "target_position", "linear", "angular", "lower", "upper", "value", "pose", "T", "transformation"
+    "position", "velocity", "target_position", "linear", "angular", "lower", "upper", "value", "pose", "T",
+    "transformation",
 }  # fmt: skip
 
 
