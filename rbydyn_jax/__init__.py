@@ -1,10 +1,12 @@
 """Rigid-body kinematics and dynamics in JAX: differentiable, batched, exact."""
 
+from ._errors import CommandError as CommandError
 from ._errors import DtypeError as DtypeError
 from ._errors import Finding as Finding
 from ._errors import MissingExtraError as MissingExtraError
 from ._errors import ModelError as ModelError
 from ._errors import NameNotFoundError as NameNotFoundError
+from ._errors import NotConnectedError as NotConnectedError
 from ._errors import ParseError as ParseError
 from ._errors import RbydynError as RbydynError
 from ._errors import RecompilationError as RecompilationError

@@ -109,6 +109,25 @@ class StaleStateError(RbydynError, RuntimeError):
     """A quantity was asked for before the call that computes what it is made of."""
 
 
+class CommandError(RbydynError, ValueError):
+    """A command that a robot could not carry out as it stands; it says *all* that is wrong with it.
+
+    Args:
+        findings: What is wrong.
+    """
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(str(f) for f in self.findings))
+
+    def __reduce__(self):
+        return (CommandError, (self.findings,))
+
+
+class NotConnectedError(RbydynError, RuntimeError):
+    """A robot was addressed that is not connected."""
+
+
 class MissingExtraError(RbydynError, ImportError):
     """An optional package is needed.
 

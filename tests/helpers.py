@@ -24,7 +24,7 @@ _TOLERANCE: dict[str, dict[Kind, float]] = {
     "float64": {"value": 1e-12, "solve": 1e-9, "difference": 1e-6},
     "float32": {"value": 2e-5, "solve": 1e-3, "difference": 2e-2},
 }
-_ORACLES = ("pinocchio", "rby1_sdk", "mujoco")
+_ORACLES = ("pinocchio", "rby1_sdk", "mujoco", "grpc", "google.protobuf")
 
 
 def assert_close(
@@ -62,10 +62,17 @@ def normal(seed: int, *shape: int) -> jax.Array:
 
 def missing_oracles() -> list[str]:
     """The reference packages that are not installed."""
-    missing = [name for name in _ORACLES if importlib.util.find_spec(name) is None]
+    missing = [name for name in _ORACLES if not _is_installed(name)]
     if example_robot_directory() is None:
         missing.append("example-robot-data")
     return missing
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # of the package that it is a part of
+        return False
 
 
 def oracle(name: str) -> ModuleType:

@@ -1,0 +1,80 @@
+"""Commands as builders of the SDK, made anew at each call, because passing one on empties it."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..._check import require
+from ._node import Node, concrete, fields_set, kinds
+from .models import ModelDescription
+
+
+def load_sdk() -> ModuleType:
+    """The SDK, imported when it is first needed.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    return require("rby1_sdk", "rby1", "talking to an RB-Y1")
+
+
+class Command(Node):
+    """Base of what the SDK has a builder for."""
+
+    def to_sdk(self, model: str | ModelDescription | None = None, *, component: str = "", strict: bool = True) -> Any:
+        """Returns a fresh builder of the SDK.
+
+        Args:
+            model: Robot to check against, see `validate`.
+            component: Part of the robot to check against.
+            strict: Check first; False makes whatever the SDK would accept.
+
+        Raises:
+            CommandError: Something is wrong with the command.
+            DtypeError: A value is traced.
+            MissingExtraError: The SDK is not installed.
+        """
+        sdk = load_sdk()
+        if strict:
+            self.validate(model, component)
+        return _builder(self, sdk)
+
+
+class JogTarget(Node):
+    """Base of the ways to say where a joint is to be jogged."""
+
+
+def _builder(command: Command, sdk: ModuleType) -> Any:
+    builder = getattr(sdk, f"{type(command).__name__}Builder")()
+    for name, value in fields_set(command).items():
+        if isinstance(value, tuple) and isinstance(value[0], Node):
+            for part in value:
+                getattr(builder, f"add_{name.removesuffix('s')}")(**_arguments(part))
+        elif isinstance(value, Command):
+            getattr(builder, f"set_{name}")(_builder(value, sdk))
+        elif isinstance(value, JogTarget):
+            target = getattr(sdk.JogCommandBuilder, type(value).__name__)
+            builder.set_command(target(*_arguments(value).values()))
+        elif isinstance(value, Node):
+            getattr(builder, f"set_{name}")(**_arguments(value))
+        else:
+            getattr(builder, f"set_{name}")(_argument(value, f"{type(command).__name__}.{name}"))
+    return builder
+
+
+def _arguments(part: Node) -> dict[str, Any]:
+    prefix = type(part).__name__
+    return {name: _argument(getattr(part, name), f"{prefix}.{name}") for name in kinds(type(part))}
+
+
+def _argument(value: Any, name: str) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, np.ndarray | jax.Array):
+        array = concrete(value, name)
+        return float(array) if array.ndim == 0 else array
+    return value

@@ -1,0 +1,189 @@
+"""From a command to the robot and back: single commands and streams, through a robot of the SDK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._errors import DtypeError, NotConnectedError
+from ._sdk import Command
+from .containers import ComponentBasedCommand, RobotCommand, WholeBodyCommand
+from .feedback import RobotCommandFeedback, read_feedback
+from .joint import JogCommand, StopCommand
+from .models import ModelDescription
+
+Sendable = RobotCommand | WholeBodyCommand | ComponentBasedCommand | JogCommand | StopCommand
+
+# The SDK cancels a command as soon as nothing holds its handler. What is sent is held here until it is done, or the
+# process ends.
+_running: set[CommandHandle] = set()
+
+
+class CommandHandle:
+    """A command that was sent. It runs on whether or not this object is kept; `cancel` ends it, and so does the end of
+    the process.
+
+    The methods are those of the SDK's handler, and errors of the connection are the SDK's `RuntimeError`.
+
+    Args:
+        handler: The handler that the SDK returned.
+    """
+
+    def __init__(self, handler: Any) -> None:
+        self._handler = handler
+        _running.difference_update([h for h in tuple(_running) if h.is_done()])
+        _running.add(self)
+
+    def is_done(self) -> bool:
+        """Whether the command has ended, for whatever reason."""
+        return self._handler.is_done()
+
+    def wait(self) -> None:
+        """Returns when the command has ended."""
+        self._handler.wait()
+
+    def wait_for(self, timeout_ms: int) -> bool:
+        """Returns when the command has ended or the time is over, and whether it has ended.
+
+        Args:
+            timeout_ms: The time [ms].
+        """
+        return self._handler.wait_for(timeout_ms)
+
+    def cancel(self) -> None:
+        """Ends the command."""
+        self._handler.cancel()
+
+    def get(self) -> RobotCommandFeedback:
+        """Waits until the command has ended, and returns the robot's last word on it."""
+        return read_feedback(self._handler.get())
+
+    def get_status(self) -> bool:
+        """Whether the call to the robot went well."""
+        return self._handler.get_status()
+
+
+class CommandStream:
+    """A stream of commands, each of which takes the place of the one before; `create_command_stream` opens one.
+
+    The methods are those of the SDK's stream handler, and errors of the connection are the SDK's `RuntimeError`.
+
+    Args:
+        handler: The stream handler that the SDK returned.
+        model: Robot to check against.
+    """
+
+    def __init__(self, handler: Any, model: ModelDescription | str) -> None:
+        self._handler = handler
+        self._model = model
+
+    def send_command(self, command: Sendable, timeout_ms: int = 1000, *, strict: bool = True) -> RobotCommandFeedback:
+        """Sends a command, and returns the robot's first answer to it.
+
+        Args:
+            command: The command.
+            timeout_ms: How long to wait for the answer [ms].
+            strict: Check first; False sends whatever the SDK would accept.
+
+        Raises:
+            CommandError: Something is wrong with the command.
+            DtypeError: It is none that can be sent.
+        """
+        builder = _sendable(command).to_sdk(self._model, strict=strict)
+        return read_feedback(self._handler.send_command(builder, timeout_ms))
+
+    def request_feedback(self, timeout_ms: int = 1000) -> RobotCommandFeedback:
+        """Asks the robot how far the last command is.
+
+        Args:
+            timeout_ms: How long to wait for the answer [ms].
+        """
+        return read_feedback(self._handler.request_feedback(timeout_ms))
+
+    def is_done(self) -> bool:
+        """Whether the stream has ended."""
+        return self._handler.is_done()
+
+    def wait(self) -> None:
+        """Returns when the stream has ended."""
+        self._handler.wait()
+
+    def wait_for(self, timeout_ms: int) -> bool:
+        """Returns when the stream has ended or the time is over, and whether it has ended.
+
+        Args:
+            timeout_ms: The time [ms].
+        """
+        return self._handler.wait_for(timeout_ms)
+
+    def cancel(self) -> None:
+        """Ends the stream and the command that it has sent last."""
+        self._handler.cancel()
+
+
+def send(
+    robot: Any,
+    command: Sendable,
+    priority: int = 1,
+    *,
+    model: ModelDescription | str | None = None,
+    strict: bool = True,
+) -> CommandHandle:
+    """Checks a command against the robot and sends it; the same command may be sent any number of times.
+
+    Args:
+        robot: A robot of `rby1_sdk` or of `rbydyn_jax.rby1.builders`, connected.
+        command: A `RobotCommand`, or what one can hold, or a builder of `rbydyn_jax.rby1.builders` of such.
+        priority: A command takes the place of another of the same or lower priority.
+        model: Robot to check against, if it has other limits than the latest version of its kind.
+        strict: Check first; False sends whatever the SDK would accept.
+
+    Returns:
+        The command under way. It is not cancelled if this is dropped.
+
+    Raises:
+        CommandError: Something is wrong with the command.
+        DtypeError: `robot` or `command` is of another type, or a value is traced.
+        MissingExtraError: The SDK is not installed.
+        NotConnectedError: The robot is not connected.
+    """
+    robot, kind = _connected(robot)
+    builder = _sendable(command).to_sdk(model or kind, strict=strict)
+    return CommandHandle(robot.send_command(builder, priority))
+
+
+def create_command_stream(
+    robot: Any, priority: int = 1, *, model: ModelDescription | str | None = None
+) -> CommandStream:
+    """Opens a stream of commands.
+
+    Args:
+        robot: A robot of `rby1_sdk` or of `rbydyn_jax.rby1.builders`, connected.
+        priority: A command takes the place of another of the same or lower priority.
+        model: Robot to check against, if it has other limits than the latest version of its kind.
+
+    Raises:
+        DtypeError: `robot` is no robot of the SDK.
+        NotConnectedError: The robot is not connected.
+    """
+    robot, kind = _connected(robot)
+    return CommandStream(robot.create_command_stream(priority), model or kind)
+
+
+def _connected(robot: Any) -> tuple[Any, str]:
+    """A robot of the SDK that is connected, and its form; the SDK ends the process if one is addressed that is not."""
+    robot = getattr(robot, "sdk_robot", robot)  # one of rbydyn_jax.rby1.builders has it inside
+    try:
+        connected, name = robot.is_connected(), robot.model().model_name
+    except AttributeError:
+        raise DtypeError(f"robot must be one of rby1_sdk.create_robot, got {type(robot).__name__}") from None
+    if not connected:
+        raise NotConnectedError("the robot is not connected: call robot.connect(), which returns whether it worked")
+    return robot, name
+
+
+def _sendable(command: Any) -> RobotCommand:
+    if not isinstance(command, Command) and hasattr(command, "build"):
+        command = command.build()  # one of rbydyn_jax.rby1.builders
+    if not isinstance(command, Command):
+        raise DtypeError(f"command must be a RobotCommand or what one can hold, got {type(command).__name__}")
+    return command if isinstance(command, RobotCommand) else RobotCommand(command)
