@@ -113,7 +113,7 @@ def trapezoidal_profile(
         minimum_time: The least duration [s].
 
     Returns:
-        The profile. If the numbers are traced, and a limit is not positive, the duration is NaN.
+        The profile. If a limit is traced, and not what it must be, the duration is NaN.
 
     Raises:
         RbydynError: A limit is not positive, an acceleration limit or another number not finite.
@@ -162,7 +162,7 @@ def _profile(
     quickest = jnp.minimum(limit, safe_sqrt(a * D))
     overspeed = u > quickest  # then the first part brakes to the limit
     alone = jnp.where(overspeed, u / a + safe_divide(E, quickest), (quickest - u) / a + safe_divide(D, quickest))
-    valid = jnp.all((limit > 0.0) & (a > 0.0))
+    valid = jnp.all((limit > 0.0) & (a > 0.0) & (a < jnp.inf))
     duration = jnp.where(valid, jnp.maximum(minimum_time, jnp.max(alone, initial=0.0)), jnp.nan)
 
     S = duration + u / a

@@ -78,7 +78,9 @@ def _leaves(model: Model, command: Any, joints: str | Sequence[str] | None) -> I
     if hasattr(command, "stiffness") and hasattr(command, "position"):
         yield command, _names(model, joints)
         return
-    below = [(x, part) for part in _PARTS if (x := getattr(command, f"{part}_command", None)) is not None]
+    below: list[tuple[Any, str | Sequence[str] | None]] = [
+        (x, part) for part in _PARTS if (x := getattr(command, f"{part}_command", None)) is not None
+    ]
     if (inner := getattr(command, "command", None)) is not None:
         below.append((inner, joints))
     others = [name for name in ("head", "mobility") if getattr(command, f"{name}_command", None) is not None]

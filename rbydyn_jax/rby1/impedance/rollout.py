@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ..._check import check_array, public
@@ -130,12 +131,12 @@ def rollout(
 
 
 def _time(x: Any, name: str) -> float:
-    if isinstance(x, jax.core.Tracer):
+    if isinstance(x, Tracer):
         raise DtypeError(f"{name} must be known while tracing: it sets the number of steps")
-    number = float(check_array(x, name, ()))
-    if not 0.0 < number < math.inf:
-        raise RbydynError(f"{name} must be positive and finite, got {number}")
-    return number
+    check_array(x, name, ())
+    if not 0.0 < float(x) < math.inf:
+        raise RbydynError(f"{name} must be positive and finite, got {x}")
+    return float(x)
 
 
 @public()

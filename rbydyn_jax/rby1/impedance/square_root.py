@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._check import check_array
 from ..._errors import ShapeError
+from ...algorithms._linear import LinearMap, apply_linear
 from ...spatial.safe import safe_divide, safe_sqrt
 
 
@@ -51,17 +54,32 @@ def _square_root_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     return S, _solve_sylvester(S, 0.5 * (dA + dA.T))
 
 
-@jax.custom_jvp
 def _solve_sylvester(S: Array, C: Array) -> Array:
-    """X of S X + X S = C, for a symmetric S that is not negative."""
+    """X of S X + X S = C, for a symmetric S that is not negative, linear in C in every mode of differentiation."""
+    return apply_linear(_Sylvester(), (S,), (C,), [C.shape])[0]
+
+
+@dataclass(frozen=True)
+class _Sylvester(LinearMap):
+    """C to X; its own transpose."""
+
+    def apply(self, parameters: tuple, arguments: tuple) -> tuple:
+        return (_plain_solve(*parameters, *arguments),)
+
+    def transpose(self) -> LinearMap:
+        return self
+
+
+@jax.custom_jvp
+def _plain_solve(S: Array, C: Array) -> Array:
     values, vectors = jnp.linalg.eigh(S)
     sums = jnp.maximum(values[:, None] + values[None, :], 0.0)
     return _product(vectors, safe_divide(_product(vectors.T, C, vectors), sums), vectors.T)
 
 
-@_solve_sylvester.defjvp
-def _solve_sylvester_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+@_plain_solve.defjvp
+def _plain_solve_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     S, C = primals
     dS, dC = tangents
-    X = _solve_sylvester(S, C)
+    X = _plain_solve(S, C)
     return X, _solve_sylvester(S, dC - _product(dS, X) - _product(X, dS))
