@@ -57,30 +57,7 @@ class TrapezoidalProfile(eqx.Module):
         Raises:
             DtypeError: `t` is not of floats.
         """
-        t = check_array(t, "t").astype(self.start.dtype)[..., None]
-        shape = (1,) * (t.ndim - 1) + self.start.shape
-        q0, v0, q1, w, a, b = (
-            x.reshape(shape)
-            for x in (self.start, self.start_velocity, self.target, self.cruise, self.acceleration, self.deceleration)
-        )
-        rise = (w - v0) / a
-        inside = jnp.clip(t, 0.0, self.duration)
-        left = self.duration - inside  # from the target backwards, so that it is met exactly
-        first, last = inside < rise, left < -w / b
-        risen = q0 + 0.5 * (v0 + w) * rise
-        position = jnp.where(
-            first,
-            q0 + (v0 + 0.5 * a * inside) * inside,
-            jnp.where(last, q1 + 0.5 * b * left * left, risen + w * (inside - rise)),
-        )
-        velocity = jnp.where(first, v0 + a * inside, jnp.where(last, -b * left, w))
-        acceleration = jnp.where(first, a, jnp.where(last, b, 0.0))
-        over = t >= self.duration
-        return ProfileSamples(
-            position=jnp.where(over, q1, position),
-            velocity=jnp.where(over, 0.0, velocity),
-            acceleration=jnp.where(over | (t < 0.0), 0.0, acceleration),
-        )
+        return _evaluate(self, check_array(t, "t"))
 
 
 def trapezoidal_profile(
@@ -178,4 +155,37 @@ def _profile(
         acceleration=direction * jnp.where(w < u, -a, a),
         deceleration=-direction * a,
         duration=duration,
+    )
+
+
+@public()
+def _evaluate(profile: TrapezoidalProfile, t: Array) -> ProfileSamples:
+    times = t.astype(profile.start.dtype)[..., None]
+    shape = (1,) * t.ndim + profile.start.shape
+    q0, v0, q1, w, a, b = (
+        x.reshape(shape)
+        for x in (
+            profile.start,
+            profile.start_velocity,
+            profile.target,
+            profile.cruise,
+            profile.acceleration,
+            profile.deceleration,
+        )
+    )
+    rise = (w - v0) / a
+    inside = jnp.clip(times, 0.0, profile.duration)
+    left = profile.duration - inside  # from the target backwards, so that it is met exactly
+    first, last, over = inside < rise, left < -w / b, times >= profile.duration
+    position = jnp.where(
+        first,
+        q0 + (v0 + 0.5 * a * inside) * inside,
+        jnp.where(last, q1 + 0.5 * b * left * left, q0 + 0.5 * (v0 + w) * rise + w * (inside - rise)),
+    )
+    velocity = jnp.where(first, v0 + a * inside, jnp.where(last, -b * left, w))
+    acceleration = jnp.where(first, a, jnp.where(last, b, 0.0))
+    return ProfileSamples(
+        position=jnp.where(over, q1, position),
+        velocity=jnp.where(over, 0.0, velocity),
+        acceleration=jnp.where(over | (times < 0.0), 0.0, acceleration),
     )

@@ -19,6 +19,8 @@ from ..._check import check_array
 from ..._errors import DtypeError, ModelError
 from ...model.model import Model
 
+Joints = str | Sequence[str] | None  # names of joints, the name of a part, or all
+
 _PARTS = {
     "body": ("torso", "right_arm", "left_arm"),
     "torso": ("torso",),
@@ -54,7 +56,7 @@ class Component(eqx.Module):
     v_indices: tuple[int, ...] = eqx.field(static=True)
 
 
-def components(model: Model, command: Any, joints: str | Sequence[str] | None) -> tuple[Component, ...]:
+def components(model: Model, command: Any, joints: Joints) -> tuple[Component, ...]:
     """The parts of the robot that a command is for.
 
     Raises:
@@ -64,21 +66,19 @@ def components(model: Model, command: Any, joints: str | Sequence[str] | None) -
         NameNotFoundError: The robot has no such joint.
         ShapeError: A field does not have one number for each joint.
     """
-    found = [_component(model, leaf, names) for leaf, names in _leaves(model, command, joints)]
-    if not found:
-        raise ModelError(f"the {type(command).__name__} has no command for joints")
+    found = tuple(_component(model, leaf, part) for leaf, part in _leaves(command, joints))
     taken = [k for component in found for k in component.v_indices]
     if len(set(taken)) < len(taken):
         raise ModelError("a joint is commanded twice")
-    return tuple(found)
+    return found
 
 
-def _leaves(model: Model, command: Any, joints: str | Sequence[str] | None) -> Iterator[tuple[Any, tuple[str, ...]]]:
+def _leaves(command: Any, joints: Joints) -> Iterator[tuple[Any, Joints]]:
     """The joint impedance commands of a tree, each with the joints that it is for."""
     if hasattr(command, "stiffness") and hasattr(command, "position"):
-        yield command, _names(model, joints)
+        yield command, joints
         return
-    below: list[tuple[Any, str | Sequence[str] | None]] = [
+    below: list[tuple[Any, Joints]] = [
         (x, part) for part in _PARTS if (x := getattr(command, f"{part}_command", None)) is not None
     ]
     if (inner := getattr(command, "command", None)) is not None:
@@ -88,10 +88,10 @@ def _leaves(model: Model, command: Any, joints: str | Sequence[str] | None) -> I
         what = f"its {others[0]}_command" if others else f"a {type(command).__name__}"
         raise ModelError(f"only joint impedance commands can be computed with here, not {what}")
     for child, part in below:
-        yield from _leaves(model, child, part)
+        yield from _leaves(child, part)
 
 
-def _names(model: Model, joints: str | Sequence[str] | None) -> tuple[str, ...]:
+def _names(model: Model, joints: Joints) -> tuple[str, ...]:
     if joints is None:
         return model.joint_names
     if not isinstance(joints, str):
@@ -105,8 +105,10 @@ def _names(model: Model, joints: str | Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def _component(model: Model, command: Any, names: tuple[str, ...]) -> Component:
+def _component(model: Model, command: Any, joints: Joints) -> Component:
+    names = _names(model, joints)
     tree, n = model.tree, len(names)
+    meaning = "one for each joint" + (" of the robot; give joints= if it is for some" if joints is None else "")
     indices = [tree.joint_index(name) for name in names]
     for k, name in zip(indices, names, strict=True):
         if tree.joints[k].nv != 1 or tree.mimics[k] is not None:
@@ -123,7 +125,7 @@ def _component(model: Model, command: Any, names: tuple[str, ...]) -> Component:
         x = limits.get(name) if x is None else x
         if x is None:
             raise ModelError(f"command.{name} is not set, and has no default")
-        values[name] = _array(x, name, (n,))
+        values[name] = _array(x, name, (n,), meaning)
     values["torque_limit"] = jnp.minimum(values["torque_limit"], model.effort_limit[at])
     for name, default in (("damping_ratio", 1.0), ("minimum_time", 0.0)):
         x = getattr(command, name, None)
@@ -135,13 +137,13 @@ def _component(model: Model, command: Any, names: tuple[str, ...]) -> Component:
     )
 
 
-def _array(x: Any, name: str, shape: tuple[int, ...]) -> Array:
+def _array(x: Any, name: str, shape: tuple[int, ...], meaning: str = "") -> Array:
     if isinstance(x, list | tuple | int):
         try:
             x = np.asarray(x, float)
         except (TypeError, ValueError):
             raise DtypeError(f"command.{name} must be numbers, got {x!r}") from None
-    array = check_array(x, f"command.{name}", shape, "one for each joint" if shape else "")
+    array = check_array(x, f"command.{name}", shape, meaning)
     if not isinstance(array, Tracer):
         low = np.isnan(array) if name == "position" else ~(np.asarray(array) >= 0.0)
         if low.any():

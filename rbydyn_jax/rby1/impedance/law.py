@@ -15,7 +15,7 @@ from ...algorithms.inverse_dynamics import gravity_forces
 from ...algorithms.mass_matrix import crba
 from ...model.model import Model, check_model
 from ...spatial.safe import safe_sqrt
-from .components import Component, components
+from .components import Component, Joints, components
 from .square_root import square_root
 
 
@@ -56,7 +56,7 @@ def impedance_torque(
     q_desired: Float[Array, "nq"],
     v_desired: Float[Array, "nv"],
     *,
-    joints: str | Sequence[str] | None = None,
+    joints: Joints = None,
 ) -> Float[Array, "nv"]:
     r"""The torques $\mathrm{clip}(K (q_d - q) + D (\dot q_d - \dot q) + g(q), \pm\tau_{max})$ of a command in a state.
 
@@ -70,8 +70,8 @@ def impedance_torque(
         v: Velocity [rad/s, m/s].
         q_desired: Where the springs pull to [rad, m]; entries of joints that are not commanded do not matter.
         v_desired: Its velocity [rad/s, m/s].
-        joints: The joints that a bare command is for, as names, or as ``"right_arm"``, ``"left_arm"``, ``"torso"`` or
-            ``"body"``; default is all.
+        joints: The joints that a command is for if no tree says so, as names, or as ``"right_arm"``, ``"left_arm"``,
+            ``"torso"`` or ``"body"``; default is all.
 
     Returns:
         Torques or forces [N m, N], zero for joints that are not commanded.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -20,8 +19,8 @@ from ...algorithms.energy import damping_forces
 from ...algorithms.inverse_dynamics import bias_forces, gravity_forces
 from ...algorithms.mass_matrix import crba
 from ...model.model import Model, check_model
-from ...planning.profiles import trapezoidal_profile
-from .components import Component, components
+from ...planning.profiles import TrapezoidalProfile, trapezoidal_profile
+from .components import Component, Joints, components
 from .law import component_torques, follow_dtype
 
 CONTROL_PERIOD = 0.002  # of the RB-Y1 [s]
@@ -54,7 +53,7 @@ def rollout(
     v0: Float[Array, "nv"],
     duration: float,
     *,
-    joints: str | Sequence[str] | None = None,
+    joints: Joints = None,
     period: float = CONTROL_PERIOD,
 ) -> Rollout:
     r"""What the robot does at a joint impedance command.
@@ -80,8 +79,8 @@ def rollout(
         q0: Initial configuration [rad, m].
         v0: Initial velocity [rad/s, m/s]; that of joints that are held is ignored.
         duration: Time to simulate [s]; no less than that is simulated, in whole periods.
-        joints: The joints that a bare command is for, as names, or as ``"right_arm"``, ``"left_arm"``, ``"torso"`` or
-            ``"body"``; default is all.
+        joints: The joints that a command is for if no tree says so, as names, or as ``"right_arm"``, ``"left_arm"``,
+            ``"torso"`` or ``"body"``; default is all.
         period: Period of the controller [s].
 
     Returns:
@@ -109,25 +108,9 @@ def rollout(
     parts = components(model, command, joints)
     steps = max(1, math.ceil(duration / period - 1e-9))
     model, parts, q0, v0 = follow_dtype(model, parts, q0, v0)
-    references = [
-        trapezoidal_profile(
-            q0[np.array(part.q_indices, int)],
-            part.position,
-            part.velocity_limit,
-            part.acceleration_limit,
-            start_velocity=v0[np.array(part.v_indices, int)],
-            minimum_time=part.minimum_time,
-        )
-        for part in parts
-    ]
+    references = tuple(_reference(part, q0, v0) for part in parts)
     times = jnp.asarray(period * np.arange(steps + 1), q0.dtype)
-    q_desired, v_desired = jnp.tile(q0[None], (steps, 1)), jnp.zeros((steps, model.nv), q0.dtype)
-    for part, profile in zip(parts, references, strict=True):
-        at = profile.evaluate(times[:-1])
-        q_desired = q_desired.at[:, np.array(part.q_indices, int)].set(at.position)
-        v_desired = v_desired.at[:, np.array(part.v_indices, int)].set(at.velocity)
-    q, v, tau = _simulate(model, parts, q0, v0, q_desired, v_desired, jnp.asarray(period, q0.dtype))
-    return Rollout(times, q, v, tau, q_desired, v_desired)
+    return _simulate(model, parts, references, q0, v0, times, jnp.asarray(period, q0.dtype))
 
 
 def _time(x: Any, name: str) -> float:
@@ -139,18 +122,34 @@ def _time(x: Any, name: str) -> float:
     return float(x)
 
 
+def _reference(part: Component, q0: Array, v0: Array) -> TrapezoidalProfile:
+    return trapezoidal_profile(
+        q0[np.array(part.q_indices, int)],
+        part.position,
+        part.velocity_limit,
+        part.acceleration_limit,
+        start_velocity=v0[np.array(part.v_indices, int)],
+        minimum_time=part.minimum_time,
+    )
+
+
 @public()
 def _simulate(
     model: Model,
     parts: tuple[Component, ...],
+    references: tuple[TrapezoidalProfile, ...],
     q0: Array,
     v0: Array,
-    q_desired: Array,
-    v_desired: Array,
+    times: Array,
     period: Array,
-) -> tuple[Array, Array, Array]:
+) -> Rollout:
     qi = np.array([k for part in parts for k in part.q_indices], int)
     vi = np.array([k for part in parts for k in part.v_indices], int)
+    at = [reference.evaluate(times[:-1]) for reference in references]
+    steps = times.shape[0] - 1
+    q_desired = jnp.tile(q0[None], (steps, 1)).at[:, qi].set(jnp.concatenate([x.position for x in at], axis=1))
+    v_desired = jnp.zeros((steps, model.nv), q0.dtype)
+    v_desired = v_desired.at[:, vi].set(jnp.concatenate([x.velocity for x in at], axis=1))
 
     def step(state: tuple[Array, Array], desired: tuple[Array, Array]) -> tuple:
         q, v = state
@@ -163,4 +162,5 @@ def _simulate(
 
     start = (q0, jnp.zeros_like(v0).at[vi].set(v0[vi]))
     _, (q, v, tau) = jax.lax.scan(step, start, (q_desired, v_desired))
-    return jnp.concatenate([start[0][None], q]), jnp.concatenate([start[1][None], v]), tau
+    q, v = (jnp.concatenate([first[None], later]) for first, later in zip(start, (q, v), strict=True))
+    return Rollout(times, q, v, tau, q_desired, v_desired)
