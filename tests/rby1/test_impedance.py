@@ -32,6 +32,7 @@ from rbydyn_jax import (
     with_limits,
 )
 from rbydyn_jax.rby1.impedance import damping_matrix, impedance_torque, rollout, square_root
+from rbydyn_jax.rby1.impedance.components import components
 from tests.helpers import BATCH, X64, assert_close, normal, oracle
 
 FAST = 1e12  # limits with which the reference is at the target from the second period on
@@ -184,10 +185,20 @@ def test_torques_of_a_tree_of_commands(posed_rby1):
     assert_close(tau[right], want, 1e-10)
     assert_close(tau[torso], law(torso, 400.0, 0.7, effort[torso]), 1e-10)
     assert not tau[:2].any() and not tau[15:].any()
-    only_arm = impedance_torque(model, arm, q, v, q + q_desired, v_desired, joints="right_arm")
-    assert_close(only_arm[right], tau[right])
-    named = impedance_torque(model, arm, q, v, q + q_desired, v_desired, joints=model.joint_names[right])
-    assert (named == only_arm).all()
+
+
+@pytest.mark.parametrize(
+    ("joints", "indices"),
+    [("right_arm", range(8, 15)), ("left_arm", range(15, 22)), ("torso", range(2, 8)), ("body", range(2, 22))],
+)
+def test_joints_of_the_parts_are_those_of_the_sdk(joints, indices):
+    model, n = robots.rby1a(), len(indices)
+    command = JointImpedance(position=np.zeros(n), stiffness=np.ones(n))
+    for given in (joints, [model.joint_names[k] for k in indices]):
+        (part,) = components(model, command, given)
+        assert part.q_indices == part.v_indices == tuple(indices)
+    sdk = oracle("rby1_sdk").Model_A()
+    assert tuple(getattr(sdk, f"{joints}_idx")) == tuple(indices)
 
 
 # The commanded robot.
@@ -369,36 +380,25 @@ def test_derivatives_with_respect_to_everything():
         command, (q0, v0), inertia = x  # what is differentiated
         return rollout(with_inertias(model, {"lower": inertia}), command, q0, v0, 0.1)
 
-    def loss(x):
-        out = motion(x)
-        return jnp.sum(jnp.sin(3.0 * out.q)) + jnp.sum(out.v**2) + 0.01 * jnp.sum(out.tau**2)
-
     x = (command, state, masses)
     first, unravel = ravel_pytree(x)
     second, _ = ravel_pytree(eqx.tree_at(lambda x: x[0].minimum_time, x, jnp.array(0.9)))  # which is what counts then
     batch, count = jnp.stack([first, second]), len(first)
 
-    def f(flat):
-        return loss(unravel(flat))
+    def loss(flat):
+        out = motion(unravel(flat))
+        return jnp.sum(jnp.sin(3.0 * out.q)) + jnp.sum(out.v**2) + 0.01 * jnp.sum(out.tau**2), out.tau
 
-    values = jax.jit(jax.vmap(f))
-
-    @jax.jit
-    @jax.vmap
-    def both(flat):
-        return (
-            jax.grad(f)(flat),
-            jax.vmap(lambda e: jax.jvp(f, (flat,), (e,))[1])(jnp.eye(count)),
-            motion(unravel(flat)),
-        )
-
-    reverse, forward, motions = both(batch)
-    clipped = np.abs(motions.tau[:, :, 1]) == 0.3
+    h, e = 1e-6, jnp.eye(count)[None]
+    moved = [(batch[:, None] + sign * h * e).reshape(-1, count) for sign in (1, -1)]
+    rows = jnp.concatenate([batch, *moved])
+    (values, tau), reverse = jax.jit(jax.vmap(jax.value_and_grad(loss, has_aux=True)))(rows)
+    clipped = np.abs(tau[:2, :, 1]) == 0.3
     assert clipped.any() and not clipped.all()
-    assert_close(reverse, forward, kind="solve")
-    h = 1e-6
-    after, before = (values((batch[:, None] + sign * h * jnp.eye(count)[None]).reshape(-1, count)) for sign in (1, -1))
-    assert_close((after - before).reshape(2, count) / (2 * h), forward, kind="difference")
+    forward = jax.jit(jax.vmap(jax.jacfwd(lambda x: loss(x)[0])))(batch)
+    assert_close(reverse[:2], forward, kind="solve")
+    after, before = values[2:].reshape(2, 2, count)
+    assert_close((after - before) / (2 * h), forward, kind="difference")
     assert all(bool(leaf.any()) for leaf in jax.tree.leaves(jax.vmap(unravel)(forward)))
 
 
