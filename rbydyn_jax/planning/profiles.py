@@ -106,14 +106,19 @@ def trapezoidal_profile(
     start = check_array(start, "start", (None,))
     n = start.shape
     still = jnp.zeros_like(start) if start_velocity is None else start_velocity
-    given = {"start": start, "start_velocity": still, "target": target}
-    limits = {"velocity_limit": velocity_limit, "acceleration_limit": acceleration_limit}
-    arrays = [check_array(x, name, n, "that of start") for name, x in (given | limits).items()]
-    time = check_array(minimum_time, "minimum_time", ())
-    for (name, _), x in zip((given | limits | {"minimum_time": time}).items(), (*arrays, time), strict=True):
-        _check_numbers(x, name, positive=name in limits, bounded=name != "velocity_limit")
-    dtype = jnp.result_type(*arrays)
-    return _profile(*(x.astype(dtype) for x in (*arrays, time)))
+    vectors = {
+        "start": start,
+        "start_velocity": still,
+        "target": target,
+        "velocity_limit": velocity_limit,
+        "acceleration_limit": acceleration_limit,
+    }
+    arrays = {name: check_array(x, name, n, "that of start") for name, x in vectors.items()}
+    dtype = jnp.result_type(*arrays.values())
+    arrays["minimum_time"] = check_array(minimum_time, "minimum_time", ())
+    for name, x in arrays.items():
+        _check_numbers(x, name, positive=name.endswith("_limit"), bounded=name != "velocity_limit")
+    return _profile(*(x.astype(dtype) for x in arrays.values()))
 
 
 def _check_numbers(x: Array, name: str, *, positive: bool, bounded: bool) -> None:
@@ -121,9 +126,9 @@ def _check_numbers(x: Array, name: str, *, positive: bool, bounded: bool) -> Non
         return
     bad = np.isnan(x) | (bounded & np.isinf(x)) | (positive & ~(np.asarray(x) > 0))
     if bad.any():
-        at = f"{name}[{int(np.argmax(bad))}]" if x.ndim else name
+        k = int(np.argmax(bad))
         need = " and ".join([*(["positive"] if positive else []), *(["finite"] if bounded else [])])
-        raise RbydynError(f"{at} must be {need}, got {float(np.asarray(x).reshape(-1)[int(np.argmax(bad))])}")
+        raise RbydynError(f"{name}{f'[{k}]' if x.ndim else ''} must be {need}, got {np.asarray(x).reshape(-1)[k]}")
 
 
 @public()

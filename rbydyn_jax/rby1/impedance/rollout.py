@@ -61,15 +61,17 @@ def rollout(
     At each period the controller takes the state and the reference, a `planning.trapezoidal_profile` from the initial
     state to the commanded position for each component, and sets the torques of `impedance_torque`, which act until the
     next one. The robot answers with $a = M^{-1} (\tau - d\, v - C v - g)$ for the joints that are commanded, and moves
-    with that acceleration for one period; for a constant inertia this is exact. All other joints, wheels and a floating
-    base included, are held where they are. Stops at the limits of position, and Coulomb friction, are not simulated.
+    with that acceleration for one period, which is exact for a constant inertia without friction, and else of first
+    order. All other joints, wheels and a floating base included, are held where they are. Stops at the limits of
+    position, and Coulomb friction, are not simulated.
 
     What the command leaves unset is taken from the robot: limits of velocity, acceleration and effort; a damping ratio
     of 1; no minimum time. All of it can be differentiated: with respect to the fields of the command, the state and the
     numbers of the robot, in both modes, and under `vmap`.
 
-    A controller of sampled states makes a light and stiffly damped joint unstable where $D / M$ is more than about
-    2 / period; such joints owe their inertia to rotors, which `model.armature` has to state.
+    A controller of sampled states makes a joint unstable if it is damped so stiffly that $D / M$ is more than
+    2 / period, or so little that $\zeta$ is less than $\sqrt{K / M}$ period / 4. Light joints on the robot are kept from
+    that by the inertia of their rotors, which `model.armature` has to state.
 
     Args:
         model: The robot.
