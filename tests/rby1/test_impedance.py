@@ -241,6 +241,19 @@ def test_one_joint_is_the_sampled_linear_system(weightless_pendulum):
     assert_close(motion.v[:, 0], np.array(states)[:, 1])
 
 
+@pytest.mark.parametrize(
+    ("w", "zeta", "stable"),
+    [(475.0, 1.0, True), (525.0, 1.0, False), (100.0, 0.08, True), (100.0, 0.03, False)],
+)
+def test_sampling_makes_too_much_and_too_little_damping_unstable(weightless_pendulum, w, zeta, stable, dtype):
+    """Beyond D / M = 2 / period, and below zeta = w period / 4, the distance to the target grows."""
+    zero = jnp.zeros(1, dtype)
+    motion = rollout(weightless_pendulum, step_command(k=0.5 * w**2, zeta=zeta), zero, zero, 0.5)
+    error = np.abs(np.asarray(motion.q)[:, 0] - 0.4)
+    assert (error[-50:].max() < 0.5 * error[:50].max()) == stable
+    assert stable or error[-50:].max() > 1.5 * error[:50].max()
+
+
 @pytest.mark.parametrize("zeta", [0.3, 1.0])
 def test_one_joint_decays_as_the_damped_oscillator(weightless_pendulum, zeta):
     """With short periods: x'' + 2 zeta w x' + w^2 x = 0, its solution in closed form."""

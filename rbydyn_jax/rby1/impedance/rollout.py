@@ -70,8 +70,8 @@ def rollout(
     numbers of the robot, in both modes, and under `vmap`.
 
     A controller of sampled states makes a joint unstable if it is damped so stiffly that $D / M$ is more than
-    2 / period, or so little that $\zeta$ is less than $\sqrt{K / M}$ period / 4. Light joints on the robot are kept from
-    that by the inertia of their rotors, which `model.armature` has to state.
+    2 / period, or so little that $\zeta$ is less than $\sqrt{K / M}$ period / 4. On the robot light joints are kept
+    from that by the inertia of their rotors, which `model.armature` has to state.
 
     Args:
         model: The robot.
