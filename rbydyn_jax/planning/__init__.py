@@ -1,10 +1,13 @@
-"""Planning of motions: trajectory optimisation through kinematics, dynamics and distances."""
+"""Planning of motions: trapezoidal profiles, and trajectory optimisation through kinematics, dynamics and distances."""
 
 from .checks import TrajectoryReport as TrajectoryReport
 from .checks import check_trajectory as check_trajectory
 from .cost import TrajectoryCost as TrajectoryCost
 from .optimize import TrajectoryResult as TrajectoryResult
 from .optimize import optimize_trajectory as optimize_trajectory
+from .profiles import ProfileSamples as ProfileSamples
+from .profiles import TrapezoidalProfile as TrapezoidalProfile
+from .profiles import trapezoidal_profile as trapezoidal_profile
 from .spline import rest_to_rest_basis as rest_to_rest_basis
 from .trajectory import Trajectory as Trajectory
 from .trajectory import TrajectorySamples as TrajectorySamples

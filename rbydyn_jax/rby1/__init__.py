@@ -1,1 +1,1 @@
-"""Everything for the Rainbow Robotics RB-Y1: what stands in for its SDK, and what talks to the robot through it."""
+"""The RB-Y1: its SDK's dynamics, commands, controller, motion generator and mobile base."""

@@ -1,0 +1,7 @@
+"""Joint impedance control of the RB-Y1: the law of its controller, and the commanded robot, differentiable in both."""
+
+from .law import damping_matrix as damping_matrix
+from .law import impedance_torque as impedance_torque
+from .rollout import Rollout as Rollout
+from .rollout import rollout as rollout
+from .square_root import square_root as square_root

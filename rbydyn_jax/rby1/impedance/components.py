@@ -1,0 +1,151 @@
+"""Which joints a command holds as springs, and with what numbers.
+
+A command is any object with the fields of `rbydyn_jax.rby1.commands`: a joint impedance command, or a tree that has
+one for the body, an arm or the torso.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float
+
+from ..._check import check_array
+from ..._errors import DtypeError, ModelError
+from ...model.model import Model
+
+Joints = str | Sequence[str] | None  # names of joints, the name of a part, or all
+
+_PARTS = {
+    "body": ("torso", "right_arm", "left_arm"),
+    "torso": ("torso",),
+    "right_arm": ("right_arm",),
+    "left_arm": ("left_arm",),
+}
+_FIELDS = ("position", "velocity_limit", "acceleration_limit", "stiffness", "torque_limit")
+
+
+class Component(eqx.Module):
+    """Joints that are commanded together, and their command with nothing left unset.
+
+    Args:
+        position: Targets [rad, m].
+        velocity_limit: Limits of the profile to them [rad/s, m/s].
+        acceleration_limit: Limits of the profile to them [rad/s^2, m/s^2].
+        stiffness: Stiffness [N m/rad, N/m].
+        damping_ratio: Damping ratio.
+        torque_limit: Largest torque or force, no more than the actuator has [N m, N].
+        minimum_time: The least duration of the profile [s].
+        q_indices: Where the joints stand in q; static.
+        v_indices: Where they stand in v; static.
+    """
+
+    position: Float[Array, "n"]
+    velocity_limit: Float[Array, "n"]
+    acceleration_limit: Float[Array, "n"]
+    stiffness: Float[Array, "n"]
+    damping_ratio: Float[Array, ""]
+    torque_limit: Float[Array, "n"]
+    minimum_time: Float[Array, ""]
+    q_indices: tuple[int, ...] = eqx.field(static=True)
+    v_indices: tuple[int, ...] = eqx.field(static=True)
+
+
+def components(model: Model, command: Any, joints: Joints) -> tuple[Component, ...]:
+    """The parts of the robot that a command is for.
+
+    Raises:
+        DtypeError: The command is none, or a field no array of floats.
+        ModelError: It says nothing of joint impedance, a joint is commanded twice or has several coordinates, a field
+            that has no default is unset, or a number makes no sense.
+        NameNotFoundError: The robot has no such joint.
+        ShapeError: A field does not have one number for each joint.
+    """
+    found = tuple(_component(model, leaf, part) for leaf, part in _leaves(command, joints))
+    taken = [k for component in found for k in component.v_indices]
+    if len(set(taken)) < len(taken):
+        raise ModelError("a joint is commanded twice")
+    return found
+
+
+def _leaves(command: Any, joints: Joints) -> Iterator[tuple[Any, Joints]]:
+    """The joint impedance commands of a tree, each with the joints that it is for."""
+    if hasattr(command, "stiffness") and hasattr(command, "position"):
+        yield command, joints
+        return
+    below: list[tuple[Any, Joints]] = [
+        (x, part) for part in _PARTS if (x := getattr(command, f"{part}_command", None)) is not None
+    ]
+    if (inner := getattr(command, "command", None)) is not None:
+        below.append((inner, joints))
+    others = [name for name in ("head", "mobility") if getattr(command, f"{name}_command", None) is not None]
+    if others or not below:
+        what = f"its {others[0]}_command" if others else f"a {type(command).__name__}"
+        raise ModelError(f"only joint impedance commands can be computed with here, not {what}")
+    for child, part in below:
+        yield from _leaves(child, part)
+
+
+def _names(model: Model, joints: Joints) -> tuple[str, ...]:
+    if joints is None:
+        return model.joint_names
+    if not isinstance(joints, str):
+        return tuple(joints)
+    if joints not in _PARTS:
+        raise ModelError(f"joints must be names of joints, or one of {', '.join(map(repr, _PARTS))}, got {joints!r}")
+    starts = tuple(f"{part}_" for part in _PARTS[joints])
+    names = tuple(name for name in model.joint_names if name.startswith(starts))
+    if not names:
+        raise ModelError(f"robot {model.name!r} has no joint whose name starts with {starts[0]!r}")
+    return names
+
+
+def _component(model: Model, command: Any, joints: Joints) -> Component:
+    names = _names(model, joints)
+    tree, n = model.tree, len(names)
+    meaning = "one for each joint" + (" of the robot; give joints= if it is for some" if joints is None else "")
+    indices = [tree.joint_index(name) for name in names]
+    for k, name in zip(indices, names, strict=True):
+        if tree.joints[k].nv != 1 or tree.mimics[k] is not None:
+            raise ModelError(f"joint {name!r} has no coordinate of its own, or several: it cannot be a spring")
+    at = np.array([tree.v_slices[k].start for k in indices], int)
+    limits = {
+        "velocity_limit": model.velocity_limit[at],
+        "acceleration_limit": model.acceleration_limit[at],
+        "torque_limit": model.effort_limit[at],
+    }
+    values: dict[str, Array] = {}
+    for name in _FIELDS:
+        x = getattr(command, name, None)
+        x = limits.get(name) if x is None else x
+        if x is None:
+            raise ModelError(f"command.{name} is not set, and has no default")
+        values[name] = _array(x, name, (n,), meaning)
+    values["torque_limit"] = jnp.minimum(values["torque_limit"], model.effort_limit[at])
+    for name, default in (("damping_ratio", 1.0), ("minimum_time", 0.0)):
+        x = getattr(command, name, None)
+        values[name] = _array(default if x is None else x, name, ())
+    return Component(
+        **values,
+        q_indices=tuple(tree.q_slices[k].start for k in indices),
+        v_indices=tuple(at.tolist()),
+    )
+
+
+def _array(x: Any, name: str, shape: tuple[int, ...], meaning: str = "") -> Array:
+    if isinstance(x, list | tuple | int):
+        try:
+            x = np.asarray(x, float)
+        except (TypeError, ValueError):
+            raise DtypeError(f"command.{name} must be numbers, got {x!r}") from None
+    array = check_array(x, f"command.{name}", shape, meaning)
+    if not isinstance(array, Tracer):
+        low = np.isnan(array) if name == "position" else ~(np.asarray(array) >= 0.0)
+        if low.any():
+            raise ModelError(f"command.{name} must be {'numbers' if name == 'position' else 'at least 0'}, got {array}")
+    return array

@@ -1,0 +1,168 @@
+"""The commanded robot, simulated at the period of its controller."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float
+
+from ..._check import check_array, public
+from ..._errors import DtypeError, RbydynError
+from ...algorithms.energy import damping_forces
+from ...algorithms.inverse_dynamics import bias_forces, gravity_forces
+from ...algorithms.mass_matrix import crba
+from ...model.model import Model, check_model
+from ...planning.profiles import TrapezoidalProfile, trapezoidal_profile
+from .components import Component, Joints, components
+from .law import component_torques, follow_dtype
+
+CONTROL_PERIOD = 0.002  # of the RB-Y1 [s]
+
+
+class Rollout(eqx.Module):
+    """A commanded motion; the torques of a row act from its time to the next.
+
+    Args:
+        times: Times [s].
+        q: Configurations [rad, m].
+        v: Velocities [rad/s, m/s].
+        tau: Torques or forces of the springs [N m, N], zero for joints that are held.
+        q_desired: Where the springs pull to [rad, m].
+        v_desired: Its velocity [rad/s, m/s].
+    """
+
+    times: Float[Array, "t+1"]
+    q: Float[Array, "t+1 nq"]
+    v: Float[Array, "t+1 nv"]
+    tau: Float[Array, "t nv"]
+    q_desired: Float[Array, "t nq"]
+    v_desired: Float[Array, "t nv"]
+
+
+def rollout(
+    model: Model,
+    command: Any,
+    q0: Float[Array, "nq"],
+    v0: Float[Array, "nv"],
+    duration: float,
+    *,
+    joints: Joints = None,
+    period: float = CONTROL_PERIOD,
+) -> Rollout:
+    r"""What the robot does at a joint impedance command.
+
+    At each period the controller takes the state and the reference, a `planning.trapezoidal_profile` from the initial
+    state to the commanded position for each component, and sets the torques of `impedance_torque`, which act until the
+    next one. The robot answers with $a = M^{-1} (\tau - d\, v - C v - g)$ for the joints that are commanded, and moves
+    with that acceleration for one period, which is exact for a constant inertia without friction, and else of first
+    order. All other joints, wheels and a floating base included, are held where they are. Stops at the limits of
+    position, and Coulomb friction, are not simulated.
+
+    What the command leaves unset is taken from the robot: limits of velocity, acceleration and effort; a damping ratio
+    of 1; no minimum time. All of it can be differentiated: with respect to the fields of the command, the state and the
+    numbers of the robot, in both modes, and under `vmap`.
+
+    A controller of sampled states makes a joint unstable if it is damped so stiffly that $D / M$ is more than
+    2 / period, or so little that $\zeta$ is less than $\sqrt{K / M}$ period / 4. On the robot light joints are kept
+    from that by the inertia of their rotors, which `model.armature` has to state.
+
+    Args:
+        model: The robot.
+        command: A joint impedance command (`position`, `stiffness`, and where set `damping_ratio`, `torque_limit`,
+            `velocity_limit`, `acceleration_limit`, `minimum_time`), or a tree of commands that has such for the body,
+            the arms or the torso, as it is sent to the robot.
+        q0: Initial configuration [rad, m].
+        v0: Initial velocity [rad/s, m/s]; that of joints that are held is ignored.
+        duration: Time to simulate [s]; no less than that is simulated, in whole periods.
+        joints: The joints that a command is for if no tree says so, as names, or as ``"right_arm"``, ``"left_arm"``,
+            ``"torso"`` or ``"body"``; default is all.
+        period: Period of the controller [s].
+
+    Returns:
+        The motion, with one state more than torques.
+
+    Raises:
+        DtypeError: The command, or an argument, does not hold floats; or `duration` or `period` is traced.
+        ModelError: The command is none of joint impedance, or does not fit the robot.
+        NameNotFoundError: There is no such joint.
+        RbydynError: A limit of velocity or acceleration is zero, the latter is infinite, or a time is not positive.
+        ShapeError: An argument, or a field of the command, has another shape.
+
+    Example:
+        The arm of two links as springs with critical damping, moved by one radian in the shoulder:
+
+        >>> from types import SimpleNamespace
+        >>> from rbydyn_jax.rby1.impedance import rollout
+        >>> command = SimpleNamespace(position=np.array([1.0, 0.0]), stiffness=np.array([80.0, 40.0]))
+        >>> motion = rollout(robots.two_link_arm(), command, jnp.zeros(2), jnp.zeros(2), 3.0)
+        >>> motion.q[-1].round(4).tolist()
+        [1.0, 0.0]
+    """
+    model = check_model(model)
+    duration, period = _time(duration, "duration"), _time(period, "period")
+    parts = components(model, command, joints)
+    steps = max(1, math.ceil(duration / period - 1e-9))
+    model, parts, q0, v0 = follow_dtype(model, parts, q0, v0)
+    references = tuple(_reference(part, q0, v0) for part in parts)
+    times = jnp.asarray(period * np.arange(steps + 1), q0.dtype)
+    return _simulate(model, parts, references, q0, v0, times, jnp.asarray(period, q0.dtype))
+
+
+def _time(x: Any, name: str) -> float:
+    if isinstance(x, Tracer):
+        raise DtypeError(f"{name} must be known while tracing: it sets the number of steps")
+    check_array(x, name, ())
+    if not 0.0 < float(x) < math.inf:
+        raise RbydynError(f"{name} must be positive and finite, got {x}")
+    return float(x)
+
+
+def _reference(part: Component, q0: Array, v0: Array) -> TrapezoidalProfile:
+    return trapezoidal_profile(
+        q0[np.array(part.q_indices, int)],
+        part.position,
+        part.velocity_limit,
+        part.acceleration_limit,
+        start_velocity=v0[np.array(part.v_indices, int)],
+        minimum_time=part.minimum_time,
+    )
+
+
+@public()
+def _simulate(
+    model: Model,
+    parts: tuple[Component, ...],
+    references: tuple[TrapezoidalProfile, ...],
+    q0: Array,
+    v0: Array,
+    times: Array,
+    period: Array,
+) -> Rollout:
+    qi = np.array([k for part in parts for k in part.q_indices], int)
+    vi = np.array([k for part in parts for k in part.v_indices], int)
+    at = [reference.evaluate(times[:-1]) for reference in references]
+    steps = times.shape[0] - 1
+    q_desired = jnp.tile(q0[None], (steps, 1)).at[:, qi].set(jnp.concatenate([x.position for x in at], axis=1))
+    v_desired = jnp.zeros((steps, model.nv), q0.dtype)
+    v_desired = v_desired.at[:, vi].set(jnp.concatenate([x.velocity for x in at], axis=1))
+
+    def step(state: tuple[Array, Array], desired: tuple[Array, Array]) -> tuple:
+        q, v = state
+        M = crba(model, q)
+        tau = component_torques(parts, M, gravity_forces(model, q), q, v, *desired)
+        net = tau + damping_forces(model, v) - bias_forces(model, q, v)
+        a = jsl.cho_solve(jsl.cho_factor(M[np.ix_(vi, vi)], lower=True), net[vi])
+        after = (q.at[qi].add(period * (v[vi] + 0.5 * period * a)), v.at[vi].add(period * a))
+        return after, (*after, tau)
+
+    start = (q0, jnp.zeros_like(v0).at[vi].set(v0[vi]))
+    _, (q, v, tau) = jax.lax.scan(step, start, (q_desired, v_desired))
+    q, v = (jnp.concatenate([first[None], later]) for first, later in zip(start, (q, v), strict=True))
+    return Rollout(times, q, v, tau, q_desired, v_desired)

@@ -1,0 +1,201 @@
+"""The mobile base of the RB-Y1: what its wheels and its motion in the plane have to do with each other.
+
+A planar twist is [w, vx, vy], as in the SDK: the turning rate and the velocity of the base link, in its axes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array, public
+from .._errors import ModelError
+from ..io.build import build_model
+from ..io.builder import RobotBuilder
+from ..io.restructure import attach
+from ..model.edit import with_gravity
+from ..model.model import Model, check_model
+from ..model.tree import KinematicTree, MobileBase
+
+PLANAR_BASE = "planar_base"
+
+
+@public()
+def mobility_twist(model: Model, wheels: Float[Array, "w"]) -> Float[Array, "3"]:
+    """The planar twist of the base at which its wheels turn, without slip, at given rates.
+
+    Four mecanum wheels may contradict each other; the twist is then the one that fits them best (least squares).
+
+    Args:
+        model: The robot.
+        wheels: Rates in the order of `model.tree.mobile_base.joints` [rad/s]: right, left; or front right, front left,
+            rear right, rear left.
+
+    Returns:
+        [w, vx, vy] of the base link in its axes [rad/s, m/s].
+
+    Raises:
+        ModelError: The robot has no wheels that are known.
+        ShapeError: `wheels` does not have one rate for each wheel.
+
+    Example:
+        >>> from rbydyn_jax.rby1.mobility import mobility_twist
+        >>> mobility_twist(robots.rby1a(), jnp.array([-1.0, -1.0])).tolist()  # axes to the right, radius 0.1 m
+        [0.0, 0.1, 0.0]
+    """
+    base = _mobile_base(model)
+    rates = check_array(wheels, "wheels", (len(base.joints),), "one for each wheel")
+    return jnp.asarray(_to_base(base) @ np.linalg.pinv(_rates(base)), rates.dtype) @ rates
+
+
+@public()
+def wheel_velocities(model: Model, twist: Float[Array, "3"]) -> Float[Array, "w"]:
+    """The rates of the wheels at which the base moves, without slip, with a planar twist.
+
+    Two wheels cannot move their middle sideways; that part of the twist is ignored.
+
+    Args:
+        model: The robot.
+        twist: [w, vx, vy] of the base link in its axes [rad/s, m/s].
+
+    Returns:
+        Rates in the order of `model.tree.mobile_base.joints` [rad/s].
+
+    Raises:
+        ModelError: The robot has no wheels that are known.
+        ShapeError: `twist` is not of shape (3,).
+
+    Example:
+        >>> from rbydyn_jax.rby1.mobility import wheel_velocities
+        >>> wheel_velocities(robots.rby1a(), jnp.array([0.0, 0.1, 0.0])).tolist()
+        [-1.0, -1.0]
+    """
+    base = _mobile_base(model)
+    moved = check_array(twist, "twist", (3,))
+    return jnp.asarray(_rates(base) @ _to_mobile(base), moved.dtype) @ moved
+
+
+def with_planar_base(model: Model) -> Model:
+    """The robot free to move in the plane z = 0, with a planar joint between the world and its root.
+
+    Configurations start with [x, y, theta] of the root link in the world, velocities with [vx, vy, w] in its axes, and
+    all algorithms treat base and joints as one: `jacobian` is that of the whole body. How the wheels turn with the base
+    is up to `with_rolling_wheels` or `rolling_constraint`.
+
+    Args:
+        model: The robot, with a root that is fixed to the world.
+
+    Returns:
+        The robot with the joint ``planar_base``, and one link more than before, the root ``world``.
+
+    Raises:
+        ModelError: The root moves already, a name is taken, or the model is traced.
+
+    Example:
+        >>> from rbydyn_jax.rby1.mobility import with_planar_base
+        >>> robot = with_planar_base(robots.two_link_arm())
+        >>> robot.joint_names
+        ('planar_base', 'shoulder', 'elbow')
+        >>> q = jnp.array([1.0, 2.0, jnp.pi / 2, 0.0, 0.0])  # the arm, 0.9 m long, points along y
+        >>> link_pose(robot, q, "tool")[:2, 3].tolist()
+        [1.0, 2.9]
+    """
+    model = check_model(model)
+    if -1 not in model.tree.link_bodies:
+        raise ModelError("the root of the robot moves already; a planar base goes under one that is fixed")
+    builder = RobotBuilder(model.name).link("world").link(PLANAR_BASE)
+    builder.planar(PLANAR_BASE, "world", PLANAR_BASE, axis=(0, 0, 1))
+    carrier = build_model(builder.build_description(), dtype=model.inertias.dtype)
+    moving = with_gravity(attach(carrier, PLANAR_BASE, model), model.gravity)
+    return dataclasses.replace(moving, tree=dataclasses.replace(moving.tree, mobile_base=model.tree.mobile_base))
+
+
+@public()
+def with_rolling_wheels(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    """The velocity `v` of a robot on a planar base, its wheels replaced by those that roll with the base.
+
+    Args:
+        model: A robot of `with_planar_base`.
+        v: Velocity [rad/s, m/s]; its entries for the wheels do not matter.
+
+    Raises:
+        ModelError: The robot has no planar base, or no wheels that are known.
+        ShapeError: `v` is not of shape `(model.nv,)`.
+    """
+    model = check_model(model)
+    v = check_array(v, "v", (model.nv,), "model.nv")
+    base, wheels = _coordinates(model.tree)
+    return v.at[wheels].set(wheel_velocities(model, v[base]))
+
+
+@public()
+def rolling_constraint(model: Model) -> Float[Array, "m nv"]:
+    """The matrix A of rolling without slip, A v = 0, of a robot on a planar base.
+
+    A row for each wheel: its rate minus that of `wheel_velocities`. Two wheels have one row more: the sideways velocity
+    of their middle. What is left of the motion of base and wheels are two degrees of freedom, or three with mecanum
+    wheels.
+
+    Args:
+        model: A robot of `with_planar_base`.
+
+    Raises:
+        ModelError: The robot has no planar base, or no wheels that are known.
+    """
+    model = check_model(model)
+    base, wheels = _coordinates(model.tree)
+    mobile = _mobile_base(model)
+    count = len(wheels)
+    sideways = _to_mobile(mobile)[2:] if mobile.kind == "differential" else np.zeros((0, 3))
+    A = np.zeros((count + len(sideways), model.nv))
+    A[np.arange(count), wheels] = 1.0
+    A[:, base] = np.concatenate([-_rates(mobile) @ _to_mobile(mobile), sideways])
+    return jnp.asarray(A, model.inertias.dtype)
+
+
+def _mobile_base(model: Model) -> MobileBase:
+    base = check_model(model).tree.mobile_base
+    if base is None or base.kind not in ("differential", "mecanum"):
+        has = "no mobile base" if base is None else f"a mobile base of the unknown kind {base.kind!r}"
+        raise ModelError(f"robot {model.tree.name!r} has {has}; differential and mecanum wheels are known")
+    return base
+
+
+def _coordinates(tree: KinematicTree) -> tuple[np.ndarray, np.ndarray]:
+    """Where [w, vx, vy] of the base and the rates of the wheels stand in v."""
+    if PLANAR_BASE not in tree.joint_names:
+        raise ModelError(f"robot {tree.name!r} has no planar base; with_planar_base(model) gives it one")
+    x = tree.v_slices[tree.joint_index(PLANAR_BASE)].start
+    wheels = [] if tree.mobile_base is None else [tree.joint_index(name) for name in tree.mobile_base.joints]
+    return np.array([x + 2, x, x + 1]), np.array([tree.v_slices[k].start for k in wheels], int)
+
+
+def _to_base(base: MobileBase) -> np.ndarray:
+    """Planar twists of the frame between the wheels to those of the base link."""
+    return _planar_adjoint(np.array(base.origin).reshape(4, 4))
+
+
+def _to_mobile(base: MobileBase) -> np.ndarray:
+    """Planar twists of the base link to those of the frame between the wheels."""
+    return _planar_adjoint(np.linalg.inv(np.array(base.origin).reshape(4, 4)))
+
+
+def _planar_adjoint(T: np.ndarray) -> np.ndarray:
+    """The rows and columns of Ad(T) for wz, vx and vy."""
+    R, p = T[:3, :3], T[:3, 3]
+    A = np.zeros((3, 3))
+    A[0, 0], A[1:, 1:], A[1:, 0] = R[2, 2], R[:2, :2], np.cross(p, R[:, 2])[:2]
+    return A
+
+
+def _rates(base: MobileBase) -> np.ndarray:
+    """The matrix from the planar twist of the frame between the wheels to the rates of the wheels."""
+    if base.kind == "differential":  # axes to the right: they turn backwards
+        width, radius = base.params
+        return -np.array([[width / 2, 1.0, 0.0], [-width / 2, 1.0, 0.0]]) / radius
+    x, y, radius = base.params
+    lever = x + y
+    return np.array([[lever, 1.0, 1.0], [-lever, 1.0, -1.0], [lever, 1.0, -1.0], [-lever, 1.0, 1.0]]) / radius
