@@ -89,7 +89,8 @@ def with_planar_base(model: Model) -> Model:
         model: The robot, with a root that is fixed to the world.
 
     Returns:
-        The robot with the joint ``planar_base``, and one link more than before, the root ``world``.
+        The robot with the joint ``planar_base``, and two links more than before: the root ``world``, and
+            ``planar_base``.
 
     Raises:
         ModelError: The root moves already, a name is taken, or the model is traced.

@@ -1,8 +1,4 @@
-"""Which joints a command holds as springs, and with what numbers.
-
-A command is any object with the fields of `rbydyn_jax.rby1.commands`: a joint impedance command, or a tree that has
-one for the body, an arm or the torso.
-"""
+"""Which joints a command holds as springs, and with what numbers."""
 
 from __future__ import annotations
 
@@ -18,6 +14,15 @@ from jaxtyping import Array, Float
 from ..._check import check_array
 from ..._errors import DtypeError, ModelError
 from ...model.model import Model
+from ..commands import (
+    BodyCommand,
+    BodyComponentBasedCommand,
+    ComponentBasedCommand,
+    JointImpedanceControlCommand,
+    TorsoCommand,
+)
+from ..commands._node import fields_set
+from ..commands.containers import Wrapper
 
 Joints = str | Sequence[str] | None  # names of joints, the name of a part, or all
 
@@ -27,6 +32,7 @@ _PARTS = {
     "right_arm": ("right_arm",),
     "left_arm": ("left_arm",),
 }
+_PLACES = {BodyCommand: "body", TorsoCommand: "torso"}
 _FIELDS = ("position", "velocity_limit", "acceleration_limit", "stiffness", "torque_limit")
 
 
@@ -73,22 +79,20 @@ def components(model: Model, command: Any, joints: Joints) -> tuple[Component, .
     return found
 
 
-def _leaves(command: Any, joints: Joints) -> Iterator[tuple[Any, Joints]]:
+def _leaves(command: Any, joints: Joints) -> Iterator[tuple[JointImpedanceControlCommand, Joints]]:
     """The joint impedance commands of a tree, each with the joints that it is for."""
-    if hasattr(command, "stiffness") and hasattr(command, "position"):
+    if isinstance(command, JointImpedanceControlCommand):
         yield command, joints
-        return
-    below: list[tuple[Any, Joints]] = [
-        (x, part) for part in _PARTS if (x := getattr(command, f"{part}_command", None)) is not None
-    ]
-    if (inner := getattr(command, "command", None)) is not None:
-        below.append((inner, joints))
-    others = [name for name in ("head", "mobility") if getattr(command, f"{name}_command", None) is not None]
-    if others or not below:
-        what = f"its {others[0]}_command" if others else f"a {type(command).__name__}"
-        raise ModelError(f"only joint impedance commands can be computed with here, not {what}")
-    for child, part in below:
-        yield from _leaves(child, part)
+    elif isinstance(command, Wrapper):
+        yield from _leaves(command.command, _PLACES.get(type(command), joints))
+    elif isinstance(command, ComponentBasedCommand | BodyComponentBasedCommand):
+        for name, child in fields_set(command).items():
+            part = name.removesuffix("_command")
+            if part not in _PARTS:
+                raise ModelError(f"only joint impedance commands can be computed with here, not its {name}")
+            yield from _leaves(child, part)
+    else:
+        raise ModelError(f"only joint impedance commands can be computed with here, not a {type(command).__name__}")
 
 
 def _names(model: Model, joints: Joints) -> tuple[str, ...]:
@@ -105,7 +109,7 @@ def _names(model: Model, joints: Joints) -> tuple[str, ...]:
     return names
 
 
-def _component(model: Model, command: Any, joints: Joints) -> Component:
+def _component(model: Model, command: JointImpedanceControlCommand, joints: Joints) -> Component:
     names = _names(model, joints)
     tree, n = model.tree, len(names)
     meaning = "one for each joint" + (" of the robot; give joints= if it is for some" if joints is None else "")
@@ -121,14 +125,14 @@ def _component(model: Model, command: Any, joints: Joints) -> Component:
     }
     values: dict[str, Array] = {}
     for name in _FIELDS:
-        x = getattr(command, name, None)
+        x = getattr(command, name)
         x = limits.get(name) if x is None else x
         if x is None:
             raise ModelError(f"command.{name} is not set, and has no default")
         values[name] = _array(x, name, (n,), meaning)
     values["torque_limit"] = jnp.minimum(values["torque_limit"], model.effort_limit[at])
     for name, default in (("damping_ratio", 1.0), ("minimum_time", 0.0)):
-        x = getattr(command, name, None)
+        x = getattr(command, name)
         values[name] = _array(default if x is None else x, name, ())
     return Component(
         **values,

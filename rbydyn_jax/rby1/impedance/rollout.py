@@ -98,9 +98,9 @@ def rollout(
     Example:
         The arm of two links as springs with critical damping, moved by one radian in the shoulder:
 
-        >>> from types import SimpleNamespace
+        >>> from rbydyn_jax.rby1.commands import JointImpedanceControlCommand
         >>> from rbydyn_jax.rby1.impedance import rollout
-        >>> command = SimpleNamespace(position=np.array([1.0, 0.0]), stiffness=np.array([80.0, 40.0]))
+        >>> command = JointImpedanceControlCommand(position=[1.0, 0.0], stiffness=[80.0, 40.0])
         >>> motion = rollout(robots.two_link_arm(), command, jnp.zeros(2), jnp.zeros(2), 3.0)
         >>> motion.q[-1].round(4).tolist()
         [1.0, 0.0]
