@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
@@ -34,7 +34,7 @@ ad.deflinear2(_sized_p, lambda ct, x: [ct if type(ct) is ad.Zero else _sized_p.b
 
 def _lower_sized(ctx: mlir.LoweringRuleContext, x: ir.Value) -> list[ir.Value]:
     """No single kernel where arrays are large: XLA:CPU shares its operations among threads and then cannot emit it."""
-    aval, op = ctx.avals_in[0], x.owner
+    aval, op = cast(jax.core.ShapedArray, ctx.avals_in[0]), x.owner
     if aval.size * aval.dtype.itemsize >= _LARGE_BYTES and not isinstance(op, ir.Block):
         attributes = op.attributes
         if _ATTRIBUTES in attributes:

@@ -44,6 +44,7 @@ class Wrapper(Command):
     """Base of what holds one command of several types."""
 
     wraps: ClassVar[tuple[type[Command], ...]]
+    command: Any
 
 
 @node
