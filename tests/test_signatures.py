@@ -23,7 +23,7 @@ with install_import_hook(checked_modules, "beartype.beartype"):
     import rbydyn_jax as rb
     from rbydyn_jax.testing import random_tree
 
-model = random_tree(1, n=8)
+model = random_tree(1, n=9)
 link, ref = model.link_names[-1], model.link_names[2]
 q, key = rb.neutral(model), jax.random.key(0)
 v = a = tau = jnp.ones(model.nv)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._errors import ModelError
 from .description import (
+    NOT_IN_URDF,
     BoxGeometry,
     CapsuleGeometry,
     CollisionDescription,
@@ -38,12 +39,12 @@ def write_urdf(description: RobotDescription, *, collisions: bool = True) -> str
         collisions: Whether to write collision shapes.
 
     Raises:
-        ModelError: A joint is spherical, which URDF cannot say.
+        ModelError: A joint is spherical, or of another type of which URDF has none.
     """
-    spherical = [joint.name for joint in description.joints if joint.kind == "spherical"]
-    if spherical:
-        names = ", ".join(map(repr, spherical))
-        raise ModelError(f"URDF has no spherical joints, and this robot has {names}; use three revolute joints instead")
+    unknown = {joint.kind: joint.name for joint in reversed(description.joints) if joint.kind in NOT_IN_URDF}
+    for kind, name in unknown.items():
+        other = {"spherical": "three revolute joints", "mrp_floating": "a floating joint"}.get(kind, "a continuous joint")
+        raise ModelError(f"URDF has no {kind} joints, and this robot has {name!r}; use {other} instead")
     lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(description.name)}>"]
     if (mobile := description.mobile_base) is not None:
         wheels = _attributes(joints=" ".join(mobile.joints), params=_join(mobile.params))

@@ -1,0 +1,251 @@
+r"""Joints that close a loop: their constraint equations, in position, velocity and acceleration.
+
+A loop joint holds the frame *before* it (on the predecessor) and the frame *after* it (on the successor) together. With
+$T$ the basis of the wrenches that it can bear and $J$ the Jacobian of the after frame relative to the predecessor, both
+in the after frame, where $T$ is constant, its equations are $T^T e = 0$, $K v = 0$ with $K = T^T J$, and
+$K \dot v = -k$ with $k = T^T \dot J v$ [Featherstone 2008, sec. 8.2].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array
+from .._errors import DtypeError, ModelError
+from ..algorithms.jacobians import jacobian
+from ..algorithms.kinematics import link_pose
+from ..io.description import JOINT_KINDS, JointKind
+from ..model.configuration import qdot_from_v
+from ..model.joints import plane_directions
+from ..model.model import Model
+from ..spatial import motion, safe, se3, so3
+from ..spatial._algebra import Vec3
+
+_HINGES = ("revolute", "continuous", "sin_cos_revolute")
+_FREE = ("floating", "mrp_floating")
+_TURNS_ABOUT_AXIS = (*_HINGES, "planar")
+
+
+class Baumgarte(eqx.Module):
+    r"""Gains that pull a loop together again, $K\dot v = -k - T^T(\text{stiffness}\ e + \text{damping}\ \dot e)$.
+
+    The default is critically damped with a time constant of 0.1 s [Featherstone 2008, sec. 8.3; Baumgarte 1972].
+
+    Attributes:
+        angular_stiffness: Of rotations [1/s^2].
+        angular_damping: Of rotations [1/s].
+        linear_stiffness: Of translations [1/s^2].
+        linear_damping: Of translations [1/s].
+    """
+
+    angular_stiffness: Float[Array, ""] | float = 100.0
+    angular_damping: Float[Array, ""] | float = 20.0
+    linear_stiffness: Float[Array, ""] | float = 100.0
+    linear_damping: Float[Array, ""] | float = 20.0
+
+
+class LoopJoint(eqx.Module):
+    """A joint between two links of a tree, which closes a loop; its poses and axis are numbers that may be traced.
+
+    Attributes:
+        kind: One of `JOINT_KINDS`; static.
+        predecessor: The link before the joint; None is the world; static.
+        successor: The link after the joint; static.
+        predecessor_pose: T_predecessor_before, the frame before the joint in the predecessor (4, 4).
+        successor_pose: T_successor_after, the frame after the joint in the successor (4, 4).
+        axis: Unit axis in both frames (3,); the normal of a planar joint.
+
+    Example:
+        >>> hinge = LoopJoint("revolute", "crank", "rod", axis=(0, 1, 0))
+        >>> hinge.bearing_rank
+        5
+    """
+
+    kind: JointKind = eqx.field(static=True)
+    predecessor: str | int | None = eqx.field(static=True)
+    successor: str | int = eqx.field(static=True)
+    predecessor_pose: Float[Array, "4 4"]
+    successor_pose: Float[Array, "4 4"]
+    axis: Float[Array, "3"]
+
+    def __init__(
+        self,
+        kind: JointKind,
+        predecessor: str | int | None,
+        successor: str | int,
+        *,
+        predecessor_pose: Any = None,
+        successor_pose: Any = None,
+        axis: Any = (1.0, 0.0, 0.0),
+    ) -> None:
+        """A pose that is not given is the identity; the axis may be of any length.
+
+        Raises:
+            DtypeError: A pose or the axis holds no numbers.
+            ModelError: There is no such kind of joint, or the axis has no length.
+            ShapeError: A pose or the axis has another shape.
+        """
+        if kind not in JOINT_KINDS:
+            raise ModelError(f"kind must be one of {', '.join(map(repr, JOINT_KINDS))}, got {kind!r}")
+        self.kind, self.predecessor, self.successor = kind, predecessor, successor
+        self.predecessor_pose, self.successor_pose = (
+            np.eye(4) if T is None else check_array(T, name, (4, 4))
+            for T, name in ((predecessor_pose, "predecessor_pose"), (successor_pose, "successor_pose"))
+        )
+        if isinstance(axis, jax.core.Tracer):
+            self.axis = axis / jnp.sqrt(jnp.sum(axis * axis))
+            return
+        direction = np.asarray(check_array(np.asarray(axis, float), "axis", (3,)), float)
+        length = np.sqrt((direction**2).sum())
+        if not length > 0.0:
+            raise ModelError(f"axis {tuple(direction.tolist())} has no direction")
+        self.axis = direction / length
+
+    @property
+    def bearing_rank(self) -> int:
+        """Number of constraint equations."""
+        if self.kind in _HINGES or self.kind == "prismatic":
+            return 5
+        return {"fixed": 6, "planar": 3, "spherical": 3}.get(self.kind, 0)
+
+    def cast(self, dtype: Any) -> LoopJoint:
+        """The same joint with numbers of another type."""
+        return jax.tree.map(lambda x: jnp.asarray(x, dtype), self)
+
+
+def bearing_wrenches(joint: LoopJoint) -> Float[Array, "6 m"]:
+    """The basis T of the wrenches [n; f] that a joint bears, in the frame after it, in which it is constant."""
+    ex, ey = (jnp.stack(tuple(e)) for e in plane_directions(Vec3(*joint.axis)))
+    across, whole = jnp.stack([ex, ey], axis=1), jnp.eye(3, dtype=joint.axis.dtype)
+    none = jnp.zeros((3, 0), whole.dtype)
+    if joint.kind in _HINGES:
+        moments, forces = across, whole
+    elif joint.kind == "prismatic":
+        moments, forces = whole, across
+    elif joint.kind == "planar":
+        moments, forces = across, joint.axis[:, None]
+    elif joint.kind == "spherical":
+        moments, forces = none, whole
+    else:
+        moments, forces = (none, none) if joint.kind in _FREE else (whole, whole)
+    return jax.scipy.linalg.block_diag(moments, forces)
+
+
+def _frames(model: Model, q: Array, joint: LoopJoint) -> tuple[Array, Array]:
+    """T_world_before and T_world_after."""
+    after = link_pose(model, q, joint.successor) @ joint.successor_pose
+    if joint.predecessor is None:
+        return joint.predecessor_pose, after
+    return link_pose(model, q, joint.predecessor) @ joint.predecessor_pose, after
+
+
+def loop_gap(model: Model, q: Array, joint: LoopJoint) -> Float[Array, "m"]:
+    """By how much a loop is open, $T^T e$: the rotation that the joint does not allow [rad], as a vector in the after
+    frame, and the distance [m] of the frames in the directions in which it allows none."""
+    before, after = _frames(model, q, joint)
+    E = se3.inverse(before) @ after
+    R = E[:3, :3]
+    if joint.kind in _TURNS_ABOUT_AXIS:  # what takes the axis of the after frame to where the before frame has it
+        turned = R.T @ joint.axis
+        s, c = jnp.cross(joint.axis, turned), joint.axis @ turned
+        # 2 atan2(|s|, 1 + c) is the angle; `angle_ratio` divides it by |s|.
+        rotation = -safe.angle_ratio(s @ s, 1.0 + c) * s
+    elif joint.kind in ("spherical", *_FREE):
+        rotation = jnp.zeros_like(joint.axis)
+    else:
+        rotation = so3.log(R)
+    return bearing_wrenches(joint).T @ jnp.concatenate([rotation, R.T @ E[:3, 3]])
+
+
+def loop_rows(model: Model, q: Array, v: Array, joint: LoopJoint) -> tuple[Float[Array, "m nv"], Float[Array, "m"]]:
+    """The rows of K and the entries of k of one joint."""
+    bearing = bearing_wrenches(joint)
+
+    def rows(q: Array) -> Array:
+        J = jacobian(model, q, joint.successor, ref=joint.predecessor, frame="local")
+        return bearing.T @ (motion.Ad(se3.inverse(joint.successor_pose)) @ J)
+
+    K, Kdot = jax.jvp(rows, (q,), (qdot_from_v(model, q, v),))
+    return K, Kdot @ v
+
+
+def check_loops(model: Model, loops: Any, dtype: Any) -> tuple[LoopJoint, ...]:
+    """The loop joints, cast to one type.
+
+    Raises:
+        DtypeError: They are no sequence of `LoopJoint`.
+        NameNotFoundError: One names a link that the robot does not have.
+    """
+    if isinstance(loops, LoopJoint) or not isinstance(loops, Sequence):
+        raise DtypeError(f"loops must be a sequence of LoopJoint, got {type(loops).__name__}")
+    for joint in loops:
+        if not isinstance(joint, LoopJoint):
+            raise DtypeError(f"loops must hold LoopJoint, got {type(joint).__name__}")
+        for link in (joint.predecessor, joint.successor):
+            if link is not None:
+                model.link_index(link)
+    return tuple(joint.cast(dtype) for joint in loops)
+
+
+def loop_wrenches(model: Model, q: Array, loops: Sequence[LoopJoint], multipliers: Array) -> Float[Array, "nb 6"]:
+    r"""What the loop joints exert on the bodies, in body axes at body origins: $-T\lambda$ on the successor's."""
+    total, at = jnp.zeros((model.nb, 6), q.dtype), 0
+    for joint in loops:
+        size = joint.bearing_rank
+        wrench = bearing_wrenches(joint) @ multipliers[at : at + size]
+        at += size
+        after = _frames(model, q, joint)[1]
+        for link, sign in ((joint.successor, -1.0), (joint.predecessor, 1.0)):
+            index = None if link is None else model.link_index(link)
+            body = -1 if index is None else model.tree.link_bodies[index]
+            if index is None or body < 0:
+                continue
+            T_body_after = model.link_placements[index] @ se3.inverse(link_pose(model, q, index)) @ after
+            total = total.at[body].add(sign * motion.transform_force(T_body_after, wrench))
+    return total
+
+
+class LoopConstraint(eqx.Module):
+    """The equations of loop joints one after the other: K v = 0 and K a = -k.
+
+    Attributes:
+        jacobian: K, a row for each equation.
+        bias: k, the stabilization included.
+        gap: By how much the loops are open [rad, m].
+    """
+
+    jacobian: Float[Array, "m nv"]
+    bias: Float[Array, "m"]
+    gap: Float[Array, "m"]
+
+
+def assemble(
+    model: Model, q: Array, v: Array, loops: Sequence[LoopJoint], gains: Sequence[Baumgarte | None]
+) -> LoopConstraint:
+    """The equations of checked loop joints, with a gain (or None) for each."""
+    rows = [jnp.zeros((0, model.nv), q.dtype)]
+    biases, gaps = [jnp.zeros(0, q.dtype)], [jnp.zeros(0, q.dtype)]
+    for joint, gain in zip(loops, gains, strict=True):
+        K, k = loop_rows(model, q, v, joint)
+        gap = loop_gap(model, q, joint)
+        if gain is not None:
+            angular = np.any(_is_angular(joint), axis=0)
+            stiffness = jnp.where(angular, gain.angular_stiffness, gain.linear_stiffness).astype(q.dtype)
+            damping = jnp.where(angular, gain.angular_damping, gain.linear_damping).astype(q.dtype)
+            k = k + stiffness * gap + damping * (K @ v)
+        rows.append(K)
+        biases.append(k)
+        gaps.append(gap)
+    return LoopConstraint(jnp.concatenate(rows), jnp.concatenate(biases), jnp.concatenate(gaps))
+
+
+def _is_angular(joint: LoopJoint) -> np.ndarray:
+    angular = {"fixed": 3, "prismatic": 3, "spherical": 0}.get(joint.kind, 2) if joint.bearing_rank else 0
+    return np.arange(joint.bearing_rank)[None] < angular
