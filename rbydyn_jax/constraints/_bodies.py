@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from ..algorithms._body import Body
 from ..algorithms._traversal import Traversal, traverse
 from ..model.model import Model
+from ..spatial import se3
 from ..spatial._algebra import IDENTITY, NO_MOTION, Motion, Transform
 
 _State = tuple[Transform, Motion, Motion]
@@ -18,16 +19,16 @@ class BodyMotions(eqx.Module):
     """How the bodies are and move, relative to the world.
 
     Attributes:
-        rotations: R_world_body.
-        positions: Origins in world coordinates [m].
+        poses: T_world_body.
         velocities: Twists [w; v] about the body's origin in its axes [rad/s, m/s].
         accelerations: Their rates, which are spatial accelerations [rad/s^2, m/s^2].
+        subspaces: The columns of S of all joints, mimic joints included, about the world origin in world axes.
     """
 
-    rotations: Float[Array, "nb 3 3"]
-    positions: Float[Array, "nb 3"]
+    poses: Float[Array, "nb 4 4"]
     velocities: Float[Array, "nb 6"]
     accelerations: Float[Array, "nb 6"]
+    subspaces: Float[Array, "6 dofs"]
 
 
 def _step(body: Body, parent: _State, v: tuple, a: tuple) -> tuple[_State, tuple]:
@@ -36,15 +37,31 @@ def _step(body: Body, parent: _State, v: tuple, a: tuple) -> tuple[_State, tuple
     V = X.motion_inverse(V0) + joint
     A = X.motion_inverse(A0) + body.spin(a) + V.cross(joint)
     after = pose @ X
-    return (after, V, A), (*after.R.r0, *after.R.r1, *after.R.r2, *after.p, *V.w, *V.v, *A.w, *A.v)
+    moved = [after.motion(s) for s in body.subspace]
+    rows = (*after.R.r0, *after.R.r1, *after.R.r2, *after.p, *V.w, *V.v, *A.w, *A.v)
+    return (after, V, A), (rows, tuple((*s.w, *s.v) for s in moved))
 
 
 def body_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> BodyMotions:
     """The motions of all bodies; O(n) [Featherstone 2008, table 5.1]. Without accelerations they count as zero."""
 
-    def rows(run: Traversal, v: Array, a: Array | None) -> Array:
+    def tables(run: Traversal, v: Array, a: Array | None) -> tuple[Array, Array]:
         rates = run.no_v() if a is None else run.split_v(a)
-        return run.stack_bodies(run.outward(_step, (IDENTITY, NO_MOTION, NO_MOTION), run.split_v(v), rates), 24)
+        found = run.outward(_step, (IDENTITY, NO_MOTION, NO_MOTION), run.split_v(v), rates)
+        return run.stack_bodies(run.item(found, 0), 24), run.columns(run.item(found, 1), 6)
 
-    x = traverse(model, rows, q, v, a)
-    return BodyMotions(jnp.reshape(x[:, :9], (-1, 3, 3)), x[:, 9:12], x[:, 12:18], x[:, 18:])
+    x, subspaces = traverse(model, tables, q, v, a)
+    poses = [se3.from_R_p(row[:9].reshape(3, 3), row[9:12]) for row in x]
+    return BodyMotions(jnp.stack(poses), x[:, 12:18], x[:, 18:], subspaces)
+
+
+def link_frame(model: Model, poses: Array, link: str | int | None, frame: Array) -> Array:
+    """T_world_frame of a frame that is fixed to a link; None is the world."""
+    body = body_of(model, link)
+    fixed = frame if link is None else model.link_placements[model.link_index(link)] @ frame
+    return fixed if body < 0 else poses[body] @ fixed
+
+
+def body_of(model: Model, link: str | int | None) -> int:
+    """The body on which a link sits, -1 for the world."""
+    return -1 if link is None else model.tree.link_bodies[model.link_index(link)]

@@ -13,10 +13,11 @@ from jaxtyping import Array, Bool, Float, Int
 from .._check import check_integer, public
 from .._errors import RbydynError
 from ..algorithms._api import arguments
+from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
 from ..model.model import Model
 from .dynamics import pseudo_inverse
-from .loops import LoopJoint, check_loops, loop_gap
+from .loops import LoopJoint, check_loops, joint_frames, loop_gap
 
 _SHRINK, _GROW, _START = 0.25, 4.0, 1e-3
 
@@ -89,7 +90,9 @@ def close_loops(
     bound = jnp.asarray(1e4 * jnp.finfo(q.dtype).eps if tolerance is None else tolerance, q.dtype)
 
     def gap_of(model: Model, joints: Sequence[LoopJoint], q: Array) -> Array:
-        return jnp.concatenate([jnp.zeros(0, q.dtype), *(loop_gap(model, q, joint) for joint in joints)])
+        poses = body_poses(model, q)
+        gaps = [loop_gap(joint, *joint_frames(model, poses, joint)) for joint in joints]
+        return jnp.concatenate([jnp.zeros(0, q.dtype), *gaps])
 
     held, held_joints, q = jax.lax.stop_gradient((model, joints, q))
 

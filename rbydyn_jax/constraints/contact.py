@@ -188,9 +188,9 @@ def contact_forces(
         body, T = model.tree.link_bodies[link], model.link_placements[link]
         arm = T[:3, :3] @ contact.point + T[:3, 3]
         moves = body >= 0
-        R = bodies.rotations[body] if moves else jnp.eye(3, dtype=q.dtype)
+        pose = bodies.poses[body] if moves else jnp.eye(4, dtype=q.dtype)
         twist = bodies.velocities[body] if moves else jnp.zeros(6, q.dtype)
-        position = R @ arm + bodies.positions[body] if moves else arm
+        R, position = pose[:3, :3], pose[:3, :3] @ arm + pose[:3, 3]
         velocity = R @ (twist[3:] + jnp.cross(twist[:3], arm))
         n = contact.plane_normal
         depth, approach = (contact.plane_point - position) @ n, -velocity @ n

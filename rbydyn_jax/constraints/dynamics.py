@@ -163,10 +163,11 @@ def forward_dynamics(
     """
     model, q, v, tau, f_ext = arguments(model, q=q, v=v, tau=tau, f_ext=f_ext)
     joints = check_loops(model, loops, q.dtype)
-    equations = assemble(model, q, v, joints, each_stabilization(stabilization, len(joints)))
+    bodies = body_motions(model, q, v)
+    equations = assemble(model, bodies, v, joints, each_stabilization(stabilization, len(joints)))
     M, c = crba(model, q), bias_forces(model, q, v, f_ext)
     a, multipliers = constrained_solve(M, equations.jacobian, tau - c, equations.bias)
-    wrenches = loop_wrenches(model, q, joints, multipliers)
+    wrenches = loop_wrenches(model, bodies.poses, joints, multipliers)
     return DynamicsResult(
         mass_matrix=M,
         bias=c,
@@ -221,7 +222,7 @@ def inverse_dynamics(
     """
     model, q, v, a, f_ext = arguments(model, q=q, v=v, a=a, f_ext=f_ext)
     joints = check_loops(model, loops, q.dtype)
-    K = assemble(model, q, v, joints, (None,) * len(joints)).jacobian
+    K = assemble(model, body_motions(model, q, v), v, joints, (None,) * len(joints)).jacobian
     needed = rnea(model, q, v, a, f_ext)
     K_inverse = pseudo_inverse(K)
     P = jnp.eye(model.nv, dtype=q.dtype) - K_inverse @ K
@@ -282,7 +283,7 @@ def impulse(
     """
     model, q, v = arguments(model, q=q, v=v)
     joints = check_loops(model, loops, q.dtype)
-    K = assemble(model, q, v, joints, (None,) * len(joints)).jacobian
+    K = assemble(model, body_motions(model, q, v), v, joints, (None,) * len(joints)).jacobian
     more = jnp.zeros((0, model.nv), q.dtype) if rows is None else check_array(rows, "rows", (None, model.nv))
     e = check_array(restitution, "restitution", ()).astype(q.dtype)
     J = jnp.concatenate([K, more.astype(q.dtype)])

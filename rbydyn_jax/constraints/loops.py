@@ -19,14 +19,14 @@ from jaxtyping import Array, Float
 
 from .._check import check_array
 from .._errors import DtypeError, ModelError
-from ..algorithms.jacobians import jacobian
-from ..algorithms.kinematics import link_pose
+from ..algorithms._body import Coordinates
+from ..algorithms._world import owners
 from ..io.description import JOINT_KINDS, JointKind
-from ..model.configuration import qdot_from_v
 from ..model.joints import plane_directions
 from ..model.model import Model
 from ..spatial import motion, safe, se3, so3
 from ..spatial._algebra import Vec3
+from ._bodies import BodyMotions, body_of, link_frame
 
 _HINGES = ("revolute", "continuous", "sin_cos_revolute")
 _FREE = ("floating", "mrp_floating")
@@ -115,6 +115,13 @@ class LoopJoint(eqx.Module):
             return 5
         return {"fixed": 6, "planar": 3, "spherical": 3}.get(self.kind, 0)
 
+    @property
+    def angular_rank(self) -> int:
+        """Number of constraint equations on rotations, which come first."""
+        if self.kind in _TURNS_ABOUT_AXIS:
+            return 2
+        return 3 if self.kind in ("fixed", "prismatic") else 0
+
     def cast(self, dtype: Any) -> LoopJoint:
         """The same joint with numbers of another type."""
         return jax.tree.map(lambda x: jnp.asarray(x, dtype), self)
@@ -138,42 +145,47 @@ def bearing_wrenches(joint: LoopJoint) -> Float[Array, "6 m"]:
     return jax.scipy.linalg.block_diag(moments, forces)
 
 
-def _frames(model: Model, q: Array, joint: LoopJoint) -> tuple[Array, Array]:
-    """T_world_before and T_world_after."""
-    after = link_pose(model, q, joint.successor) @ joint.successor_pose
-    if joint.predecessor is None:
-        return joint.predecessor_pose, after
-    return link_pose(model, q, joint.predecessor) @ joint.predecessor_pose, after
+def joint_frames(model: Model, poses: Array, joint: LoopJoint) -> tuple[Array, Array]:
+    """T_world_before and T_world_after, from the poses of the bodies."""
+    before = link_frame(model, poses, joint.predecessor, joint.predecessor_pose)
+    return before, link_frame(model, poses, joint.successor, joint.successor_pose)
 
 
-def loop_gap(model: Model, q: Array, joint: LoopJoint) -> Float[Array, "m"]:
+def loop_gap(joint: LoopJoint, before: Array, after: Array) -> Float[Array, "m"]:
     """By how much a loop is open, $T^T e$: the rotation that the joint does not allow [rad], as a vector in the after
     frame, and the distance [m] of the frames in the directions in which it allows none."""
-    before, after = _frames(model, q, joint)
     E = se3.inverse(before) @ after
-    R = E[:3, :3]
-    if joint.kind in _TURNS_ABOUT_AXIS:  # what takes the axis of the after frame to where the before frame has it
+    R, bearing = E[:3, :3], bearing_wrenches(joint)
+    if joint.kind in _TURNS_ABOUT_AXIS:  # what takes the axis of the before frame to that of the after frame
         turned = R.T @ joint.axis
-        s, c = jnp.cross(joint.axis, turned), joint.axis @ turned
-        # 2 atan2(|s|, 1 + c) is the angle; `angle_ratio` divides it by |s|.
-        rotation = -safe.angle_ratio(s @ s, 1.0 + c) * s
+        s, c = jnp.cross(turned, joint.axis), joint.axis @ turned
+        opposite = (s @ s == 0.0) & (c < 0.0)
+        # The angle is 2 atan2(|s|, 1 + c); `angle_ratio` divides it by |s|.
+        ratio = safe.angle_ratio(s @ s, jnp.where(opposite, 1.0, 1.0 + c))
+        rotation = jnp.where(opposite, jnp.pi * bearing[:3, 0], ratio * s)
     elif joint.kind in ("spherical", *_FREE):
         rotation = jnp.zeros_like(joint.axis)
     else:
         rotation = so3.log(R)
-    return bearing_wrenches(joint).T @ jnp.concatenate([rotation, R.T @ E[:3, 3]])
+    return bearing.T @ jnp.concatenate([rotation, R.T @ E[:3, 3]])
 
 
-def loop_rows(model: Model, q: Array, v: Array, joint: LoopJoint) -> tuple[Float[Array, "m nv"], Float[Array, "m"]]:
+def _rows(model: Model, bodies: BodyMotions, joint: LoopJoint, after: Array) -> tuple[Array, Array]:
     """The rows of K and the entries of k of one joint."""
-    bearing = bearing_wrenches(joint)
+    bearing, to_after = bearing_wrenches(joint), se3.inverse(after)
+    ends = [body_of(model, link) for link in (joint.successor, joint.predecessor)]
+    paths = [model.tree.path(body) for body in ends]
+    signs = np.array([float(i in paths[0]) - float(i in paths[1]) for i in owners(model.tree)])
+    columns = (bearing.T @ motion.Ad(to_after)) @ (bodies.subspaces * signs[None].astype(after.dtype))
+    zero = jnp.zeros(6, after.dtype)
 
-    def rows(q: Array) -> Array:
-        J = jacobian(model, q, joint.successor, ref=joint.predecessor, frame="local")
-        return bearing.T @ (motion.Ad(se3.inverse(joint.successor_pose)) @ J)
+    def seen(rates: Array, body: int) -> Array:
+        return zero if body < 0 else motion.transform_motion(to_after @ bodies.poses[body], rates[body])
 
-    K, Kdot = jax.jvp(rows, (q,), (qdot_from_v(model, q, v),))
-    return K, Kdot @ v
+    V, V0 = (seen(bodies.velocities, body) for body in ends)
+    A, A0 = (seen(bodies.accelerations, body) for body in ends)
+    gather = Coordinates(model).gather
+    return gather(columns.T).T, bearing.T @ (A - A0 + motion.cross_motion(V, V0))
 
 
 def check_loops(model: Model, loops: Any, dtype: Any) -> tuple[LoopJoint, ...]:
@@ -194,21 +206,18 @@ def check_loops(model: Model, loops: Any, dtype: Any) -> tuple[LoopJoint, ...]:
     return tuple(joint.cast(dtype) for joint in loops)
 
 
-def loop_wrenches(model: Model, q: Array, loops: Sequence[LoopJoint], multipliers: Array) -> Float[Array, "nb 6"]:
+def loop_wrenches(model: Model, poses: Array, loops: Sequence[LoopJoint], multipliers: Array) -> Float[Array, "nb 6"]:
     r"""What the loop joints exert on the bodies, in body axes at body origins: $-T\lambda$ on the successor's."""
-    total, at = jnp.zeros((model.nb, 6), q.dtype), 0
+    total, at = jnp.zeros((model.nb, 6), poses.dtype), 0
     for joint in loops:
-        size = joint.bearing_rank
-        wrench = bearing_wrenches(joint) @ multipliers[at : at + size]
-        at += size
-        after = _frames(model, q, joint)[1]
+        wrench = bearing_wrenches(joint) @ multipliers[at : at + joint.bearing_rank]
+        at += joint.bearing_rank
+        after = joint_frames(model, poses, joint)[1]
         for link, sign in ((joint.successor, -1.0), (joint.predecessor, 1.0)):
-            index = None if link is None else model.link_index(link)
-            body = -1 if index is None else model.tree.link_bodies[index]
-            if index is None or body < 0:
-                continue
-            T_body_after = model.link_placements[index] @ se3.inverse(link_pose(model, q, index)) @ after
-            total = total.at[body].add(sign * motion.transform_force(T_body_after, wrench))
+            body = body_of(model, link)
+            if body >= 0:
+                moved = motion.transform_force(se3.inverse(poses[body]) @ after, wrench)
+                total = total.at[body].add(sign * moved)
     return total
 
 
@@ -227,25 +236,21 @@ class LoopConstraint(eqx.Module):
 
 
 def assemble(
-    model: Model, q: Array, v: Array, loops: Sequence[LoopJoint], gains: Sequence[Baumgarte | None]
+    model: Model, bodies: BodyMotions, v: Array, loops: Sequence[LoopJoint], gains: Sequence[Baumgarte | None]
 ) -> LoopConstraint:
-    """The equations of checked loop joints, with a gain (or None) for each."""
-    rows = [jnp.zeros((0, model.nv), q.dtype)]
-    biases, gaps = [jnp.zeros(0, q.dtype)], [jnp.zeros(0, q.dtype)]
+    """The equations of checked loop joints, with a gain (or None) for each; `bodies` move without accelerations."""
+    rows = [jnp.zeros((0, model.nv), v.dtype)]
+    biases, gaps = [jnp.zeros(0, v.dtype)], [jnp.zeros(0, v.dtype)]
     for joint, gain in zip(loops, gains, strict=True):
-        K, k = loop_rows(model, q, v, joint)
-        gap = loop_gap(model, q, joint)
+        before, after = joint_frames(model, bodies.poses, joint)
+        K, k = _rows(model, bodies, joint, after)
+        gap = loop_gap(joint, before, after)
         if gain is not None:
-            angular = np.any(_is_angular(joint), axis=0)
-            stiffness = jnp.where(angular, gain.angular_stiffness, gain.linear_stiffness).astype(q.dtype)
-            damping = jnp.where(angular, gain.angular_damping, gain.linear_damping).astype(q.dtype)
+            angular = np.arange(joint.bearing_rank) < joint.angular_rank
+            stiffness = jnp.where(angular, gain.angular_stiffness, gain.linear_stiffness).astype(v.dtype)
+            damping = jnp.where(angular, gain.angular_damping, gain.linear_damping).astype(v.dtype)
             k = k + stiffness * gap + damping * (K @ v)
         rows.append(K)
         biases.append(k)
         gaps.append(gap)
     return LoopConstraint(jnp.concatenate(rows), jnp.concatenate(biases), jnp.concatenate(gaps))
-
-
-def _is_angular(joint: LoopJoint) -> np.ndarray:
-    angular = {"fixed": 3, "prismatic": 3, "spherical": 0}.get(joint.kind, 2) if joint.bearing_rank else 0
-    return np.arange(joint.bearing_rank)[None] < angular

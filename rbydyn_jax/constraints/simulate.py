@@ -20,6 +20,7 @@ from ..algorithms.inverse_dynamics import bias_forces
 from ..algorithms.mass_matrix import crba
 from ..model.configuration import normalize, qdot_from_v
 from ..model.model import Model
+from ._bodies import body_motions
 from .contact import Contact, check_contacts, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization, constrained_solve, each_stabilization
 from .integrators import RUNGE_KUTTA_4, State, munthe_kaas, semi_implicit_euler
@@ -60,7 +61,7 @@ def accelerations(
     if not loops:
         return aba(model, q, v, tau, f_ext)
     joints = check_loops(model, loops, q.dtype)
-    equations = assemble(model, q, v, joints, each_stabilization(stabilization, len(joints)))
+    equations = assemble(model, body_motions(model, q, v), v, joints, each_stabilization(stabilization, len(joints)))
     force = tau - bias_forces(model, q, v, f_ext)
     return constrained_solve(crba(model, q), equations.jacobian, force, equations.bias)[0]
 

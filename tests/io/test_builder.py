@@ -263,6 +263,7 @@ def test_a_screw_turns_and_slides_by_its_pitch():
     data, (q, v, a) = twin.createData(), np.array([[0.7], [1.3], [-0.4]])
     assert model.nv == 1
     assert_close(rb.rnea(model, q, v, a), pin.rnea(twin, data, q, v, a))
+    pin.forwardKinematics(twin, data, q)
     assert_close(rb.link_pose(model, q, "b"), data.oMi[joint].homogeneous)
     assert_close(rb.aba(model, q, v, rb.rnea(model, q, v, a)), a, kind="solve")
 
@@ -273,7 +274,7 @@ def test_a_universal_joint_is_two_hinges_in_one_point():
     model = build_model(b)
     assert model.joint_names == ("gimbal_1", "gimbal_2")
     assert model.damping.tolist() == [0.1, 0.1]
-    (c, s), (c2, s2) = np.cos([0.4, 0.9]), np.sin([0.4, 0.9])
+    (c, c2), (s, s2) = np.cos([0.4, 0.9]), np.sin([0.4, 0.9])
     T = np.eye(4)
     T[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[c2, 0, s2], [0, 1, 0], [-s2, 0, c2]])
     T[2, 3] = 1.0
