@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array, public
-from .._errors import DtypeError, ModelError, ShapeError
+from .._errors import DtypeError, ShapeError
 from ..algorithms._api import arguments
 from ..model.joints import Prismatic, Revolute
 from ..model.model import Model
-from ..spatial import safe
 from ._bodies import body_motions
+from ._vectors import direction, vector
 
 Number = Float[Array, ""] | float
 
@@ -75,18 +75,10 @@ class Contact(eqx.Module):
             ShapeError: One of them is not of shape (3,).
         """
         self.link = link
-        self.point, self.plane_point = _vector(point, "point"), _vector(plane_point, "plane_point")
-        normal = _vector(plane_normal, "plane_normal")
-        length = safe.safe_norm(normal)
-        if not isinstance(length, jax.core.Tracer) and not length > 0.0:
-            raise ModelError(f"plane_normal {normal.tolist()} has no direction")
-        self.plane_normal = normal / length
+        self.point, self.plane_point = vector(point, "point"), vector(plane_point, "plane_point")
+        self.plane_normal = direction(plane_normal, "plane_normal")
         self.stiffness, self.exponent, self.dissipation = stiffness, exponent, dissipation
         self.friction, self.friction_stiffness, self.friction_damping = friction, friction_stiffness, friction_damping
-
-
-def _vector(x: Any, name: str) -> Array:
-    return check_array(np.asarray(x, float) if isinstance(x, list | tuple) else x, name, (3,))
 
 
 class ContactForces(eqx.Module):

@@ -27,6 +27,7 @@ from ..model.model import Model
 from ..spatial import motion, safe, se3, so3
 from ..spatial._algebra import Vec3
 from ._bodies import BodyMotions, body_of, link_frame
+from ._vectors import direction
 
 _HINGES = ("revolute", "continuous", "sin_cos_revolute")
 _FREE = ("floating", "mrp_floating")
@@ -99,14 +100,7 @@ class LoopJoint(eqx.Module):
             np.eye(4) if T is None else check_array(T, name, (4, 4))
             for T, name in ((predecessor_pose, "predecessor_pose"), (successor_pose, "successor_pose"))
         )
-        if isinstance(axis, jax.core.Tracer):
-            self.axis = axis / jnp.sqrt(jnp.sum(axis * axis))
-            return
-        direction = np.asarray(check_array(np.asarray(axis, float), "axis", (3,)), float)
-        length = np.sqrt((direction**2).sum())
-        if not length > 0.0:
-            raise ModelError(f"axis {tuple(direction.tolist())} has no direction")
-        self.axis = direction / length
+        self.axis = direction(axis, "axis")
 
     @property
     def bearing_rank(self) -> int:

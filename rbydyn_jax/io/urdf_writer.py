@@ -10,7 +10,6 @@ import numpy as np
 
 from .._errors import ModelError
 from .description import (
-    NOT_IN_URDF,
     BoxGeometry,
     CapsuleGeometry,
     CollisionDescription,
@@ -24,6 +23,11 @@ from .description import (
 )
 from .placement import is_identity, rpy_from_rotation
 
+_INSTEAD = {
+    "spherical": "three revolute joints",
+    "sin_cos_revolute": "a continuous joint",
+    "mrp_floating": "a floating joint",
+}
 _DBL_MAX = float(np.finfo(np.float64).max)
 
 
@@ -41,10 +45,9 @@ def write_urdf(description: RobotDescription, *, collisions: bool = True) -> str
     Raises:
         ModelError: A joint is spherical, or of another type of which URDF has none.
     """
-    unknown = {joint.kind: joint.name for joint in reversed(description.joints) if joint.kind in NOT_IN_URDF}
+    unknown = {joint.kind: joint.name for joint in reversed(description.joints) if joint.kind in _INSTEAD}
     for kind, name in unknown.items():
-        other = {"spherical": "three revolute joints", "mrp_floating": "a floating joint"}.get(kind, "a continuous joint")
-        raise ModelError(f"URDF has no {kind} joints, and this robot has {name!r}; use {other} instead")
+        raise ModelError(f"URDF has no {kind} joints, and this robot has {name!r}; use {_INSTEAD[kind]} instead")
     lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(description.name)}>"]
     if (mobile := description.mobile_base) is not None:
         wheels = _attributes(joints=" ".join(mobile.joints), params=_join(mobile.params))

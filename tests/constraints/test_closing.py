@@ -52,7 +52,9 @@ def test_two_loops_of_a_parallel_manipulator_close_together():
     b.continuous("wrist", "lower0", "platform", xyz=(0.4, 0, 0), axis=(0, 1, 0))
     model = rb.build_model(b)
     loops = tuple(
-        LoopJoint("revolute", "platform", f"lower{k}", axis=(0, 1, 0), predecessor_pose=corner, successor_pose=place(0.4))
+        LoopJoint(
+            "revolute", "platform", f"lower{k}", axis=(0, 1, 0), predecessor_pose=corner, successor_pose=place(0.4)
+        )
         for k, corner in ((1, place(0.2)), (2, place(0.1, 0, 0.17)))
     )
     found = close_loops(model, 0.5 * normal(1, model.nv), loops)

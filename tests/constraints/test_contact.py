@@ -44,11 +44,12 @@ def test_forces_enter_the_dynamics_at_their_points():
     links, points = (model.link_names[2], model.link_names[-1], model.link_names[-1]), normal(0, 3, 3)
     normals = np.array([[0, 0, 1.0], [1, 2, 2], [0, -1, 0]])
     contacts = tuple(
-        Contact(link, point, plane_point=(0, 0, 3.0), plane_normal=n, friction=mu)
+        Contact(link, point, plane_point=(0, 0, 3.0), plane_normal=2 * n, friction=mu)
         for link, point, n, mu in zip(links, points, normals, (0.5, 0.0, 1.0), strict=True)
     )
     q, v = rb.random_configuration(model, jax.random.key(1)), normal(2, model.nv)
-    bristles = 1e-3 * normal(3, 3, 3)
+    unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    bristles = 1e-3 * np.cross(normal(3, 3, 3), unit)  # along the planes
 
     @jax.jit
     def both(q, v):
@@ -61,8 +62,7 @@ def test_forces_enter_the_dynamics_at_their_points():
 
     found, pushed, want, where, speeds = both(q, v)
     assert_close(pushed, want, kind="solve")
-    for k, n in enumerate(normals):
-        n = n / np.linalg.norm(n)
+    for k, n in enumerate(unit):
         depth = (np.array([0, 0, 3.0]) - np.asarray(where[k, :3])) @ n
         assert_close(found.depths[k], depth, kind="solve")
         if depth < 0:

@@ -33,7 +33,7 @@ def linkage():
 
 def test_maximal_coordinates_move_in_the_same_way():
     """A random tree of every joint type, and the same links flying freely with the joints as constraints."""
-    description = random_description(5, KINDS, 8, armature=False)
+    description = random_description(5, KINDS, 7, armature=False)
     tree, (free, loops) = rb.build_model(description), maximal(description)
     index = [free.joint_names.index(f"free_{tree.link_names[link]}") for link in tree.tree.principal_links]
     q = jax.vmap(lambda key: rb.random_configuration(tree, key))(jax.random.split(jax.random.key(0), 10))
@@ -50,7 +50,7 @@ def test_maximal_coordinates_move_in_the_same_way():
         return one.body_accelerations, other.body_accelerations[np.array(index)], other.a
 
     want, got, a = both(q, v, f_ext)
-    # A solve with 48 coordinates and 27 equations.
+    # A solve with 42 coordinates and 22 equations.
     assert_close(got, want, kind="solve")
     # In floating coordinates the body accelerations are the joint accelerations.
     assert_close(np.asarray(a).reshape(10, -1, 6)[:, index], want, kind="solve")
@@ -128,7 +128,7 @@ def test_single_precision_keeps_its_digits():
 
 
 def test_joint_wrenches_are_those_of_the_accelerations_found(linkage):
-    """P13: through the joints goes what moves the bodies; along the axes it is tau, and the sum is the momentum rate."""
+    """P13: through the joints goes what moves the bodies; along the axes it is tau, in sum the momentum's rate."""
     model, loops, q, v = linkage
     tau, f_ext = jnp.array([0.3, -0.1, 0.2]), normal(3, 3, 6)
     result = jax.jit(lambda: forward_dynamics(model, q, v, tau, loops, f_ext))()
@@ -169,12 +169,12 @@ def test_gradients_are_those_of_the_motion_along_the_loop():
         return forward_dynamics(model, x[:3], x[3:6], x[6:], (loop,)).a
 
     x = jnp.concatenate([q, v, tau])
-    forward, reverse = jax.jit(jax.jacfwd(f))(x), jax.jit(jax.jacrev(f))(x)
+    forward, reverse = jax.jit(lambda x: (jax.jacfwd(f)(x), jax.jacrev(f)(x)))(x)
     assert_close(forward, reverse, kind="solve")
     if X64:
         h = 1e-6
         assert_close(forward @ direction, (f(x + h * direction) - f(x - h * direction)) / (2 * h), kind="difference")
-    of_mass = jax.jit(jax.grad(lambda m: forward_dynamics(m, q, v, tau, (loop,)).a.sum(), allow_int=True))(model)
+    of_mass = jax.jit(jax.grad(lambda m: forward_dynamics(m, q, v, tau, (loop,)).a.sum()))(model)
     assert np.isfinite(of_mass.inertias).all() and np.asarray(of_mass.inertias).any()
 
 
@@ -194,7 +194,7 @@ def test_inverse_after_forward_dynamics_with_loops(linkage):
 
 
 def test_what_cannot_be_produced_is_left_over(linkage):
-    model, loops, q, v = linkage
+    model, _, q, v = linkage
     zero = jnp.zeros(3)
     found = inverse_dynamics(model, q, v, zero, (), actuated=("a", "d"))
     needed = rb.rnea(model, q, v, zero)

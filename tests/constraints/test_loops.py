@@ -10,6 +10,7 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax.constraints import Baumgarte, LoopJoint, forward_dynamics
 from rbydyn_jax.constraints._bodies import body_motions
+from rbydyn_jax.constraints.dynamics import each_stabilization
 from rbydyn_jax.constraints.loops import assemble, bearing_wrenches, loop_gap
 from rbydyn_jax.io.description import JOINT_KINDS
 from rbydyn_jax.model.joints import JOINT_TYPES
@@ -125,23 +126,25 @@ def test_a_half_turn_of_the_axis_is_a_gap_of_half_a_turn_with_finite_derivatives
 
 
 def test_stabilization_for_each_joint(robot):
-    """Gains enter as -k - stiffness gap - damping rate, each joint with its own."""
+    """Gains enter k as stiffness gap + damping rate, each joint with its own, rotations apart from translations."""
     q, v = rb.random_configuration(robot, jax.random.key(0)), normal(1, robot.nv)
-    loops = _loops(robot)[-2:] + _loops(robot)[:2]
+    named = dict(zip(KINDS, _loops(robot), strict=True))
+    loops = tuple(named[kind].cast(q.dtype) for kind in ("fixed", "revolute", "spherical", "prismatic"))
     gains = Baumgarte(1.0, 2.0, 3.0, 4.0)
-    solve = jax.jit(lambda s: forward_dynamics(robot, q, v, 0 * v, loops, stabilization=s))
-    plain, mixed, default = solve(None), solve((None, gains, None, gains)), solve(Baumgarte())
-    gap, K = _equations(robot, q, v, tuple(j.cast(q.dtype) for j in loops)).gap, plain.constraint_jacobian
-    sizes = [joint.bearing_rank for joint in loops]
-    kinds = np.repeat([joint.kind for joint in loops], sizes)
-    starts = np.cumsum([0, *sizes])
-    stiffness, damping = np.zeros(len(gap)), np.zeros(len(gap))
-    for k in (1, 3):
-        turns = {"revolute": 2, "prismatic": 3, "sin_cos_revolute": 2}.get(kinds[starts[k]] if sizes[k] else "", 0)
-        at = np.arange(starts[k], starts[k + 1])
-        stiffness[at], damping[at] = np.where(at < starts[k] + turns, [[1.0], [2.0]], [[3.0], [4.0]])
-    assert_close(mixed.constraint_bias - plain.constraint_bias, stiffness * gap + damping * (K @ v))
-    assert_close(default.constraint_bias - plain.constraint_bias, 100 * gap + 20 * (K @ v))
+    choices = (None, (None, gains, None, gains), Baumgarte())
+
+    @jax.jit
+    def biases(q, v):
+        bodies = body_motions(robot, q, v)
+        found = [assemble(robot, bodies, v, loops, each_stabilization(choice, 4)) for choice in choices]
+        return found[0].gap, found[0].jacobian @ v, [x.bias for x in found]
+
+    gap, rate, (plain, mixed, default) = biases(q, v)
+    #                      fixed    revolute           spherical  prismatic
+    stiffness = np.array([0] * 6 + [1, 1, 3, 3, 3] + [0] * 3 + [1, 1, 1, 3, 3])
+    damping = np.array([0] * 6 + [2, 2, 4, 4, 4] + [0] * 3 + [2, 2, 2, 4, 4])
+    assert_close(mixed - plain, stiffness * gap + damping * rate)
+    assert_close(default - plain, 100 * gap + 20 * rate)
 
 
 @pytest.mark.parametrize(

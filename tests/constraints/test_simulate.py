@@ -1,4 +1,4 @@
-"""Motion in time: conserved quantities, order of convergence, bouncing and sliding, and closed loops that stay closed."""
+"""Motion in time: conserved quantities, order of convergence, bouncing, sliding, and loops that stay closed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_times_and_shapes():
 
 
 @needs_x64
-@pytest.mark.parametrize(("method", "order"), zip(METHODS, (1, 4), strict=True))
+@pytest.mark.parametrize(("method", "order"), [("semi_implicit_euler", 1), ("runge_kutta_4", 4)])
 def test_order_of_convergence(method, order):
     """On a tree with every curved type of joint, against steps eight times as short."""
     kinds = ("mrp_floating", "planar", "sin_cos_revolute", "spherical")
@@ -40,7 +40,9 @@ def test_order_of_convergence(method, order):
     q, v = rb.random_configuration(model, jax.random.key(0)), normal(1, model.nv)
 
     def end(dt):
-        motion = simulate(model, q, v, 0.2, dt, method=method, control=lambda t, q, v: jnp.sin(9 * t) * jnp.ones_like(v))
+        motion = simulate(
+            model, q, v, 0.2, dt, method=method, control=lambda t, q, v: jnp.sin(9 * t) * jnp.ones_like(v)
+        )
         return rb.fk(model, motion.qs[-1]), motion.vs[-1]
 
     steps = (0.02, 0.01, 0.00125)

@@ -1,0 +1,37 @@
+"""Points and directions given by the user, which may be traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array
+from .._errors import DtypeError, ModelError, ShapeError
+from ..spatial import safe
+
+
+def vector(x: Any, name: str) -> Float[Array | np.ndarray, "3"]:
+    """Returns three numbers as an array, or says what is wrong with them."""
+    if isinstance(x, jax.Array):
+        return check_array(x, name, (3,))
+    try:
+        array = np.asarray(x, float)
+    except (TypeError, ValueError):
+        raise DtypeError(f"{name} must be three numbers, got {x!r}") from None
+    if array.shape != (3,):
+        raise ShapeError(f"{name} must have shape (3,), got {array.shape}")
+    return array
+
+
+def direction(x: Any, name: str) -> Float[Array | np.ndarray, "3"]:
+    """Returns the unit vector along three numbers; that of a zero that is traced is NaN."""
+    array = vector(x, name)
+    if isinstance(array, jax.core.Tracer):
+        return array / safe.safe_norm(array)
+    length = float(np.linalg.norm(array))
+    if not length > 0.0:
+        raise ModelError(f"{name} {np.asarray(array).tolist()} has no direction")
+    return array / length
