@@ -97,7 +97,7 @@ class ContactForces(eqx.Module):
     bristle_rates: Float[Array, "c 3"]
 
 
-def normal_force(depth: Array, rate: Array, stiffness: Array, exponent: Array, dissipation: Array) -> Array:
+def normal_force(depth: Array, rate: Array, stiffness: Number, exponent: Number, dissipation: Number) -> Array:
     """Hunt and Crossley's force at a depth that grows at a rate; zero outside, with all its derivatives."""
     inside = depth > 0.0
     z = jnp.where(inside, depth, 1.0)
@@ -106,7 +106,7 @@ def normal_force(depth: Array, rate: Array, stiffness: Array, exponent: Array, d
 
 
 def friction_force(
-    bristle: Array, slip: Array, normal: Array, friction: Array, stiffness: Array, damping: Array
+    bristle: Array, slip: Array, normal: Array, friction: Number, stiffness: Number, damping: Number
 ) -> tuple[Array, Array]:
     """The tangential force of bristles displaced by `bristle` whose ends slip, and the rate of their displacement."""
     sticking = -stiffness * bristle - damping * slip

@@ -227,7 +227,7 @@ def inverse_dynamics(
     K_inverse = pseudo_inverse(K)
     P = jnp.eye(model.nv, dtype=q.dtype) - K_inverse @ K
     driven = _driven(model, actuated)
-    S = np.eye(model.nv)[:, driven].astype(q.dtype)
+    S = jnp.eye(model.nv, dtype=q.dtype)[:, np.array(driven, int)]
     tau = S @ (pseudo_inverse(P @ S) @ (P @ needed))
     multipliers = K_inverse.T @ (tau - needed)
     return InverseDynamicsResult(tau, multipliers, tau - K.T @ multipliers - needed)

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array
 from .._errors import DtypeError, ModelError
 from ..algorithms._body import Coordinates
 from ..algorithms._world import owners
@@ -27,7 +26,7 @@ from ..model.model import Model
 from ..spatial import motion, safe, se3, so3
 from ..spatial._algebra import Vec3
 from ._bodies import BodyMotions, body_of, link_frame
-from ._vectors import direction
+from ._vectors import direction, pose
 
 _HINGES = ("revolute", "continuous", "sin_cos_revolute")
 _FREE = ("floating", "mrp_floating")
@@ -96,10 +95,8 @@ class LoopJoint(eqx.Module):
         if kind not in JOINT_KINDS:
             raise ModelError(f"kind must be one of {', '.join(map(repr, JOINT_KINDS))}, got {kind!r}")
         self.kind, self.predecessor, self.successor = kind, predecessor, successor
-        self.predecessor_pose, self.successor_pose = (
-            np.eye(4) if T is None else check_array(T, name, (4, 4))
-            for T, name in ((predecessor_pose, "predecessor_pose"), (successor_pose, "successor_pose"))
-        )
+        self.predecessor_pose = pose(predecessor_pose, "predecessor_pose")
+        self.successor_pose = pose(successor_pose, "successor_pose")
         self.axis = direction(axis, "axis")
 
     @property

@@ -10,6 +10,8 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.constraints import LoopJoint, close_loops, forward_dynamics, impulse, inverse_dynamics
+from rbydyn_jax.constraints._bodies import body_motions
+from rbydyn_jax.constraints.loops import assemble
 from rbydyn_jax.io.description import JOINT_KINDS
 from rbydyn_jax.spatial import motion
 from rbydyn_jax.testing import random_description
@@ -32,7 +34,7 @@ def linkage():
 
 
 def test_maximal_coordinates_move_in_the_same_way():
-    """A random tree of every joint type, and the same links flying freely with the joints as constraints."""
+    """P27: a random tree of every joint type, and the same links flying freely with the joints as constraints."""
     description = random_description(5, KINDS, 7, armature=False)
     tree, (free, loops) = rb.build_model(description), maximal(description)
     index = [free.joint_names.index(f"free_{tree.link_names[link]}") for link in tree.tree.principal_links]
@@ -47,13 +49,19 @@ def test_maximal_coordinates_move_in_the_same_way():
         spread = jnp.zeros_like(f_ext).at[np.array(index)].set(f_ext)
         one = forward_dynamics(tree, q, v, 0 * v, (), f_ext)
         other = forward_dynamics(free, x, speed, zero, loops, spread, stabilization=None)
-        return one.body_accelerations, other.body_accelerations[np.array(index)], other.a
+        joints = tuple(joint.cast(q.dtype) for joint in loops)
+        gap = assemble(free, body_motions(free, x, speed), speed, joints, (None,) * len(joints)).gap
+        gaps = gap, other.constraint_jacobian @ speed
+        return one.body_accelerations, other.body_accelerations[np.array(index)], other.a, gaps
 
-    want, got, a = both(q, v, f_ext)
+    want, got, a, (gap, rate) = both(q, v, f_ext)
     # A solve with 42 coordinates and 22 equations.
     assert_close(got, want, kind="solve")
     # In floating coordinates the body accelerations are the joint accelerations.
     assert_close(np.asarray(a).reshape(10, -1, 6)[:, index], want, kind="solve")
+    # A joint of a tree is never open. Errors add up along a chain of seven joints.
+    assert_close(gap, np.zeros(gap.shape), scale=10.0)
+    assert_close(rate, np.zeros(rate.shape), scale=100.0)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "spherical"])
@@ -87,7 +95,7 @@ def test_a_held_arm_accelerates_as_in_pinocchio(kind):
             contact, twin.model, twin.joint_ids[body], pin.SE3(placement), 0, held, pin.ReferenceFrame.LOCAL
         )
         data = constraint.createData()
-        pin.initConstraintDynamics(twin.model, twin.data, [constraint])
+        pin.initConstraintDynamics(twin.model, twin.data, [constraint], [data])
         settings = pin.ProximalSettings(1e-14, 1e-14, 50)
         want = pin.constraintDynamics(twin.model, twin.data, twin.q(q), v, tau, [constraint], [data], settings)
         # Pinocchio's solution is a proximal one, good to nine digits.
