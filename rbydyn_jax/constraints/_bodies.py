@@ -11,6 +11,7 @@ from ..algorithms._traversal import Traversal, traverse
 from ..model.model import Model
 from ..spatial import se3
 from ..spatial._algebra import IDENTITY, NO_MOTION, Motion, Transform
+from ._vectors import Numbers
 
 _State = tuple[Transform, Motion, Motion]
 
@@ -55,10 +56,10 @@ def body_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> Bo
     return BodyMotions(jnp.stack(poses), x[:, 12:18], x[:, 18:], subspaces)
 
 
-def link_frame(model: Model, poses: Array, link: str | int | None, frame: Array) -> Array:
+def link_frame(model: Model, poses: Array, link: str | int | None, frame: Numbers) -> Array:
     """T_world_frame of a frame that is fixed to a link; None is the world."""
     body = body_of(model, link)
-    fixed = frame if link is None else model.link_placements[model.link_index(link)] @ frame
+    fixed = jnp.asarray(frame) if link is None else model.link_placements[model.link_index(link)] @ frame
     return fixed if body < 0 else poses[body] @ fixed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,18 +13,18 @@ from .._check import check_array
 from .._errors import DtypeError, ModelError, ShapeError
 from ..spatial import safe
 
-# What is not traced stays in numpy: inside a traced function a JAX constant would be traced as well. The annotations
-# say Array for both.
+# What is not traced stays in numpy: inside a traced function a JAX constant would be traced as well.
+Numbers = Array | np.ndarray
 
 
-def pose(T: Any, name: str) -> Float[Array, "4 4"]:
+def pose(T: Any, name: str) -> Float[Numbers, "4 4"]:
     """Returns a transform, the identity for None, or says what is wrong with it."""
     if T is None:
-        return cast(Array, np.eye(4))
+        return np.eye(4)
     return check_array(T, name, (4, 4))
 
 
-def vector(x: Any, name: str) -> Float[Array, "3"]:
+def vector(x: Any, name: str) -> Float[Numbers, "3"]:
     """Returns three numbers as an array, or says what is wrong with them."""
     if isinstance(x, jax.Array):
         return check_array(x, name, (3,))
@@ -34,10 +34,10 @@ def vector(x: Any, name: str) -> Float[Array, "3"]:
         raise DtypeError(f"{name} must be three numbers, got {x!r}") from None
     if array.shape != (3,):
         raise ShapeError(f"{name} must have shape (3,), got {array.shape}")
-    return cast(Array, array)
+    return array
 
 
-def direction(x: Any, name: str) -> Float[Array, "3"]:
+def direction(x: Any, name: str) -> Float[Numbers, "3"]:
     """Returns the unit vector along three numbers; that of a zero that is traced is NaN."""
     array = vector(x, name)
     if isinstance(array, Tracer):

@@ -17,7 +17,7 @@ from ..algorithms._api import arguments
 from ..model.joints import Prismatic, Revolute
 from ..model.model import Model
 from ._bodies import body_motions
-from ._vectors import direction, vector
+from ._vectors import Numbers, direction, vector
 
 Number = Float[Array, ""] | float
 
@@ -43,9 +43,9 @@ class Contact(eqx.Module):
     """
 
     link: str | int = eqx.field(static=True)
-    point: Float[Array, "3"]
-    plane_point: Float[Array, "3"]
-    plane_normal: Float[Array, "3"]
+    point: Float[Numbers, "3"]
+    plane_point: Float[Numbers, "3"]
+    plane_normal: Float[Numbers, "3"]
     stiffness: Number
     exponent: Number
     dissipation: Number
@@ -185,7 +185,7 @@ def contact_forces(
         R, position = pose[:3, :3], pose[:3, :3] @ arm + pose[:3, 3]
         velocity = R @ (twist[3:] + jnp.cross(twist[:3], arm))
         n = contact.plane_normal
-        depth, approach = (contact.plane_point - position) @ n, -velocity @ n
+        depth, approach = jnp.dot(contact.plane_point - position, n), -jnp.dot(velocity, n)
         pressed = normal_force(depth, approach, contact.stiffness, contact.exponent, contact.dissipation)
         slip = velocity + approach * n
         held = (contact.friction, contact.friction_stiffness, contact.friction_damping)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from ..model.configuration import difference, integrate, qdot_from_v
@@ -21,13 +23,17 @@ Field = Callable[[Array, State], tuple[Array, Array]]  # (t, state) -> (a, xdot)
 
 @dataclass(frozen=True)
 class Tableau:
-    """An explicit Runge-Kutta method: rows a_i of the stages (lower triangle) and weights b; nodes c = row sums."""
+    """An explicit Runge-Kutta method: weights a of the stages (lower triangular) and b of the step; nodes c = row sums
+    of a."""
 
     a: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
 
 
-RUNGE_KUTTA_4 = Tableau(a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1 / 6, 1 / 3, 1 / 3, 1 / 6))
+RUNGE_KUTTA_4 = Tableau(
+    a=((0.0, 0.0, 0.0, 0.0), (0.5, 0.0, 0.0, 0.0), (0.0, 0.5, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)),
+    b=(1 / 6, 1 / 3, 1 / 3, 1 / 6),
+)
 
 
 def semi_implicit_euler(model: Model, field: Field, t: Array, state: State, dt: Array) -> State:
@@ -39,23 +45,31 @@ def semi_implicit_euler(model: Model, field: Field, t: Array, state: State, dt: 
 
 
 def munthe_kaas(tableau: Tableau, model: Model, field: Field, t: Array, state: State, dt: Array) -> State:
-    """A Runge-Kutta step in the local coordinates phi of q = q0 (+) phi [Munthe-Kaas 1999]; of the tableau's order."""
+    """A Runge-Kutta step in the local coordinates phi of q = q0 (+) phi [Munthe-Kaas 1999]; of the tableau's order.
+
+    The stages are a loop of the program, so that the dynamics are compiled once.
+    """
     q0, v0, x0 = state
+    origin = (jnp.zeros_like(v0), v0, x0)
 
-    def moved(weights: tuple[float, ...], rates: list[State]) -> State:
-        steps = [w * dt for w in weights]
+    def moved(weights: Array, rates: State) -> State:
+        def along(start: Array, rate: Array) -> Array:
+            return start + dt * jnp.sum(weights.reshape(-1, *(1,) * start.ndim) * rate, axis=0)
 
-        def total(k: int, start: Array) -> Array:
-            return sum((h * r[k] for h, r in zip(steps, rates, strict=True)), start)
+        phi, v, x = map(along, origin, rates)
+        return phi, v, x
 
-        return total(0, 0.0 * v0), total(1, v0), total(2, x0)
-
-    rates: list[State] = []
-    for row in tableau.a:
-        phi, v, x = moved(row, rates)
+    def stage(rates: State, row: tuple[Array, Array]) -> tuple[State, None]:
+        i, weights = row
+        phi, v, x = moved(weights, rates)
         q = integrate(model, q0, phi)
         _, phidot = jax.jvp(lambda q: difference(model, q0, q), (q,), (qdot_from_v(model, q, v),))
-        a, xdot = field(t + sum(row) * dt, (q, v, x))
-        rates.append((phidot, a, xdot))
-    phi, v, x = moved(tableau.b, rates)
+        found = (phidot, *field(t + dt * jnp.sum(weights), (q, v, x)))
+        filled = [rate.at[i].set(new) for rate, new in zip(rates, found, strict=True)]
+        return (filled[0], filled[1], filled[2]), None
+
+    a, b = (jnp.asarray(np.array(weights), v0.dtype) for weights in (tableau.a, tableau.b))
+    none = [jnp.zeros((len(tableau.b), *x.shape), x.dtype) for x in origin]
+    rates, _ = jax.lax.scan(stage, (none[0], none[1], none[2]), (jnp.arange(len(tableau.b)), a))
+    phi, v, x = moved(b, rates)
     return integrate(model, q0, phi), v, x

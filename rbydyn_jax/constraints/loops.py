@@ -26,7 +26,7 @@ from ..model.model import Model
 from ..spatial import motion, safe, se3, so3
 from ..spatial._algebra import Vec3
 from ._bodies import BodyMotions, body_of, link_frame
-from ._vectors import direction, pose
+from ._vectors import Numbers, direction, pose
 
 _HINGES = ("revolute", "continuous", "sin_cos_revolute")
 _FREE = ("floating", "mrp_floating")
@@ -71,9 +71,9 @@ class LoopJoint(eqx.Module):
     kind: JointKind = eqx.field(static=True)
     predecessor: str | int | None = eqx.field(static=True)
     successor: str | int = eqx.field(static=True)
-    predecessor_pose: Float[Array, "4 4"]
-    successor_pose: Float[Array, "4 4"]
-    axis: Float[Array, "3"]
+    predecessor_pose: Float[Numbers, "4 4"]
+    successor_pose: Float[Numbers, "4 4"]
+    axis: Float[Numbers, "3"]
 
     def __init__(
         self,

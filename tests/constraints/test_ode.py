@@ -38,7 +38,7 @@ def test_an_event_stops_the_ball_at_the_ground():
     length."""
     ball = falling_ball()
     start = jnp.concatenate([rb.neutral(ball).at[6].set(1.0), jnp.array([3.0, 1.0, 2.0, 0.0, 0.0, 2.0])])
-    event = diffrax.Event(lambda t, x, args, **_: x[6], optimistix.Newton(1e-11, 1e-11))
+    event = diffrax.Event(lambda t, y, args, **_: y[6], optimistix.Newton(1e-11, 1e-11))
     solved = diffrax.diffeqsolve(
         ode_term(ball), diffrax.Dopri8(), 0.0, 5.0, 0.01, start, stepsize_controller=ADAPTIVE, event=event
     )
