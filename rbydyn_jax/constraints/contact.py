@@ -240,7 +240,8 @@ def joint_limit_forces(
     if not at_q:
         return jnp.zeros_like(v)
     x, rate = q[np.array(at_q)], v[np.array(at_v)]
-    k, alpha, one = (jnp.full_like(x, number) for number in (stiffness, dissipation, 1.0))
-    above = normal_force(x - model.position_upper[np.array(at_q)], rate, k, one, alpha)
-    below = normal_force(model.position_lower[np.array(at_q)] - x, -rate, k, one, alpha)
+    k = check_array(stiffness, "stiffness", ()).astype(q.dtype)
+    alpha = check_array(dissipation, "dissipation", ()).astype(q.dtype)
+    above = normal_force(x - model.position_upper[np.array(at_q)], rate, k, 1.0, alpha)
+    below = normal_force(model.position_lower[np.array(at_q)] - x, -rate, k, 1.0, alpha)
     return jnp.zeros_like(v).at[np.array(at_v)].set(below - above)

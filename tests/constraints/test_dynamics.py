@@ -64,43 +64,40 @@ def test_maximal_coordinates_move_in_the_same_way():
     assert_close(rate, np.zeros(rate.shape), scale=100.0)
 
 
-@pytest.mark.parametrize("kind", ["fixed", "spherical"])
-def test_a_held_arm_accelerates_as_in_pinocchio(kind):
+def test_a_held_arm_accelerates_as_in_pinocchio():
+    """Its tool welded to its base, and held by a ball joint."""
     pin = oracle("pinocchio")
     from tests.oracles.pinocchio_oracle import pin_model
 
     model = robots.panda_like()
     twin = pin_model(model)
-    q = jax.vmap(lambda key: rb.random_configuration(model, key))(jax.random.split(jax.random.key(0), 20))
-    tau = normal(2, 20, model.nv)
-    contact = pin.ContactType.CONTACT_6D if kind == "fixed" else pin.ContactType.CONTACT_3D
-    body = model.tree.link_bodies[model.link_index("tool")]
-    placement = np.asarray(model.link_placements[model.link_index("tool")], float)
+    qs = jax.vmap(lambda key: rb.random_configuration(model, key))(jax.random.split(jax.random.key(0), 20))
+    taus = normal(2, 20, model.nv)
+    kinds = {"fixed": pin.ContactType.CONTACT_6D, "spherical": pin.ContactType.CONTACT_3D}
 
-    @jax.jit
-    @jax.vmap
-    def ours(q, v, tau):
+    def held(kind, q, v, tau):
         loop = (LoopJoint(kind, "link0", "tool", predecessor_pose=rb.link_pose(model, q, "tool", "link0")),)
         v = impulse(model, q, v, loop)
         result = forward_dynamics(model, q, v, tau, loop)
         return v, result.a, result.constraint_jacobian.T @ result.multipliers
 
-    v, a, forces = ours(q, normal(1, 20, model.nv), tau)
-    rows = zip(*(np.asarray(x, float) for x in (q, v, tau, a, forces)), strict=True)
-    for q, v, tau, a, force in rows:
-        where = rb.link_pose(model, q, "tool", "link0")
-        base = model.link_placements[model.link_index("link0")]
-        held = pin.SE3(np.asarray(base @ where, float))
-        constraint = pin.RigidConstraintModel(
-            contact, twin.model, twin.joint_ids[body], pin.SE3(placement), 0, held, pin.ReferenceFrame.LOCAL
-        )
-        data = constraint.createData()
-        pin.initConstraintDynamics(twin.model, twin.data, [constraint], [data])
-        settings = pin.ProximalSettings(1e-14, 1e-14, 50)
-        want = pin.constraintDynamics(twin.model, twin.data, twin.q(q), v, tau, [constraint], [data], settings)
-        # Pinocchio's solution is a proximal one, good to nine digits.
-        assert_close(a, want, 1e-7)
-        assert_close(tau - force, twin.rnea(q, v, want), 1e-7)
+    ours = jax.jit(jax.vmap(lambda *x: {kind: held(kind, *x) for kind in kinds}))
+    found = ours(qs, normal(1, 20, model.nv), taus)
+    tool = model.link_index("tool")
+    body, placement = model.tree.link_bodies[tool], pin.SE3(np.asarray(model.link_placements[tool], float))
+    poses = np.asarray(jax.vmap(lambda q: rb.link_pose(model, q, "tool"))(qs), float)
+    settings = pin.ProximalSettings(1e-14, 1e-14, 50)
+    for kind, contact in kinds.items():
+        rows = zip(*(np.asarray(x, float) for x in (qs, *found[kind], taus, poses)), strict=True)
+        for q, v, a, force, tau, pose in rows:
+            joints = twin.joint_ids[body], placement, 0, pin.SE3(pose)
+            constraint = pin.RigidConstraintModel(contact, twin.model, *joints, pin.ReferenceFrame.LOCAL)
+            data = constraint.createData()
+            pin.initConstraintDynamics(twin.model, twin.data, [constraint], [data])
+            want = pin.constraintDynamics(twin.model, twin.data, twin.q(q), v, tau, [constraint], [data], settings)
+            # Pinocchio's solution is a proximal one, good to nine digits.
+            assert_close(a, want, 1e-7)
+            assert_close(tau - force, twin.rnea(q, v, want), 1e-7)
 
 
 def test_a_rank_deficient_loop_is_solved(linkage):
