@@ -19,6 +19,7 @@ from ..algorithms.mass_matrix import crba
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ._bodies import body_motions
+from ._precision import full_precision
 from .loops import Baumgarte, LoopJoint, assemble, check_loops, loop_wrenches
 
 Stabilization = Baumgarte | Sequence[Baumgarte | None] | None
@@ -122,6 +123,7 @@ def constrained_solve(M: Array, K: Array, force: Array, k: Array) -> tuple[Array
 
 
 @public()
+@full_precision
 def forward_dynamics(
     model: Model,
     q: Float[Array, "nq"],
@@ -183,6 +185,7 @@ def forward_dynamics(
 
 
 @public("actuated")
+@full_precision
 def inverse_dynamics(
     model: Model,
     q: Float[Array, "nq"],
@@ -242,6 +245,7 @@ def _driven(model: Model, actuated: Sequence[str | int] | None) -> list[int]:
 
 
 @public()
+@full_precision
 def impulse(
     model: Model,
     q: Float[Array, "nq"],

@@ -21,6 +21,7 @@ from ..algorithms.mass_matrix import crba
 from ..model.configuration import normalize, qdot_from_v
 from ..model.model import Model
 from ._bodies import body_motions
+from ._precision import full_precision
 from .contact import Contact, check_contacts, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization, constrained_solve, each_stabilization
 from .integrators import RUNGE_KUTTA_4, State, munthe_kaas, semi_implicit_euler
@@ -67,6 +68,7 @@ def accelerations(
 
 
 @public()
+@full_precision
 def state_derivative(
     model: Model,
     x: Float[Array, "n"],
@@ -104,6 +106,7 @@ def state_derivative(
     return jnp.concatenate([qdot_from_v(model, q, v), a])
 
 
+@full_precision
 def simulate(
     model: Model,
     q: Float[Array, "nq"],

@@ -11,6 +11,7 @@ import numpy as np
 import rbydyn_jax as rb
 from rbydyn_jax import Model
 from rbydyn_jax.constraints import LoopJoint
+from rbydyn_jax.constraints._bodies import body_motions
 from rbydyn_jax.io import Inertial, JointDescription, LinkDescription, RobotDescription
 from rbydyn_jax.spatial import quaternions
 
@@ -56,13 +57,11 @@ def maximal(description: RobotDescription) -> tuple[Model, tuple[LoopJoint, ...]
 
 def maximal_state(tree: Model, free: Model, q: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The state of `maximal(description)` that is the state (q, v) of the tree."""
-    qs, vs = [], []
-    for joint in free.joint_names:
-        link = joint.removeprefix("free_")
-        T = rb.link_pose(tree, q, link)
-        qs.append(jnp.concatenate([quaternions.from_matrix(T[:3, :3]), T[:3, 3]]))
-        vs.append(rb.link_velocity(tree, q, v, link, frame="local"))
-    return jnp.concatenate(qs), jnp.concatenate(vs)
+    bodies = body_motions(tree, q, v)
+    order = [tree.tree.link_bodies[tree.link_index(joint.removeprefix("free_"))] for joint in free.joint_names]
+    turns = jax.vmap(quaternions.from_matrix)(bodies.poses[:, :3, :3])
+    qs = jnp.concatenate([turns, bodies.poses[:, :3, 3]], axis=1)
+    return qs[np.array(order)].reshape(-1), bodies.velocities[np.array(order)].reshape(-1)
 
 
 def falling_ball(mass: float = 0.3, radius: float = 0.05) -> Model:

@@ -69,16 +69,16 @@ def test_what_cannot_be_closed_is_said_and_approached():
     """A point out of reach: the arm is stretched towards it."""
     arm = robots.two_link_arm()
     ball = LoopJoint("spherical", None, "tool", predecessor_pose=place(2.0, 0.0))
-    found = close_loops(arm, jnp.array([0.4, 0.5]), (ball,), max_iterations=300)
+    found = close_loops(arm, jnp.array([0.4, 0.5]), (ball,))
     assert not found.success
-    assert int(found.iterations) == 300
+    assert int(found.iterations) == 100
     assert np.abs(np.asarray(found.gap)).max() == pytest.approx(1.1, abs=1e-4)
 
 
 def test_a_closed_loop_is_left_as_it_is():
     arm, q = robots.two_link_arm(), jnp.array([0.4, 0.5])
-    weld = LoopJoint("fixed", None, "tool", predecessor_pose=rb.link_pose(arm, q, "tool"))
-    found = close_loops(arm, q, (weld,))
+    ball = LoopJoint("spherical", None, "tool", predecessor_pose=rb.link_pose(arm, q, "tool"))
+    found = close_loops(arm, q, (ball,))
     assert found.success and int(found.iterations) == 0
     assert_close(found.q, q)
 

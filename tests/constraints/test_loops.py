@@ -24,7 +24,7 @@ KINDS = tuple(kind for kind in JOINT_KINDS if kind != "continuous")
 
 @pytest.fixture(scope="module")
 def robot():
-    return random_tree(3, ("revolute", "spherical", "prismatic"), 4, branching=0.0, armature=False)
+    return random_tree(3, ("revolute", "spherical", "prismatic"), 4, branching=0.0, mimics=1, armature=False)
 
 
 def _equations(model, q, v, loops):
