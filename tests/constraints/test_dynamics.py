@@ -33,7 +33,7 @@ def linkage():
 
 
 def test_maximal_coordinates_move_in_the_same_way():
-    """P27: a random tree of curved and straight joints, and the same links flying freely with the joints as constraints."""
+    """P27: a random tree, and the same links flying freely with the joints as constraints."""
     description = random_description(5, KINDS, 6, armature=False)
     tree, (free, loops) = rb.build_model(description), maximal(description)
     index = [free.joint_names.index(f"free_{tree.link_names[link]}") for link in tree.tree.principal_links]
