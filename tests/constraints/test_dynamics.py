@@ -26,9 +26,9 @@ KINDS = ("prismatic", "planar", "spherical", "sin_cos_revolute", "mrp_floating")
 def linkage():
     """The four-bar linkage, closed and moving, and its motion with the motor at the crank."""
     model, loop = four_bar()
-    closed = jax.jit(lambda q: close_loops(model, q, (loop,)))(jnp.array([0.9, -0.5, 1.2]))
+    closed = close_loops(model, jnp.array([0.9, -0.5, 1.2]), (loop,))
     assert closed.success
-    v = jax.jit(lambda q, v: impulse(model, q, v, (loop,)))(closed.q, jnp.array([1.0, 0.0, 0.0]))
+    v = impulse(model, closed.q, jnp.array([1.0, 0.0, 0.0]), (loop,))
     return model, (loop,), closed.q, v
 
 
@@ -117,35 +117,33 @@ def test_single_precision_keeps_its_digits():
     model, loop = four_bar()
     q = jnp.array([0.9, -1.1, 1.8], jnp.float32)
     v = jnp.array([1.0, -0.5, 0.2], jnp.float32)
-    solve = jax.jit(lambda q, v: forward_dynamics(model, q, v, 0 * v, (loop,), stabilization=None).a)
-    a = solve(q, v)
-    assert a.dtype == jnp.float32
-    # The exact solution by numpy in double precision, from the matrices alone.
     result = forward_dynamics(model, q, v, 0 * v, (loop,), stabilization=None)
+    assert result.a.dtype == jnp.float32
+    # The exact solution by numpy in double precision, from the matrices alone.
     M, c, K, k = (
         np.asarray(x, float)
         for x in (result.mass_matrix, result.bias, result.constraint_jacobian, result.constraint_bias)
     )
     A = K @ np.linalg.solve(M, K.T)
     lam = np.linalg.pinv(A, rcond=1e-5) @ (k - K @ np.linalg.solve(M, c))
-    assert_close(a, np.linalg.solve(M, -c - K.T @ lam), kind="solve")
+    assert_close(result.a, np.linalg.solve(M, -c - K.T @ lam), kind="solve")
 
 
 def test_joint_wrenches_are_those_of_the_accelerations_found(linkage):
     """P13: through the joints goes what moves the bodies; along the axes it is tau, in sum the momentum's rate."""
     model, loops, q, v = linkage
     tau, f_ext = jnp.array([0.3, -0.1, 0.2]), normal(3, 3, 6)
-    result = jax.jit(lambda: forward_dynamics(model, q, v, tau, loops, f_ext))()
+    result = forward_dynamics(model, q, v, tau, loops, f_ext)
     along_axes = (result.joint_wrenches[:, :3] * model.joint_axes).sum(axis=1)
     assert_close(along_axes, tau, kind="solve", scale=10.0)
     rate = along(model, lambda q, v: rb.momentum(model, q, v), q, v, (v, result.a))[1]
-    poses = [np.asarray(rb.link_pose(model, q, link), float) for link in ("crank", "coupler", "rocker")]
+    poses = rb.body_poses(model, q)
     # Loop wrenches act inside the robot: in the world they cancel.
-    inner = sum(np.asarray(motion.transform_force(T, w)) for T, w in zip(poses, result.loop_wrenches, strict=True))
-    assert_close(inner, np.zeros(6), scale=10.0)
-    outer = sum(np.asarray(motion.transform_force(T, w)) for T, w in zip(poses, f_ext, strict=True))
-    ground = sum(np.asarray(motion.transform_force(poses[k], result.joint_wrenches[k])) for k in (0, 2))
-    mass, com = float(rb.total_mass(model)), np.asarray(rb.center_of_mass(model, q, ("crank", "coupler", "rocker")))
+    to_world = jax.vmap(motion.transform_force)
+    assert_close(to_world(poses, result.loop_wrenches).sum(axis=0), np.zeros(6), scale=10.0)
+    outer = to_world(poses, f_ext).sum(axis=0)
+    ground = to_world(poses, result.joint_wrenches)[np.array([0, 2])].sum(axis=0)
+    mass, com = float(rb.total_mass(model)), np.asarray(rb.center_of_mass(model, q))  # the ground has no mass
     weight = mass * np.asarray(model.gravity)
     assert_close(rate, ground + outer + np.concatenate([np.cross(com, weight), weight]), kind="solve")
 
@@ -190,14 +188,14 @@ def test_inverse_after_forward_dynamics_with_loops(linkage):
     """The motor at the crank alone produces the motion that it produced; the others have no torque."""
     model, loops, q, v = linkage
     tau = jnp.array([0.7, 0.0, 0.0])
-    a = forward_dynamics(model, q, v, tau, loops, stabilization=None).a
+    a = forward_dynamics(model, q, v, tau, loops).a
     found = inverse_dynamics(model, q, v, a, loops, actuated=("a",))
     assert_close(found.tau, tau, kind="solve")
     assert_close(found.residual, np.zeros(3), kind="solve", scale=10.0)
     # With all motors the smallest torques are asked for, and they do the same.
     least = inverse_dynamics(model, q, v, a, loops)
     assert np.linalg.norm(least.tau) < 0.9 * 0.7
-    again = forward_dynamics(model, q, v, least.tau, loops, stabilization=None).a
+    again = forward_dynamics(model, q, v, least.tau, loops).a
     assert_close(again, a, kind="solve")
 
 

@@ -38,7 +38,7 @@ def test_times_and_shapes(method):
 @needs_x64
 def test_order_of_convergence():
     """On a tree with every curved type of joint, against steps eight times as short."""
-    model = random_tree(6, ("mrp_floating", "planar", "sin_cos_revolute", "spherical"), 4, armature=False)
+    model = random_tree(6, ("mrp_floating", "planar", "spherical"), 3, armature=False)
     q, v = rb.random_configuration(model, jax.random.key(0)), normal(1, model.nv)
 
     def field(t, state):
@@ -180,7 +180,8 @@ def test_bristles_stand_up_again_after_the_touch():
     ball = falling_ball()
     contacts = (Contact("ball"),)
     start = rb.neutral(ball).at[6].set(-1e-3)
-    motion = simulate(ball, start, jnp.array([0, 0, 0, 0.2, 0, 0.5]), 0.02, 5e-4, contacts=contacts)
+    move = jax.jit(lambda q, v: simulate(ball, q, v, 0.02, 5e-4, contacts=contacts))
+    motion = move(start, jnp.array([0, 0, 0, 0.2, 0, 0.5]))
     touching = np.asarray(motion.qs[1:, 6] < 0)
     assert touching.any() and not touching.all()
     assert np.abs(np.asarray(motion.bristles[1:])[touching]).max() > 0
