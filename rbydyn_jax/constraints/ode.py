@@ -28,7 +28,7 @@ def ode_term(
 
     Any solver, step size controller, event and adjoint of diffrax takes it; `args` are not used. Coordinates of
     constant length (quaternions, [sine, cosine]) drift by the solver's error, which moves no link: mend them
-    afterwards with `normalize`. Modified Rodrigues parameters are singular at a full turn, which a solver must not reach.
+    afterwards with `normalize`. Modified Rodrigues parameters are singular at a full turn, which no solve may reach.
     Contacts rub without bristles, by viscous friction up to the limit of Coulomb's.
 
     Args:
