@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -52,8 +53,8 @@ def body_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> Bo
         return run.stack_bodies(run.item(found, 0), 24), run.columns(run.item(found, 1), 6)
 
     x, subspaces = traverse(model, tables, q, v, a)
-    poses = [se3.from_R_p(row[:9].reshape(3, 3), row[9:12]) for row in x]
-    return BodyMotions(jnp.stack(poses), x[:, 12:18], x[:, 18:], subspaces)
+    poses = jax.vmap(se3.from_R_p)(x[:, :9].reshape(-1, 3, 3), x[:, 9:12])
+    return BodyMotions(poses, x[:, 12:18], x[:, 18:], subspaces)
 
 
 def link_frame(model: Model, poses: Array, link: str | int | None, frame: Numbers) -> Array:
