@@ -19,7 +19,7 @@ from tests.helpers import X64, assert_close, normal, oracle
 
 from .mechanisms import four_bar, maximal, maximal_state, place
 
-KINDS = ("prismatic", "planar", "spherical", "sin_cos_revolute", "mrp_floating")
+KINDS = ("prismatic", "planar", "spherical", "sin_cos_revolute")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def linkage():
 
 def test_maximal_coordinates_move_in_the_same_way():
     """P27: a random tree, and the same links flying freely with the joints as constraints."""
-    description = random_description(5, KINDS, 6, armature=False)
+    description = random_description(5, KINDS, 4, branching=0.2, armature=False)
     tree, (free, loops) = rb.build_model(description), maximal(description)
     index = [free.joint_names.index(f"free_{tree.link_names[link]}") for link in tree.tree.principal_links]
     q = jax.vmap(lambda key: rb.random_configuration(tree, key))(jax.random.split(jax.random.key(0), 10))
@@ -54,7 +54,7 @@ def test_maximal_coordinates_move_in_the_same_way():
         return one.body_accelerations, other.body_accelerations[np.array(index)], other.a, gaps
 
     want, got, a, (gap, rate) = both(q, v, f_ext)
-    # A solve with 36 coordinates and about 20 equations.
+    # A solve with 24 coordinates and 16 equations.
     assert_close(got, want, kind="solve")
     # In floating coordinates the body accelerations are the joint accelerations.
     assert_close(np.asarray(a).reshape(10, -1, 6)[:, index], want, kind="solve")
