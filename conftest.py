@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax
+import rbydyn_jax.robots  # `robots` in the examples
 from tests.helpers import RBY1_DIRECTORY, X64, missing_oracles
 
 jax.config.update("jax_enable_x64", X64)

@@ -19,15 +19,19 @@ from jaxtyping import install_import_hook
 
 names = "kinematics jacobians inverse_dynamics forward_dynamics mass_matrix coriolis energy external centroidal"
 checked_modules = [f"rbydyn_jax.algorithms.{name}" for name in names.split()] + ["rbydyn_jax.model.configuration"]
+checked_modules += [f"rbydyn_jax.constraints.{name}" for name in "loops dynamics closing contact simulate".split()]
 with install_import_hook(checked_modules, "beartype.beartype"):
     import rbydyn_jax as rb
+    from rbydyn_jax import constraints
     from rbydyn_jax.testing import random_tree
 
-model = random_tree(1, n=8)
+model = random_tree(1, n=9)
 link, ref = model.link_names[-1], model.link_names[2]
 q, key = rb.neutral(model), jax.random.key(0)
 v = a = tau = jnp.ones(model.nv)
 f_ext, point = jnp.zeros((model.nb, 6)), jnp.zeros(3)
+loops = constraints.LoopJoint("revolute", None, link), constraints.LoopJoint("fixed", ref, link)
+contacts = (constraints.Contact(link), constraints.Contact(ref, point))
 calls = [
     lambda: rb.fk(model, q), lambda: rb.body_poses(model, q), lambda: rb.link_pose(model, q, link, ref),
     lambda: rb.jacobian(model, q, link, ref=ref), lambda: rb.jacobian_dot(model, q, v, link),
@@ -47,6 +51,13 @@ calls = [
     lambda: rb.momentum_matrix(model, q), lambda: rb.spatial_inertia(model, q, ref),
     lambda: rb.operational_space_inertia(model, q, link, ref), lambda: rb.random_configuration(model, key),
     lambda: rb.integrate(model, q, v), lambda: rb.difference(model, q, q), lambda: rb.normalize(model, q),
+    lambda: constraints.forward_dynamics(model, q, v, tau, loops, f_ext), lambda: constraints.simulate(
+        model, q, v, 0.1, 0.05, loops=loops, contacts=contacts),
+    lambda: constraints.inverse_dynamics(model, q, v, a, loops, (0,), f_ext),
+    lambda: constraints.impulse(model, q, v, loops, jnp.ones((2, model.nv))),
+    lambda: constraints.close_loops(model, q, loops), lambda: constraints.contact_forces(model, q, v, contacts),
+    lambda: constraints.joint_limit_forces(model, q, v),
+    lambda: constraints.state_derivative(model, jnp.concatenate([q, v]), tau, loops, f_ext),
     lambda: rb.clamp(model, q), lambda: rb.qdot_from_v(model, q, v), lambda: rb.v_from_qdot(model, q, q),
 ]
 for call in calls:

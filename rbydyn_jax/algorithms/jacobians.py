@@ -12,7 +12,7 @@ from .._check import public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import quaternions
-from ..spatial._algebra import IDENTITY, IDENTITY3, O3, Mat3, Motion, Scalar, Transform, Vec3
+from ..spatial._algebra import IDENTITY, O3, Mat3, Motion, Scalar, Transform, Vec3
 from ._api import Frame, arguments, check_frame
 from ._body import Body
 from ._traversal import Traversal, traverse
@@ -43,7 +43,8 @@ def _column(body: Body, motion: tuple[Transform, tuple[Motion, ...]], sign: Scal
     return tuple(rows)
 
 
-def _jacobian(run: Traversal, link: int, ref: int | None, frame: Frame) -> Array:
+def _jacobian(run: Traversal, link: int, ref: int | None, frame: Frame | Vec3) -> Array:
+    """The Jacobian of a link; instead of a frame, of the twist about a point of the link in the axes of `ref`."""
     tree = run.tree
     ends = [tree.link_bodies[k] for k in (link, ref) if k is not None]
     path, ref_path = tree.path(ends[0]), () if ref is None else tree.path(ends[1])
@@ -52,9 +53,8 @@ def _jacobian(run: Traversal, link: int, ref: int | None, frame: Frame) -> Array
     poses = run.item(motions, 0)
     target = run.link_transform(poses, link)
     origin = IDENTITY if ref is None else run.link_transform(poses, ref)
-    observer = _Observer(
-        axes=target.R if frame == "local" else origin.R, point=origin.p if frame == "world" else target.p
-    )
+    point = target.apply(frame) if isinstance(frame, Vec3) else origin.p if frame == "world" else target.p
+    observer = _Observer(target.R if frame == "local" else origin.R, point)
     active = [i for i in range(tree.nb) if signs[i]]
     rows = run.each(_column, motions, run.constants(signs), run.shared(observer), bodies=active, default=_none)
     return run.stack_columns(rows, 6)
@@ -282,33 +282,32 @@ def hessian(
     return _directions(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q)
 
 
-@public("link")
+@public("link", "ref")
 def point_jacobian(
-    model: Model, q: Float[Array, "nq"], link: str | int, point: Float[Array, "3"]
+    model: Model,
+    q: Float[Array, "nq"],
+    link: str | int,
+    point: Float[Array, "3"],
+    ref: str | int | None = None,
 ) -> Float[Array, "3 nv"]:
-    """Jacobian of the velocity, in world axes, of a point that is fixed to a link.
+    """Jacobian of the velocity of a point that is fixed to a link.
 
     Args:
         model: The robot.
         q: Configuration [rad, m].
         link: The link, by name or index.
         point: The point in the link's coordinates [m].
+        ref: The velocity is relative to this link and in its axes; None is the world.
 
     Raises:
         NameNotFoundError: There is no such link.
         ShapeError: `q` or `point` has another shape.
     """
     model, q, point = arguments(model, q=q, point=point)
-    index = model.link_index(link)
+    index, base = model.link_index(link), None if ref is None else model.link_index(ref)
 
     def columns(run: Traversal, point: Array) -> Array:
-        path = run.tree.path(run.tree.link_bodies[index])
-        motions = run.outward(_step, IDENTITY, bodies=path)
-        where = run.link_transform(run.item(motions, 0), index).apply(Vec3(*(point[k] for k in range(3))))
-        signs = [int(i in path) for i in range(run.tree.nb)]
-        observer = run.shared(_Observer(IDENTITY3, where))
-        rows = run.each(_column, motions, run.constants(signs), observer, bodies=path, default=_none)
-        return run.stack_columns(rows, 6)[3:]
+        return _jacobian(run, index, base, Vec3(*(point[k] for k in range(3))))[3:]
 
     return traverse(model, columns, q, point)
 

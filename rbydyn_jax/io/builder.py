@@ -152,6 +152,64 @@ class RobotBuilder:
         """Adds a joint of six degrees of freedom; `options` are those of `joint`."""
         return self.joint("floating", name, parent, child, **options)
 
+    def sin_cos_revolute(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
+        """Adds a hinge whose position is [sine, cosine]; `options` are those of `joint`."""
+        return self.joint("sin_cos_revolute", name, parent, child, **options)
+
+    def mrp_floating(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
+        """Adds six degrees of freedom, by modified Rodrigues parameters; `options` are those of `joint`."""
+        return self.joint("mrp_floating", name, parent, child, **options)
+
+    def helical(self, name: str, parent: str, child: str, *, pitch: float, **options: Any) -> RobotBuilder:
+        """Adds a screw: a hinge, and along its axis the slide ``<name>_slide`` that mimics it.
+
+        Between them is the massless link ``<name>_nut``. The pitch is the slide's multiplier, a number of the model
+        like any other (`model.mimic_multipliers`).
+
+        Args:
+            name: Name of the hinge, whose angle is the coordinate of the joint.
+            parent: The link that carries it.
+            child: The link that it moves.
+            pitch: Translation per angle [m/rad].
+            **options: Those of `joint`.
+
+        Raises:
+            DtypeError: There is no such option, or something is no number.
+            ModelError: The axis has no length, or there is a link named ``<name>_nut``.
+            ShapeError: `xyz`, `rpy` or `axis` is not of shape (3,).
+
+        Example:
+            >>> robot = RobotBuilder("press").link("frame").link("ram", 2.0, inertia=0.1)
+            >>> robot = robot.helical("screw", "frame", "ram", pitch=0.01, axis=(0, 0, 1))
+            >>> [(joint.kind, joint.name) for joint in robot.build_description().joints]
+            [('revolute', 'screw'), ('prismatic', 'screw_slide')]
+        """
+        nut = f"{name}_nut"
+        self.link(nut).revolute(name, parent, nut, **options)
+        axis = options.get("axis", (1.0, 0.0, 0.0))
+        return self.prismatic(f"{name}_slide", nut, child, axis=axis, mimic=Mimic(name, pitch))
+
+    def universal(self, name: str, parent: str, child: str, *, axes: Sequence[Vector], **options: Any) -> RobotBuilder:
+        """Adds two hinges ``<name>_1`` and ``<name>_2`` in one point, with the massless link ``<name>_cross`` between.
+
+        Args:
+            name: First part of their names.
+            parent: The link that carries the joint.
+            child: The link that it moves.
+            axes: Directions of the first and the second axis in the joint frame, of any length.
+            **options: Those of `joint` but for the axis; limits and losses are those of both.
+
+        Raises:
+            DtypeError: There is no such option, or something is no number.
+            ModelError: An axis has no length, or there is a link named ``<name>_cross``.
+            ShapeError: `xyz`, `rpy` or an axis is not of shape (3,).
+        """
+        first, second = axes
+        cross = f"{name}_cross"
+        self.link(cross).revolute(f"{name}_1", parent, cross, axis=first, **options)
+        own = {what: value for what, value in options.items() if what in _LIMITS}
+        return self.revolute(f"{name}_2", cross, child, axis=second, **own)
+
     def capsule(
         self,
         link: str,

@@ -105,6 +105,6 @@ def _is_singular(robot: RobotArrays, body: int, moment: np.ndarray) -> bool:
     mass, kind, axis = robot.body_inertias[body, 0], robot.joint_types[body], robot.joint_axes[body]
     if kind == "prismatic":
         return mass == 0.0
-    if kind in ("revolute", "continuous", "planar"):
+    if kind in ("revolute", "continuous", "sin_cos_revolute", "planar"):
         return float(axis @ moment @ axis) <= 1e-12 * mass
     return bool(np.linalg.eigvalsh(moment)[0] <= 1e-12 * mass)

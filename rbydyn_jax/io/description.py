@@ -11,7 +11,17 @@ from typing import Literal
 
 import numpy as np
 
-JointKind = Literal["revolute", "continuous", "prismatic", "fixed", "planar", "spherical", "floating"]
+JointKind = Literal[
+    "revolute",
+    "continuous",
+    "prismatic",
+    "fixed",
+    "planar",
+    "spherical",
+    "floating",
+    "sin_cos_revolute",
+    "mrp_floating",
+]
 JOINT_KINDS: tuple[JointKind, ...] = (
     "revolute",
     "continuous",
@@ -20,7 +30,10 @@ JOINT_KINDS: tuple[JointKind, ...] = (
     "planar",
     "spherical",
     "floating",
+    "sin_cos_revolute",
+    "mrp_floating",
 )
+NOT_IN_URDF = ("spherical", "sin_cos_revolute", "mrp_floating")
 
 
 def _identity() -> np.ndarray:

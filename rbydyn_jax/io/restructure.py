@@ -155,6 +155,8 @@ def _position(value: Any, name: str, kind: str) -> np.ndarray:
         raise ModelError(f"{name} must be finite, got {x.tolist()}")
     if kind in ("spherical", "floating") and not x[:4].any():
         raise ModelError(f"{name} starts with the quaternion zero, which is no rotation")
+    if kind == "sin_cos_revolute" and not x.any():
+        raise ModelError(f"{name} is zero, which is sine and cosine of no angle")
     return x
 
 

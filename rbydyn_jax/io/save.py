@@ -59,7 +59,8 @@ def to_urdf(model: Model, *, collisions: bool = True) -> str:
 
     Raises:
         DtypeError: `model` is no model.
-        ModelError: A joint is spherical, or has different numbers for its coordinates, which URDF cannot say.
+        ModelError: A joint is of a type that URDF does not have, or has different numbers for its coordinates, which
+            it cannot say.
 
     Example:
         >>> from rbydyn_jax import robots
@@ -80,7 +81,8 @@ def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> Non
 
     Raises:
         FileNotFoundError: The directory does not exist.
-        ModelError: A joint is spherical, or has different numbers for its coordinates, which URDF cannot say.
+        ModelError: A joint is of a type that URDF does not have, or has different numbers for its coordinates, which
+            it cannot say.
     """
     text, path = to_urdf(model, collisions=collisions), Path(path)
     if not path.parent.is_dir():

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from .description import JOINT_KINDS, JointDescription, JointKind, Mimic, MobileBaseDescription
+from .description import JOINT_KINDS, NOT_IN_URDF, JointDescription, JointKind, Mimic, MobileBaseDescription
 from .findings import did_you_mean
 from .urdf_values import Scope
 from .xml import XmlElement
 
-_URDF_KINDS: dict[str, JointKind] = {kind: kind for kind in JOINT_KINDS if kind != "spherical"}
+_URDF_KINDS: dict[str, JointKind] = {kind: kind for kind in JOINT_KINDS if kind not in NOT_IN_URDF}
 _TAGS = (
     "parent",
     "child",

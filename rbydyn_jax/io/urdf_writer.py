@@ -23,6 +23,11 @@ from .description import (
 )
 from .placement import is_identity, rpy_from_rotation
 
+_INSTEAD = {
+    "spherical": "three revolute joints",
+    "sin_cos_revolute": "a continuous joint",
+    "mrp_floating": "a floating joint",
+}
 _DBL_MAX = float(np.finfo(np.float64).max)
 
 
@@ -38,12 +43,11 @@ def write_urdf(description: RobotDescription, *, collisions: bool = True) -> str
         collisions: Whether to write collision shapes.
 
     Raises:
-        ModelError: A joint is spherical, which URDF cannot say.
+        ModelError: A joint is spherical, or of another type of which URDF has none.
     """
-    spherical = [joint.name for joint in description.joints if joint.kind == "spherical"]
-    if spherical:
-        names = ", ".join(map(repr, spherical))
-        raise ModelError(f"URDF has no spherical joints, and this robot has {names}; use three revolute joints instead")
+    unknown = {joint.kind: joint.name for joint in reversed(description.joints) if joint.kind in _INSTEAD}
+    for kind, name in unknown.items():
+        raise ModelError(f"URDF has no {kind} joints, and this robot has {name!r}; use {_INSTEAD[kind]} instead")
     lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(description.name)}>"]
     if (mobile := description.mobile_base) is not None:
         wheels = _attributes(joints=" ".join(mobile.joints), params=_join(mobile.params))

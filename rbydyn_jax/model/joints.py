@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..spatial import quaternions, se3, so3
+from ..spatial import mrp, quaternions, se3, so3
 from ..spatial._algebra import (
     IDENTITY3,
     MINUS_ONE,
@@ -270,6 +270,82 @@ class Floating(JointType):
         return jnp.concatenate([rotation, jax.random.uniform(place, (3,), lower.dtype, -1.0, 1.0)])
 
 
+class SinCosRevolute(JointType):
+    """Rotation about the axis without a jump anywhere; q = [sine, cosine] of the angle, v = its rate."""
+
+    nq, nv = 2, 1
+
+    def transform(self, axis: Vec3, x: Coordinates) -> Transform:
+        sine, cosine = x
+        k = 1.0 / jnp.sqrt(sine * sine + cosine * cosine)
+        return Transform(rotation_about(axis, k * sine, k * cosine), O3)
+
+    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
+        return (Motion(axis, O3),)
+
+    def neutral(self) -> np.ndarray:
+        return np.array([0.0, 1.0])
+
+    def integrate(self, q: jax.Array, dv: jax.Array) -> jax.Array:
+        return _turn(dv[0]).T @ q
+
+    def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
+        return jnp.arctan2(q1[0] * q0[1] - q1[1] * q0[0], jnp.sum(q0 * q1))[None]
+
+    def qdot_from_v(self, q: jax.Array, v: jax.Array) -> jax.Array:
+        return v * jnp.stack([q[1], -q[0]])
+
+    def v_from_qdot(self, q: jax.Array, qdot: jax.Array) -> jax.Array:
+        return ((q[1] * qdot[0] - q[0] * qdot[1]) / jnp.sum(q * q))[None]
+
+    def normalize(self, q: jax.Array) -> jax.Array:
+        return q / jnp.sqrt(jnp.sum(q * q))
+
+    def random(self, key: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
+        angle = jax.random.uniform(key, (), lower.dtype, -jnp.pi, jnp.pi)
+        return jnp.stack([jnp.sin(angle), jnp.cos(angle)])
+
+
+class MrpFloating(Floating):
+    """Free motion without a constraint on q = [modified Rodrigues parameters, p]; v = [w; v] in the frame after the
+    joint. Singular at a full turn: `normalize` moves to the parameters of length at most 1, as `integrate` does."""
+
+    nq = 6
+
+    def transform(self, axis: Vec3, x: Coordinates) -> Transform:
+        a, b, c = x[:3]
+        rotation = rotation_from_quaternion(1.0 - a * a - b * b - c * c, 2.0 * a, 2.0 * b, 2.0 * c)
+        return Transform(rotation, Vec3(*x[3:]))
+
+    def neutral(self) -> np.ndarray:
+        return np.zeros(6)
+
+    def integrate(self, q: jax.Array, dv: jax.Array) -> jax.Array:
+        moved = super().integrate(_with_quaternion(q), dv)
+        return jnp.concatenate([mrp.from_quaternion(moved[:4]), moved[4:]])
+
+    def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
+        return super().difference(_with_quaternion(q0), _with_quaternion(q1))
+
+    def qdot_from_v(self, q: jax.Array, v: jax.Array) -> jax.Array:
+        return jnp.concatenate([mrp.derivative(q[:3], v[:3]), mrp.to_matrix(q[:3]) @ v[3:]])
+
+    def v_from_qdot(self, q: jax.Array, qdot: jax.Array) -> jax.Array:
+        return jnp.concatenate([mrp.angular_velocity(q[:3], qdot[:3]), mrp.to_matrix(q[:3]).T @ qdot[3:]])
+
+    def normalize(self, q: jax.Array) -> jax.Array:
+        return jnp.concatenate([mrp.principal(q[:3]), q[3:]])
+
+    def random(self, key: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
+        free = jnp.zeros(7, lower.dtype)
+        q = super().random(key, free, free)
+        return jnp.concatenate([mrp.from_quaternion(q[:4]), q[4:]])
+
+
+def _with_quaternion(q: jax.Array) -> jax.Array:
+    return jnp.concatenate([mrp.to_quaternion(q[:3]), q[3:]])
+
+
 JOINT_TYPES: dict[str, JointType] = {
     "revolute": Revolute(),
     "continuous": Revolute(),
@@ -277,4 +353,6 @@ JOINT_TYPES: dict[str, JointType] = {
     "planar": Planar(),
     "spherical": Spherical(),
     "floating": Floating(),
+    "sin_cos_revolute": SinCosRevolute(),
+    "mrp_floating": MrpFloating(),
 }

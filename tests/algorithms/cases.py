@@ -30,7 +30,7 @@ def robot(name: str) -> Model:
     """One of the robots by its short name."""
     match name:
         case "every_type":
-            return random_tree(1, n=8)
+            return random_tree(1, n=9)
         case "mimic":
             return random_tree(2, ("revolute", "prismatic", "continuous"), 7, mimics=2)
         case "chain":

@@ -140,6 +140,11 @@ def test_normalize_keeps_the_pose_and_mends_the_length():
     for kind, at in zip(model.tree.joint_types, model.tree.q_slices, strict=True):
         if kind in ("spherical", "floating"):
             scaled = scaled.at[:, at.start : at.start + 4].multiply(2.5)
+        if kind == "sin_cos_revolute":
+            scaled = scaled.at[:, at].multiply(2.5)
+        if kind == "mrp_floating":  # the shadow of the same rotation
+            sigma = scaled[:, at][:, :3]
+            scaled = scaled.at[:, at.start : at.start + 3].divide(-jnp.sum(sigma**2, axis=1, keepdims=True))
     assert_close(run(lambda q: rb.normalize(model, q), scaled), q)
     assert_close(run(lambda q: rb.fk(model, q), scaled), run(lambda q: rb.fk(model, q), q))
 

@@ -212,3 +212,11 @@ def test_rates_of_a_planar_joint():
     model = build_model(RobotDescription("cart", links, (_joint("p", "planar", "base", "cart", (0, 0, 1), (0, 0, 0)),)))
     q, v = jnp.array([0.4, -0.3, 0.9]), jnp.array([1.0, 2.0, 0.5])
     assert_close(rb.qdot_from_v(model, q, v), [-0.945043851, 2.0265468462, 0.5], DECIMALS)
+
+
+def test_rates_of_a_sin_cos_joint():
+    links = (_link("base"), _link("bob", 1.0, (0, 0, 0), 1.0, yy=1.0, zz=1.0))
+    joint = _joint("p", "sin_cos_revolute", "base", "bob", (0, 0, 1), (0, 0, 0))
+    model = build_model(RobotDescription("bob", links, (joint,)))
+    q, v = jnp.array([np.sin(0.8), np.cos(0.8)]), jnp.array([1.5])
+    assert_close(rb.qdot_from_v(model, q, v), [1.045060064, -1.0760341363], DECIMALS)

@@ -147,18 +147,19 @@ def test_hessian_contracts_to_the_bias(frame):
 
 @every_tree
 def test_point_jacobian_and_hessian_are_velocity_and_acceleration_of_a_point(name):
-    model, link, s = robot(name), tips(name)[0], states(name)
+    model, (link, ref), s = robot(name), tips(name), states(name)
     point = jnp.array([0.1, -0.2, 0.3], s.q.dtype)
 
-    def place(q):
-        T = rb.link_pose(model, q, link)
+    def place(q, ref=None):
+        T = rb.link_pose(model, q, link, ref)
         return T[:3, :3] @ point + T[:3, 3]
 
     def both(q, v, a):
         J, H = rb.point_jacobian(model, q, link, point), rb.point_hessian(model, q, link, point)
         speed = lambda q, v: along(model, place, q, v)[1]  # noqa: E731
         velocity, acceleration = along(model, speed, q, v, (v, a))
-        return (J @ v, velocity), (J @ a + jnp.einsum("i,iaj,j->a", v, H, v), acceleration)
+        seen = rb.point_jacobian(model, q, link, point, ref) @ v, along(model, lambda q: place(q, ref), q, v)[1]
+        return (J @ v, velocity), (J @ a + jnp.einsum("i,iaj,j->a", v, H, v), acceleration), seen
 
     for got, want in run(both, *s[:3]):
         assert_close(got, want)

@@ -6,9 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import rbydyn_jax as rb
 from rbydyn_jax import DtypeError, ModelError, NameNotFoundError, ParseError, ShapeError, robots
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string
 from rbydyn_jax.io.description import CapsuleGeometry, Mimic, SphereGeometry
+from tests.helpers import assert_close
 
 from .crane import CRANE, spoil
 
@@ -28,6 +30,7 @@ def test_inertia_in_its_four_forms():
 
 def test_joints_of_every_kind_have_their_coordinates():
     sizes = {"revolute": 1, "continuous": 1, "prismatic": 1, "planar": 3, "spherical": 4, "floating": 7, "fixed": 0}
+    sizes |= {"sin_cos_revolute": 2, "mrp_floating": 6}
     for kind, nq in sizes.items():
         b = RobotBuilder().link("a").link("b", 1.0, inertia=0.1)
         assert build_model(getattr(b, kind)("j", "a", "b").build_description()).nq == nq
@@ -244,3 +247,34 @@ def test_two_roots_can_be_chosen_from():
     model = load_urdf_string(text, base_link="mast")
     assert model.link_names == ("mast", "boom", "hook")
     assert "more than one root" in model.report[0].message
+
+
+def test_a_screw_turns_and_slides_by_its_pitch():
+    pin = pytest.importorskip("pinocchio")
+    pitch, axis = 0.07, np.array([0.0, 0.6, 0.8])
+    b = RobotBuilder().link("a").link("b", 2.0, (0.1, 0.2, -0.1), (0.02, 0.03, 0.04))
+    model = build_model(b.helical("screw", "a", "b", pitch=pitch, axis=axis, xyz=(0.1, 0, 0.2)))
+    twin = pin.Model()
+    placement = pin.SE3(np.eye(3), np.array([0.1, 0, 0.2]))
+    joint = twin.addJoint(0, pin.JointModelHelicalUnaligned(axis, pitch), placement, "screw")
+    body = pin.Inertia(2.0, np.array([0.1, 0.2, -0.1]), np.diag([0.02, 0.03, 0.04]))
+    twin.appendBodyToJoint(joint, body, pin.SE3.Identity())
+    data, (q, v, a) = twin.createData(), np.array([[0.7], [1.3], [-0.4]])
+    assert model.nv == 1
+    assert_close(rb.rnea(model, q, v, a), pin.rnea(twin, data, q, v, a))
+    pin.forwardKinematics(twin, data, q)
+    assert_close(rb.link_pose(model, q, "b"), data.oMi[joint].homogeneous)
+    assert_close(rb.aba(model, q, v, rb.rnea(model, q, v, a)), a, kind="solve")
+
+
+def test_a_universal_joint_is_two_hinges_in_one_point():
+    b = RobotBuilder().link("a").link("b", 2.0, (0, 0, -0.5), 0.02)
+    b.universal("gimbal", "a", "b", axes=((0, 0, 2), (0, 1, 0)), xyz=(0, 0, 1), damping=0.1)
+    model = build_model(b)
+    assert model.joint_names == ("gimbal_1", "gimbal_2")
+    assert model.damping.tolist() == [0.1, 0.1]
+    (c, c2), (s, s2) = np.cos([0.4, 0.9]), np.sin([0.4, 0.9])
+    T = np.eye(4)
+    T[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[c2, 0, s2], [0, 1, 0], [-s2, 0, c2]])
+    T[2, 3] = 1.0
+    assert_close(rb.link_pose(model, np.array([0.4, 0.9]), "b"), T)

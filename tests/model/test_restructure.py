@@ -116,7 +116,7 @@ PER_COORDINATE = (
     "position_lower", "position_upper", "velocity_limit", "acceleration_limit", "effort_limit", "armature", "damping",
     "friction",
 )  # fmt: skip
-KINDS = ("planar", "spherical", "floating", "revolute", "prismatic")
+KINDS = ("planar", "spherical", "floating", "revolute", "prismatic", "sin_cos_revolute", "mrp_floating")
 
 
 def assert_numbers_of(part, whole, prefix=""):

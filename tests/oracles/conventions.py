@@ -47,6 +47,13 @@ def quaternion_matrix(wxyz: np.ndarray) -> np.ndarray:
     return np.eye(3) + 2 * (w * skew(u) + skew(u) @ skew(u)) / n
 
 
+def quaternion_of_mrp(sigma: np.ndarray) -> np.ndarray:
+    """The quaternion wxyz of modified Rodrigues parameters tan(angle / 4) axis, by way of the angle."""
+    length = np.linalg.norm(sigma)
+    angle, axis = 4 * np.arctan(length), sigma / length if length else np.zeros(3)
+    return np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * axis])
+
+
 def plane_alignment(normal: np.ndarray) -> np.ndarray:
     """The smallest rotation that takes z to `normal`; half a turn about x for -z."""
     z = np.array([0.0, 0.0, 1.0])

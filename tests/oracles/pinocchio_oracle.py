@@ -22,6 +22,7 @@ from .conventions import (
     joint_velocity_map,
     plane_alignment,
     quat_xyzw,
+    quaternion_of_mrp,
     swap_rows,
 )
 
@@ -54,6 +55,10 @@ class PinRobot:
             kind = self.ours.tree.joint_types[i]
             if kind == "floating":
                 value = np.concatenate([value[4:], quat_xyzw(value[:4])])
+            elif kind == "mrp_floating":
+                value = np.concatenate([value[3:], quat_xyzw(quaternion_of_mrp(value[:3]))])
+            elif kind == "sin_cos_revolute":
+                value = value[::-1] / np.linalg.norm(value)
             elif kind == "spherical":
                 value = quat_xyzw(value)
             elif kind == "planar":
@@ -207,7 +212,7 @@ def pin_model(model: Model) -> PinRobot:
     placements, axes = float64(model.joint_placements), float64(model.joint_axes)
     ids, alignments = [-1] * model.nb, [np.eye(3)] * model.nb
     for i in tree.order:
-        if tree.joint_types[i] == "planar":
+        if tree.joint_types[i] in ("planar", "sin_cos_revolute"):
             alignments[i] = plane_alignment(axes[i])
         parent = tree.parents[i]
         before = _se3(placements[i], alignments[parent].T if parent >= 0 else np.eye(3), alignments[i])
@@ -244,6 +249,8 @@ _JOINTS: dict[str, Callable[[np.ndarray], pin.JointModel]] = {
     "planar": lambda axis: pin.JointModelPlanar(),
     "spherical": lambda axis: pin.JointModelSpherical(),
     "floating": lambda axis: pin.JointModelFreeFlyer(),
+    "sin_cos_revolute": lambda axis: pin.JointModelRUBZ(),
+    "mrp_floating": lambda axis: pin.JointModelFreeFlyer(),
 }
 
 

@@ -21,6 +21,7 @@ from tests.oracles.pinocchio_oracle import batch, pin_from_urdf, pin_model  # no
 
 COUNT = 100
 EVERY_TYPE = ("revolute", "continuous", "prismatic", "fixed", "planar", "spherical", "floating")
+EVERY_TYPE += ("sin_cos_revolute", "mrp_floating")
 SCALARS = ("revolute", "continuous", "prismatic", "fixed")
 
 
@@ -40,6 +41,12 @@ def test_quaternions_are_those_of_scipy():
         wxyz = conventions.quat_wxyz(turn.as_quat())
         assert_close(conventions.quat_xyzw(3.0 * wxyz), turn.as_quat(), 1e-15)
         assert_close(conventions.quaternion_matrix(0.3 * wxyz), turn.as_matrix(), 1e-15)
+
+
+def test_modified_rodrigues_parameters_are_those_of_scipy():
+    for turn in Rotation.random(COUNT, rng=np.random.default_rng(4)):
+        wxyz = conventions.quaternion_of_mrp(turn.as_mrp())
+        assert_close(conventions.quaternion_matrix(wxyz), turn.as_matrix(), 1e-14)
 
 
 def test_plane_alignment_is_the_smallest_rotation():

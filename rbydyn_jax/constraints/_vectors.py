@@ -1,0 +1,48 @@
+"""Points, directions and poses given by the user, which may be traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float
+
+from .._check import check_array
+from .._errors import DtypeError, ModelError, ShapeError
+from ..spatial import safe
+
+# What is not traced stays in numpy: inside a traced function a JAX constant would be traced as well.
+Numbers = Array | np.ndarray
+
+
+def pose(T: Any, name: str) -> Float[Numbers, "4 4"]:
+    """Returns a transform, the identity for None, or says what is wrong with it."""
+    if T is None:
+        return np.eye(4)
+    return check_array(T, name, (4, 4))
+
+
+def vector(x: Any, name: str) -> Float[Numbers, "3"]:
+    """Returns three numbers as an array, or says what is wrong with them."""
+    if isinstance(x, jax.Array):
+        return check_array(x, name, (3,))
+    try:
+        array = np.asarray(x, float)
+    except (TypeError, ValueError):
+        raise DtypeError(f"{name} must be three numbers, got {x!r}") from None
+    if array.shape != (3,):
+        raise ShapeError(f"{name} must have shape (3,), got {array.shape}")
+    return array
+
+
+def direction(x: Any, name: str) -> Float[Numbers, "3"]:
+    """Returns the unit vector along three numbers; that of a zero that is traced is NaN."""
+    array = vector(x, name)
+    if isinstance(array, Tracer):
+        return array / safe.safe_norm(array)
+    length = float(np.linalg.norm(array))
+    if not length > 0.0:
+        raise ModelError(f"{name} {np.asarray(array).tolist()} has no direction")
+    return array / length

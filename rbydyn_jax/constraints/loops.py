@@ -1,0 +1,247 @@
+r"""Joints that close a loop: their constraint equations, in position, velocity and acceleration.
+
+A loop joint holds the frame *before* it (on the predecessor) and the frame *after* it (on the successor) together. With
+$T$ the basis of the wrenches that it can bear and $J$ the Jacobian of the after frame relative to the predecessor, both
+in the after frame, where $T$ is constant, its equations are $T^T e = 0$, $K v = 0$ with $K = T^T J$, and
+$K \dot v = -k$ with $k = T^T \dot J v$ [Featherstone 2008, sec. 8.2].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import DtypeError, ModelError
+from ..algorithms._body import Coordinates
+from ..algorithms._world import owners
+from ..io.description import JOINT_KINDS, JointKind
+from ..model.joints import plane_directions
+from ..model.model import Model
+from ..spatial import motion, safe, se3, so3
+from ..spatial._algebra import Vec3
+from ._bodies import BodyMotions, body_of, link_frame
+from ._vectors import Numbers, direction, pose
+
+_HINGES = ("revolute", "continuous", "sin_cos_revolute")
+_FREE = ("floating", "mrp_floating")
+_TURNS_ABOUT_AXIS = (*_HINGES, "planar")
+
+
+class Baumgarte(eqx.Module):
+    r"""Gains that pull a loop together again, $K\dot v = -k - T^T(\text{stiffness}\ e + \text{damping}\ \dot e)$.
+
+    The default is critically damped with a time constant of 0.1 s [Featherstone 2008, sec. 8.3; Baumgarte 1972].
+
+    Attributes:
+        angular_stiffness: Of rotations [1/s^2].
+        angular_damping: Of rotations [1/s].
+        linear_stiffness: Of translations [1/s^2].
+        linear_damping: Of translations [1/s].
+    """
+
+    angular_stiffness: Float[Array, ""] | float = 100.0
+    angular_damping: Float[Array, ""] | float = 20.0
+    linear_stiffness: Float[Array, ""] | float = 100.0
+    linear_damping: Float[Array, ""] | float = 20.0
+
+
+class LoopJoint(eqx.Module):
+    """A joint between two links of a tree, which closes a loop; its poses and axis are numbers that may be traced.
+
+    Attributes:
+        kind: One of `JOINT_KINDS`; static.
+        predecessor: The link before the joint; None is the world; static.
+        successor: The link after the joint; static.
+        predecessor_pose: T_predecessor_before, the frame before the joint in the predecessor (4, 4).
+        successor_pose: T_successor_after, the frame after the joint in the successor (4, 4).
+        axis: Unit axis in both frames (3,); the normal of a planar joint.
+
+    Example:
+        >>> hinge = LoopJoint("revolute", "crank", "rod", axis=(0, 1, 0))
+        >>> hinge.bearing_rank
+        5
+    """
+
+    kind: JointKind = eqx.field(static=True)
+    predecessor: str | int | None = eqx.field(static=True)
+    successor: str | int = eqx.field(static=True)
+    predecessor_pose: Float[Numbers, "4 4"]
+    successor_pose: Float[Numbers, "4 4"]
+    axis: Float[Numbers, "3"]
+
+    def __init__(
+        self,
+        kind: JointKind,
+        predecessor: str | int | None,
+        successor: str | int,
+        *,
+        predecessor_pose: Any = None,
+        successor_pose: Any = None,
+        axis: Any = (1.0, 0.0, 0.0),
+    ) -> None:
+        """A pose that is not given is the identity; the axis may be of any length.
+
+        Raises:
+            DtypeError: A pose or the axis holds no numbers.
+            ModelError: There is no such kind of joint, or the axis has no length.
+            ShapeError: A pose or the axis has another shape.
+        """
+        if kind not in JOINT_KINDS:
+            raise ModelError(f"kind must be one of {', '.join(map(repr, JOINT_KINDS))}, got {kind!r}")
+        self.kind, self.predecessor, self.successor = kind, predecessor, successor
+        self.predecessor_pose = pose(predecessor_pose, "predecessor_pose")
+        self.successor_pose = pose(successor_pose, "successor_pose")
+        self.axis = direction(axis, "axis")
+
+    @property
+    def bearing_rank(self) -> int:
+        """Number of constraint equations."""
+        if self.kind in _HINGES or self.kind == "prismatic":
+            return 5
+        return {"fixed": 6, "planar": 3, "spherical": 3}.get(self.kind, 0)
+
+    @property
+    def angular_rank(self) -> int:
+        """Number of constraint equations on rotations, which come first."""
+        if self.kind in _TURNS_ABOUT_AXIS:
+            return 2
+        return 3 if self.kind in ("fixed", "prismatic") else 0
+
+    def cast(self, dtype: Any) -> LoopJoint:
+        """The same joint with numbers of another type."""
+        return jax.tree.map(lambda x: jnp.asarray(x, dtype), self)
+
+
+def bearing_wrenches(joint: LoopJoint) -> Float[Array, "6 m"]:
+    """The basis T of the wrenches [n; f] that a joint bears, in the frame after it, in which it is constant."""
+    ex, ey = (jnp.stack(tuple(e)) for e in plane_directions(Vec3(*joint.axis)))
+    across, whole = jnp.stack([ex, ey], axis=1), jnp.eye(3, dtype=joint.axis.dtype)
+    none = jnp.zeros((3, 0), whole.dtype)
+    if joint.kind in _HINGES:
+        moments, forces = across, whole
+    elif joint.kind == "prismatic":
+        moments, forces = whole, across
+    elif joint.kind == "planar":
+        moments, forces = across, joint.axis[:, None]
+    elif joint.kind == "spherical":
+        moments, forces = none, whole
+    else:
+        moments, forces = (none, none) if joint.kind in _FREE else (whole, whole)
+    return jax.scipy.linalg.block_diag(moments, forces)
+
+
+def joint_frames(model: Model, poses: Array, joint: LoopJoint) -> tuple[Array, Array]:
+    """T_world_before and T_world_after, from the poses of the bodies."""
+    before = link_frame(model, poses, joint.predecessor, joint.predecessor_pose)
+    return before, link_frame(model, poses, joint.successor, joint.successor_pose)
+
+
+def loop_gap(joint: LoopJoint, before: Array, after: Array) -> Float[Array, "m"]:
+    """By how much a loop is open, $T^T e$: the rotation that the joint does not allow [rad], as a vector in the after
+    frame, and the distance [m] of the frames in the directions in which it allows none."""
+    E = se3.inverse(before) @ after
+    R, bearing = E[:3, :3], bearing_wrenches(joint)
+    if joint.kind in _TURNS_ABOUT_AXIS:  # what takes the axis of the before frame to that of the after frame
+        turned = R.T @ joint.axis
+        s, c = jnp.cross(turned, joint.axis), joint.axis @ turned
+        opposite = (s @ s == 0.0) & (c < 0.0)
+        # The angle is 2 atan2(|s|, 1 + c); `angle_ratio` divides it by |s|.
+        ratio = safe.angle_ratio(s @ s, jnp.where(opposite, 1.0, 1.0 + c))
+        rotation = jnp.where(opposite, jnp.pi * bearing[:3, 0], ratio * s)
+    elif joint.kind in ("spherical", *_FREE):
+        rotation = jnp.zeros_like(joint.axis)
+    else:
+        rotation = so3.log(R)
+    return bearing.T @ jnp.concatenate([rotation, R.T @ E[:3, 3]])
+
+
+def _rows(model: Model, bodies: BodyMotions, joint: LoopJoint, after: Array) -> tuple[Array, Array]:
+    """The rows of K and the entries of k of one joint."""
+    bearing, to_after = bearing_wrenches(joint), se3.inverse(after)
+    ends = [body_of(model, link) for link in (joint.successor, joint.predecessor)]
+    paths = [model.tree.path(body) for body in ends]
+    signs = np.array([float(i in paths[0]) - float(i in paths[1]) for i in owners(model.tree)])
+    columns = (bearing.T @ motion.Ad(to_after)) @ (bodies.subspaces * signs[None].astype(after.dtype))
+    zero = jnp.zeros(6, after.dtype)
+
+    def seen(rates: Array, body: int) -> Array:
+        return zero if body < 0 else motion.transform_motion(to_after @ bodies.poses[body], rates[body])
+
+    V, V0 = (seen(bodies.velocities, body) for body in ends)
+    A, A0 = (seen(bodies.accelerations, body) for body in ends)
+    gather = Coordinates(model).gather
+    return gather(columns.T).T, bearing.T @ (A - A0 + motion.cross_motion(V, V0))
+
+
+def check_loops(model: Model, loops: Any, dtype: Any) -> tuple[LoopJoint, ...]:
+    """The loop joints, cast to one type.
+
+    Raises:
+        DtypeError: They are no sequence of `LoopJoint`.
+        NameNotFoundError: One names a link that the robot does not have.
+    """
+    if isinstance(loops, LoopJoint) or not isinstance(loops, Sequence):
+        raise DtypeError(f"loops must be a sequence of LoopJoint, got {type(loops).__name__}")
+    for joint in loops:
+        if not isinstance(joint, LoopJoint):
+            raise DtypeError(f"loops must hold LoopJoint, got {type(joint).__name__}")
+        for link in (joint.predecessor, joint.successor):
+            if link is not None:
+                model.link_index(link)
+    return tuple(joint.cast(dtype) for joint in loops)
+
+
+def loop_wrenches(model: Model, poses: Array, loops: Sequence[LoopJoint], multipliers: Array) -> Float[Array, "nb 6"]:
+    r"""What the loop joints exert on the bodies, in body axes at body origins: $-T\lambda$ on the successor's."""
+    total, at = jnp.zeros((model.nb, 6), poses.dtype), 0
+    for joint in loops:
+        wrench = bearing_wrenches(joint) @ multipliers[at : at + joint.bearing_rank]
+        at += joint.bearing_rank
+        after = joint_frames(model, poses, joint)[1]
+        for link, sign in ((joint.successor, -1.0), (joint.predecessor, 1.0)):
+            body = body_of(model, link)
+            if body >= 0:
+                moved = motion.transform_force(se3.inverse(poses[body]) @ after, wrench)
+                total = total.at[body].add(sign * moved)
+    return total
+
+
+class LoopConstraint(eqx.Module):
+    """The equations of loop joints one after the other: K v = 0 and K a = -k.
+
+    Attributes:
+        jacobian: K, a row for each equation.
+        bias: k, the stabilization included.
+        gap: By how much the loops are open [rad, m].
+    """
+
+    jacobian: Float[Array, "m nv"]
+    bias: Float[Array, "m"]
+    gap: Float[Array, "m"]
+
+
+def assemble(
+    model: Model, bodies: BodyMotions, v: Array, loops: Sequence[LoopJoint], gains: Sequence[Baumgarte | None]
+) -> LoopConstraint:
+    """The equations of checked loop joints, with a gain (or None) for each; `bodies` move without accelerations."""
+    rows = [jnp.zeros((0, model.nv), v.dtype)]
+    biases, gaps = [jnp.zeros(0, v.dtype)], [jnp.zeros(0, v.dtype)]
+    for joint, gain in zip(loops, gains, strict=True):
+        before, after = joint_frames(model, bodies.poses, joint)
+        K, k = _rows(model, bodies, joint, after)
+        gap = loop_gap(joint, before, after)
+        if gain is not None:
+            angular = np.arange(joint.bearing_rank) < joint.angular_rank
+            stiffness = jnp.where(angular, gain.angular_stiffness, gain.linear_stiffness).astype(v.dtype)
+            damping = jnp.where(angular, gain.angular_damping, gain.linear_damping).astype(v.dtype)
+            k = k + stiffness * gap + damping * (K @ v)
+        rows.append(K)
+        biases.append(k)
+        gaps.append(gap)
+    return LoopConstraint(jnp.concatenate(rows), jnp.concatenate(biases), jnp.concatenate(gaps))
