@@ -310,7 +310,7 @@ class MrpFloating(Floating):
     """Free motion without a constraint on q = [modified Rodrigues parameters, p]; v = [w; v] in the frame after the
     joint. Singular at a full turn: `normalize` moves to the parameters of length at most 1, as `integrate` does."""
 
-    nq = 6
+    nq, translations = 6, (3, 4, 5)
 
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
         a, b, c = x[:3]
