@@ -75,17 +75,22 @@ def check_integer(x: Any, name: str) -> int:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def full_precision(f: F) -> F:
+    """`f`, traced such that no device rounds the factors of products of matrices: GPUs and TPUs would."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with jax.default_matmul_precision("highest"):
+            return f(*args, **kwargs)
+
+    return cast(F, call)
+
+
 def public(*static: str) -> Callable[[F], F]:
     """Compiles a public function; the named arguments (links, frames) are static, so they have to be hashable."""
 
     def wrap(f: F) -> F:
-        @functools.wraps(f)
-        def exact(*args: Any, **kwargs: Any) -> Any:
-            # Without it GPUs and TPUs take fewer digits for products of matrices.
-            with jax.default_matmul_precision("highest"):
-                return f(*args, **kwargs)
-
-        compiled = jax.jit(recorded(exact), static_argnames=static)
+        compiled = jax.jit(recorded(full_precision(f)), static_argnames=static)
         parameters = inspect.signature(f).parameters.values()
         names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -113,5 +112,5 @@ def aba_derivatives(
     a = aba(model, q, v, tau, f_ext)
     dq, dv, M = inverse_dynamics_matrices(model, q, v, a, f_ext, wrt=("q", "v", "a"))
     inverse = inverse_by_blocks(M)
-    moved = -jnp.matmul(inverse, jnp.concatenate([dq, dv], axis=1), precision=jax.lax.Precision.HIGHEST)
+    moved = -inverse @ jnp.concatenate([dq, dv], axis=1)
     return AbaDerivatives(moved[:, : model.nv], moved[:, model.nv :], 0.5 * (inverse + inverse.T))

@@ -16,7 +16,6 @@ from ..algorithms._api import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
 from ..model.model import Model
-from ._precision import full_precision
 from .dynamics import pseudo_inverse
 from .loops import LoopJoint, check_loops, joint_frames, loop_gap
 
@@ -40,7 +39,6 @@ class ClosedLoops(eqx.Module):
 
 
 @public("fixed", "max_iterations")
-@full_precision
 def close_loops(
     model: Model,
     q: Float[Array, "nq"],

@@ -17,7 +17,6 @@ from ..algorithms._api import arguments
 from ..model.joints import Prismatic, Revolute
 from ..model.model import Model
 from ._bodies import body_motions
-from ._precision import full_precision
 from ._vectors import Numbers, direction, vector
 
 Number = Float[Array, ""] | float
@@ -135,7 +134,6 @@ def check_contacts(model: Model, contacts: Any, dtype: Any) -> tuple[Contact, ..
 
 
 @public()
-@full_precision
 def contact_forces(
     model: Model,
     q: Float[Array, "nq"],
@@ -206,7 +204,6 @@ def contact_forces(
 
 
 @public()
-@full_precision
 def joint_limit_forces(
     model: Model,
     q: Float[Array, "nq"],

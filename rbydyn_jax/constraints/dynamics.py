@@ -19,7 +19,6 @@ from ..algorithms.mass_matrix import crba
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ._bodies import body_motions
-from ._precision import full_precision
 from .loops import Baumgarte, LoopJoint, assemble, check_loops, loop_wrenches
 
 Stabilization = Baumgarte | Sequence[Baumgarte | None] | None
@@ -123,7 +122,6 @@ def constrained_solve(M: Array, K: Array, force: Array, k: Array) -> tuple[Array
 
 
 @public()
-@full_precision
 def forward_dynamics(
     model: Model,
     q: Float[Array, "nq"],
@@ -185,7 +183,6 @@ def forward_dynamics(
 
 
 @public("actuated")
-@full_precision
 def inverse_dynamics(
     model: Model,
     q: Float[Array, "nq"],
@@ -245,7 +242,6 @@ def _driven(model: Model, actuated: Sequence[str | int] | None) -> list[int]:
 
 
 @public()
-@full_precision
 def impulse(
     model: Model,
     q: Float[Array, "nq"],

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, public
+from .._check import check_array, full_precision, public
 from .._errors import RbydynError
 from ..algorithms._api import arguments
 from ..algorithms.forward_dynamics import aba
@@ -21,7 +21,6 @@ from ..algorithms.mass_matrix import crba
 from ..model.configuration import normalize, qdot_from_v
 from ..model.model import Model
 from ._bodies import body_motions
-from ._precision import full_precision
 from .contact import Contact, check_contacts, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization, constrained_solve, each_stabilization
 from .integrators import RUNGE_KUTTA_4, State, munthe_kaas, semi_implicit_euler
@@ -68,7 +67,6 @@ def accelerations(
 
 
 @public()
-@full_precision
 def state_derivative(
     model: Model,
     x: Float[Array, "n"],
