@@ -1,0 +1,114 @@
+"""The recursions of the SDK, solved in the base frame, where each is a sum over ancestors or descendants.
+
+The twist of body i is the sum of the screws above it, each times its velocity; the wrench on joint i is the sum of
+those on the bodies below it; so is its composite inertia. The sums of all bodies together are one product with the 0/1
+matrix of the tree. Forward kinematics multiplies along the tree by doubling: round k joins runs of 2^k joints. Nothing
+loops over joints, and a call costs a dozen numpy operations.
+
+What the SDK keeps in body frames (twists and accelerations) is kept so here too: they outlive a new forward kinematics,
+and then mean what they mean there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from ..._errors import StaleStateError
+from ._algebra import adjoint, apply, bracket, swap
+from ._state import State
+from ._structure import Structure
+
+
+def forward_kinematics(model: Structure, state: State) -> None:
+    """Caches the poses T_i = T_parent exp([S_i] q_i), Ad(T_i), and the screws at these poses."""
+    T = np.empty((model.dof + 1, 4, 4))
+    T[0] = np.eye(4)
+    T[1:] = model.exponentials(state._q)
+    for jump in model.jumps:
+        T = T.take(jump, axis=0) @ T
+    state._T, state._Ad = T, adjoint(T)
+    state._screws = state._columns = apply(state._Ad[1:], model.screws)
+
+
+def diff_forward_kinematics(model: Structure, state: State) -> None:
+    """Caches the twists V_i = S_i qdot_i + Ad(E_i^-1) V_parent of the bodies, from the current velocities."""
+    in_base = state._V0 + model.descent[1:] @ (state._screws * state._qdot[:, None])
+    state._V = _to_bodies(state, in_base)
+
+
+def second_diff_forward_kinematics(model: Structure, state: State) -> None:
+    """Caches the accelerations S_i qddot_i + Ad(E_i^-1) Vdot_parent + ad(V_i) S_i qdot_i, with the cached twists."""
+    rates = model.screws * state._qdot[:, None]
+    own = model.screws * state._qddot[:, None] + apply(bracket(state._V), rates)
+    in_base = state._Vdot0 + model.descent[1:] @ apply(state._Ad[1:], own)
+    state._Vdot = _to_bodies(state, in_base)
+
+
+def inverse_dynamics(model: Structure, state: State) -> None:
+    """Writes the torques of the wrenches J Vdot - ad(V)^T J V, with the cached twists and accelerations.
+
+    Raises:
+        StaleStateError: There are no accelerations yet.
+    """
+    if state._Vdot is None:
+        raise StaleStateError("call compute_2nd_diff_forward_kinematics(state) before compute_inverse_dynamics")
+    J = model.inertias[1:]
+    wrenches = apply(J, state._Vdot) - apply(np.swapaxes(bracket(state._V), 1, 2), apply(J, state._V))
+    state._tau = _torques(model, state, apply(state._Ad[1:], swap(wrenches)))
+
+
+def gravity_term(model: Structure, state: State) -> Float[np.ndarray, "n"]:
+    """The torques of all bodies accelerated by Vdot0, as it is now."""
+    Ad = state._Ad[1:]
+    momenta = apply(model.swapped_inertias[1:], np.swapaxes(Ad, 1, 2) @ swap(state._Vdot0))
+    return _torques(model, state, apply(Ad, momenta))
+
+
+def mass_matrix(model: Structure, state: State) -> Float[np.ndarray, "n n"]:
+    """M_ij = S_i^T J S_j with the composite inertia J of the further one of two joints on a path, else 0."""
+    above = model.descent[1:]
+    inertias = space_inertias(model, state)[1:]
+    composite = (above.T @ inertias.reshape(-1, 36)).reshape(-1, 6, 6)
+    screws = swap(state._screws)
+    upper = (screws @ apply(composite, screws).T) * above.T  # joint i is above joint j
+    M = upper + upper.T
+    np.fill_diagonal(M, upper.diagonal())
+    return M
+
+
+def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]:
+    """P J P of each body's inertia in the base frame."""
+    return state._Ad @ model.swapped_inertias @ np.swapaxes(state._Ad, 1, 2)
+
+
+def pseudo_inverse_of_projection(
+    M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]
+) -> Float[np.ndarray, "6 6"]:
+    """pinv(J pinv(M) J^T), by the Cholesky factor of M where it has one."""
+    if not (np.isfinite(M).all() and np.isfinite(J).all()):
+        return np.full((6, 6), np.nan)
+    try:
+        factor = np.linalg.cholesky(M)
+        scale = factor.diagonal()
+        regular = len(M) > 0 and scale.min() > 1e-7 * scale.max()
+    except np.linalg.LinAlgError:
+        regular = False
+    if regular:
+        half = np.linalg.solve(factor, J.T)
+        mobility = half.T @ half
+    else:
+        mobility = J @ np.linalg.pinv(M, rcond=len(M) * np.finfo(float).eps, hermitian=True) @ J.T
+        mobility = 0.5 * (mobility + mobility.T)
+    values, vectors = np.linalg.eigh(mobility)
+    kept = values > 1e-12 * values[-1]  # what a lost rank leaves is rounding, about 1e-16
+    return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+
+
+def _to_bodies(state: State, in_base: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6"]:
+    return swap(apply(np.swapaxes(state._Ad[1:], 1, 2), swap(in_base)))
+
+
+def _torques(model: Structure, state: State, wrenches: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n"]:
+    """Of the swapped wrenches on each body, in the base frame."""
+    return (swap(state._screws) * (model.descent[1:].T @ wrenches)).sum(1)
