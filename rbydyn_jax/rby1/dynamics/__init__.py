@@ -16,6 +16,7 @@ from ._mobility import MobileBase as MobileBase
 from ._mobility import MobileBaseDifferential as MobileBaseDifferential
 from ._mobility import MobileBaseMecanum as MobileBaseMecanum
 from ._mobility import MobileBaseType as MobileBaseType
+from ._pure import JaxState as JaxState
 from ._robot import Robot as Robot
 from ._robot import Robot_18 as Robot_18
 from ._robot import Robot_24 as Robot_24

@@ -11,15 +11,26 @@ import numpy as np
 from jaxtyping import Float
 
 _SWAP = np.array([3, 4, 5, 0, 1, 2])
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 # Row i is the matrix [e_i] of the cross product, so that v @ _CROSS is [v], row by row.
 _CROSS = np.zeros((3, 9))
 _CROSS.reshape(3, 3, 3)[[0, 1, 2], [2, 0, 1], [1, 2, 0]] = 1.0
 _CROSS.reshape(3, 3, 3)[[0, 1, 2], [1, 2, 0], [2, 0, 1]] = -1.0
+# The same for ad: row i is ad(e_i).
+_BRACKETS = np.zeros((6, 6, 6))
+_BRACKETS[:3, :3, :3] = _BRACKETS[:3, 3:, 3:] = _BRACKETS[3:, 3:, :3] = _CROSS.reshape(3, 3, 3)
+_BRACKETS = _BRACKETS.reshape(6, 36)
+_EYE = np.eye(4)
 
 
 def cross_matrix(v: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3 3"]:
     """[v], the matrix of the cross product with `v`."""
     return (v @ _CROSS).reshape(*v.shape, 3)
+
+
+def cross(x: Float[np.ndarray, "*n 3"], y: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3"]:
+    """x cross y, row by row; many times faster than `np.cross`."""
+    return x.take(_NEXT, -1) * y.take(_LAST, -1) - x.take(_LAST, -1) * y.take(_NEXT, -1)
 
 
 def inverse(T: Float[np.ndarray, "*n 4 4"]) -> Float[np.ndarray, "*n 4 4"]:
@@ -62,10 +73,7 @@ def apply(matrices: Float[np.ndarray, "n m k"], vectors: Float[np.ndarray, "n k"
 
 def bracket(V: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6 6"]:
     """ad(V) = [[[w], 0], [[v], [w]]], the Lie bracket with each twist."""
-    result = np.zeros((len(V), 6, 6))
-    result[:, :3, :3] = result[:, 3:, 3:] = cross_matrix(V[:, :3])
-    result[:, 3:, :3] = cross_matrix(V[:, 3:])
-    return result
+    return (V @ _BRACKETS).reshape(-1, 6, 6)
 
 
 class ScrewExponentials:
@@ -103,6 +111,3 @@ class ScrewExponentials:
         motions = (weights @ self._terms).reshape(-1, 4, 4)
         motions += _EYE
         return motions
-
-
-_EYE = np.eye(4)

@@ -84,11 +84,9 @@ def detect(table: CollisionTable, model: Structure, state: State, count: int) ->
         return []
     reference = state._T[model.topology.link_bodies[state._links[0]]] @ model.link_placements[state._links[0]]
     poses = (inverse(reference) @ state._T).take(table.bodies, axis=0)
-    points = (poses[:, :3] @ table.ends).transpose(1, 2, 0)  # coordinate, end, capsule
-    a, b = points.take(table.pairs[0], axis=2), points.take(table.pairs[1], axis=2)
-    gaps, first, second = nearest_points(a[:, 0], a[:, 1], b[:, 0], b[:, 1])
+    a, b = (poses[:, :3] @ table.ends).transpose(2, 0, 1).take(table.pairs, axis=1).swapaxes(0, 1)
+    gaps, first, second = nearest_points(*a, *b)
     distances = gaps - table.radii
     order = np.argsort(distances, kind="stable")[: max(count, int((distances <= 0.0).sum()))]
-    return [
-        CollisionResult(*table.names[i], first[:, i].copy(), second[:, i].copy(), float(distances[i])) for i in order
-    ]
+    parts = zip(order.tolist(), first[order], second[order], distances[order].tolist(), strict=True)
+    return [CollisionResult(*table.names[i], p1, p2, distance) for i, p1, p2, distance in parts]

@@ -24,9 +24,7 @@ class RobotConfiguration:
 
     def __repr__(self) -> str:
         base = "None" if self.base_link is None else self.base_link.name
-        return (
-            f"RobotConfiguration(\n  name={self.name!r},\n  base_link={base!r},\n  mobile_base={self._kind}\n)"
-        )
+        return f"RobotConfiguration(\n  name={self.name!r},\n  base_link={base!r},\n  mobile_base={self._kind}\n)"
 
     def __str__(self) -> str:
         base = "None" if self.base_link is None else self.base_link.name

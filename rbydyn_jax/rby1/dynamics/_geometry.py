@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -31,8 +30,7 @@ class GeomType(enum.Enum):
     __index__ = __int__
 
 
-@dataclass(frozen=True, eq=False)
-class CollisionResult:
+class CollisionResult(NamedTuple):
     """Distance of two shapes.
 
     Args:
@@ -45,8 +43,8 @@ class CollisionResult:
 
     link1: str = ""
     link2: str = ""
-    position1: Point = field(default_factory=lambda: np.zeros(3))
-    position2: Point = field(default_factory=lambda: np.zeros(3))
+    position1: Point = np.zeros(3)
+    position2: Point = np.zeros(3)
     distance: float = 0.0
 
     def __repr__(self) -> str:
@@ -203,11 +201,9 @@ class GeomCapsule(Geom):
             return super().compute_minimum_distance(T, other, other_T)
         ends = []
         for geom, pose in ((self, array(T, "T", 4, 4)), (other, array(other_T, "other_T", 4, 4))):
-            ends += [(pose[:3, :3] @ x + pose[:3, 3])[:, None] for x in (geom._start, geom._end)]
+            ends += [(pose[:3, :3] @ x + pose[:3, 3])[None] for x in (geom._start, geom._end)]
         distance, first, second = nearest_points(*ends)
-        return CollisionResult(
-            "", "", first[:, 0], second[:, 0], float(distance[0]) - self._radius - other._radius
-        )
+        return CollisionResult("", "", first[0], second[0], float(distance[0]) - self._radius - other._radius)
 
     def __repr__(self) -> str:
         return f"GeomCapsule(\n  start_point={self._start},\n  end_point={self._end},\n  radius={self._radius:g}\n)"

@@ -33,7 +33,7 @@ def forward_kinematics(model: Structure, state: State) -> None:
 
 def diff_forward_kinematics(model: Structure, state: State) -> None:
     """Caches the twists V_i = S_i qdot_i + Ad(E_i^-1) V_parent of the bodies, from the current velocities."""
-    in_base = state._V0 + model.descent[1:] @ (state._screws * state._qdot[:, None])
+    in_base = state._V0 + model.above.T @ (state._screws * state._qdot[:, None])
     state._V = _to_bodies(state, in_base)
 
 
@@ -41,7 +41,7 @@ def second_diff_forward_kinematics(model: Structure, state: State) -> None:
     """Caches the accelerations S_i qddot_i + Ad(E_i^-1) Vdot_parent + ad(V_i) S_i qdot_i, with the cached twists."""
     rates = model.screws * state._qdot[:, None]
     own = model.screws * state._qddot[:, None] + apply(bracket(state._V), rates)
-    in_base = state._Vdot0 + model.descent[1:] @ apply(state._Ad[1:], own)
+    in_base = state._Vdot0 + model.above.T @ apply(state._Ad[1:], own)
     state._Vdot = _to_bodies(state, in_base)
 
 
@@ -67,14 +67,11 @@ def gravity_term(model: Structure, state: State) -> Float[np.ndarray, "n"]:
 
 def mass_matrix(model: Structure, state: State) -> Float[np.ndarray, "n n"]:
     """M_ij = S_i^T J S_j with the composite inertia J of the further one of two joints on a path, else 0."""
-    above = model.descent[1:]
     inertias = space_inertias(model, state)[1:]
-    composite = (above.T @ inertias.reshape(-1, 36)).reshape(-1, 6, 6)
+    composite = (model.above @ inertias.reshape(-1, 36)).reshape(-1, 6, 6)
     screws = swap(state._screws)
-    upper = (screws @ apply(composite, screws).T) * above.T  # joint i is above joint j
-    M = upper + upper.T
-    np.fill_diagonal(M, upper.diagonal())
-    return M
+    entries = screws @ apply(composite, screws).T  # right where joint i is above joint j
+    return entries * model.above + (entries * model.strictly_above).T
 
 
 def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]:
@@ -82,27 +79,36 @@ def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]
     return state._Ad @ model.swapped_inertias @ np.swapaxes(state._Ad, 1, 2)
 
 
-def pseudo_inverse_of_projection(
-    M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]
-) -> Float[np.ndarray, "6 6"]:
-    """pinv(J pinv(M) J^T), by the Cholesky factor of M where it has one."""
+def reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]) -> Float[np.ndarray, "6 6"]:
+    """pinv(J pinv(M) J^T): a plain inverse where the rank is beyond doubt."""
+    try:
+        half = np.linalg.solve(M, J.T)
+        mobility = J @ half
+        inertia = np.linalg.inv(mobility)
+    except np.linalg.LinAlgError:
+        return _pseudo_reflected_inertia(M, J)
+    # Squares of Frobenius norms: condition of the mobility, and what is seen of that of M.
+    certain = _square(mobility) * _square(inertia) < 1e16 and _square(half) * _square(M) < 1e20 * _square(J)
+    return 0.5 * (inertia + inertia.T) if certain else _pseudo_reflected_inertia(M, J)
+
+
+def _pseudo_reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]) -> Float[np.ndarray, "6 6"]:
+    """Through the singular values of pinv(sqrt(M)) J^T, whose squares are the eigenvalues of J pinv(M) J^T."""
     if not (np.isfinite(M).all() and np.isfinite(J).all()):
         return np.full((6, 6), np.nan)
-    try:
-        factor = np.linalg.cholesky(M)
-        scale = factor.diagonal()
-        regular = len(M) > 0 and scale.min() > 1e-7 * scale.max()
-    except np.linalg.LinAlgError:
-        regular = False
-    if regular:
-        half = np.linalg.solve(factor, J.T)
-        mobility = half.T @ half
-    else:
-        mobility = J @ np.linalg.pinv(M, rcond=len(M) * np.finfo(float).eps, hermitian=True) @ J.T
-        mobility = 0.5 * (mobility + mobility.T)
-    values, vectors = np.linalg.eigh(mobility)
-    kept = values > 1e-12 * values[-1]  # what a lost rank leaves is rounding, about 1e-16
-    return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    eps = np.finfo(np.float64).eps
+    values, vectors = np.linalg.eigh(M)
+    moving = values > len(M) * eps * np.abs(values).max(initial=0.0)
+    half = (vectors[:, moving] / np.sqrt(values[moving])).T @ J.T
+    _, singular, directions = np.linalg.svd(half, full_matrices=False)
+    # Rank as the SDK counts it, by the eigenvalues; what a lost rank leaves here is far below.
+    kept = singular > np.sqrt(6 * eps) * singular.max(initial=0.0)
+    scaled = directions[kept] / singular[kept, None]
+    return scaled.T @ scaled
+
+
+def _square(x: np.ndarray) -> float:
+    return np.vdot(x, x)
 
 
 def _to_bodies(state: State, in_base: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6"]:
@@ -111,4 +117,4 @@ def _to_bodies(state: State, in_base: Float[np.ndarray, "n 6"]) -> Float[np.ndar
 
 def _torques(model: Structure, state: State, wrenches: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n"]:
     """Of the swapped wrenches on each body, in the base frame."""
-    return (swap(state._screws) * (model.descent[1:].T @ wrenches)).sum(1)
+    return (swap(state._screws) * (model.above @ wrenches)).sum(1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from . import _algebra
 from ._errors import ModelError
@@ -32,7 +33,7 @@ class Link:
         ModelError: `I` is not symmetric.
     """
 
-    def __init__(self, name: str, I: Float[np.ndarray, "6 6"] | None = None) -> None:  # noqa: E741 (the SDK's keyword)
+    def __init__(self, name: str, I: ArrayLike | None = None) -> None:  # noqa: E741 (the SDK's keyword)
         self._name = checked(name, "name", str)
         self._inertial = np.eye(6) if I is None else array(I, "I", 6, 6)
         if np.abs(self._inertial - self._inertial.T).max() > 1e-12 * np.abs(self._inertial).max():
@@ -113,8 +114,8 @@ class Joint:
         self._torque = _UNLIMITED
 
     @staticmethod
-    def make(name: str, S: Float[np.ndarray, "6"]) -> Joint:
-        """Makes a joint with the screw `S` = [angular; linear] in the joint frame; it may be a helical one.
+    def make(name: str, S: ArrayLike) -> Joint:
+        """Makes a joint with the screw `S` = [angular; linear] (6,) in the joint frame; it may be a helical one.
 
         Raises:
             DtypeError: `S` is not of shape (6,).
@@ -127,15 +128,13 @@ class Joint:
         return Joint(name, None)
 
     @staticmethod
-    def make_revolute(
-        name: str, T: Float[np.ndarray, "4 4"] | None = None, axis: Float[np.ndarray, "3"] = (0.0, 0.0, 1.0)
-    ) -> Joint:
+    def make_revolute(name: str, T: ArrayLike | None = None, axis: ArrayLike = (0.0, 0.0, 1.0)) -> Joint:
         """Makes a hinge.
 
         Args:
             name: Its name.
-            T: Pose of the axis in the joint frame; default is the identity. It moves the axis only, not the child.
-            axis: Direction, and by its length speed, of the rotation.
+            T: Pose (4, 4) of the axis in the joint frame; default is the identity. It moves the axis only, not the child.
+            axis: Direction (3,), and by its length speed, of the rotation.
 
         Raises:
             DtypeError: An array is of another shape.
@@ -143,9 +142,7 @@ class Joint:
         return Joint(name, _moved(T, [*array(axis, "axis", 3), 0.0, 0.0, 0.0]))
 
     @staticmethod
-    def make_prismatic(
-        name: str, T: Float[np.ndarray, "4 4"] | None = None, axis: Float[np.ndarray, "3"] = (0.0, 0.0, 1.0)
-    ) -> Joint:
+    def make_prismatic(name: str, T: ArrayLike | None = None, axis: ArrayLike = (0.0, 0.0, 1.0)) -> Joint:
         """Makes a slide; the arguments are those of `make_revolute`."""
         return Joint(name, _moved(T, [0.0, 0.0, 0.0, *array(axis, "axis", 3)]))
 
@@ -184,16 +181,16 @@ class Joint:
         self,
         parent_link: Link,
         child_link: Link,
-        T_pj: Float[np.ndarray, "4 4"] | None = None,
-        T_jc: Float[np.ndarray, "4 4"] | None = None,
+        T_pj: ArrayLike | None = None,
+        T_jc: ArrayLike | None = None,
     ) -> None:
         """Connects two links through this joint; an earlier connection of it, and of the child, is taken apart first.
 
         Args:
             parent_link: The link that carries the joint.
             child_link: The link that it moves.
-            T_pj: Pose of the joint in the parent; default is the identity.
-            T_jc: Pose of the child in the joint; default is the identity. Only fixed joints use it, as in the SDK.
+            T_pj: Pose (4, 4) of the joint in the parent; default is the identity.
+            T_jc: Pose (4, 4) of the child in the joint; default is the identity. Only fixed joints use it, as in the SDK.
 
         Raises:
             DtypeError: A link is none, or a pose is not of shape (4, 4).
@@ -209,7 +206,10 @@ class Joint:
         child._parent = self
 
     def disconnect(self) -> None:
-        """Takes the joint off its links, which it still remembers itself; as in the SDK, joints of the same name too."""
+        """Takes the joint off its links, which it still remembers itself.
+
+        As in the SDK, the parent then loses all joints of this name.
+        """
         if self._parent is not None:
             self._parent._children = [joint for joint in self._parent._children if joint._name != self._name]
         if self._child is not None:
@@ -293,5 +293,5 @@ class Joint:
         return f"Joint({self._name}, fixed)" if self.is_fixed() else f"Joint({self._name})"
 
 
-def _moved(T: Float[np.ndarray, "4 4"] | None, screw: list[float]) -> Float[np.ndarray, "6"]:
+def _moved(T: ArrayLike | None, screw: list[float]) -> Float[np.ndarray, "6"]:
     return np.array(screw) if T is None else _algebra.adjoint(array(T, "T", 4, 4)) @ np.array(screw)

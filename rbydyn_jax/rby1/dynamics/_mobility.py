@@ -1,4 +1,4 @@
-"""Mobile bases: wheels, and the two linear maps between wheel velocities and the planar twist [w, vx, vy] of the base."""
+"""Mobile bases: wheels, and the linear maps between wheel velocities and the planar twist [w, vx, vy] of the base."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from ._algebra import adjoint, inverse
 from ._errors import ModelError
@@ -45,9 +46,7 @@ class MobileBase:
         DtypeError: `T` is not of shape (4, 4), or `type` no `MobileBaseType`.
     """
 
-    def __init__(
-        self, type: MobileBaseType, T: Float[np.ndarray, "4 4"], joints: Sequence[str], params: Sequence[float]
-    ) -> None:
+    def __init__(self, type: MobileBaseType, T: ArrayLike, joints: Sequence[str], params: Sequence[float]) -> None:
         self._type = checked(type, "type", MobileBaseType)
         self._T = array(T, "T", 4, 4)
         self._joints, self._params = tuple(joints), tuple(float(x) for x in params)
@@ -140,7 +139,7 @@ class MobileBaseMecanum(MobileBase):
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """The wheels of a robot: `forward @ qdot[wheels]` is [w, vx, vy] of the base link, `backward @ [w, vx, vy]` back."""
+    """The wheels of a robot: `forward @ qdot[wheels]` is [w, vx, vy] of the base link, `backward` leads back."""
 
     base: MobileBase
     wheels: tuple[int, ...]
@@ -172,9 +171,7 @@ def resolve(base: MobileBase, joint_names: Sequence[str]) -> Mobility:
     forward, backward = _differential(*base.params) if differential else _mecanum(*base.params)
     Ad = adjoint(base.T)
     resolved = (MobileBaseDifferential if differential else MobileBaseMecanum)(base, indices)
-    return Mobility(
-        resolved, tuple(indices), Ad[_PLANAR] @ forward, backward @ adjoint(inverse(base.T))[_PLANAR]
-    )
+    return Mobility(resolved, tuple(indices), Ad[_PLANAR] @ forward, backward @ adjoint(inverse(base.T))[_PLANAR])
 
 
 def _differential(b: float, r: float) -> tuple[np.ndarray, np.ndarray]:

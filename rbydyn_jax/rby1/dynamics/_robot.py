@@ -11,7 +11,7 @@ from jaxtyping import Float
 from ..._errors import DtypeError
 from ...model.model import Model
 from . import _kernels as kernels
-from ._algebra import adjoint, inverse, inverse_adjoint, swap_both
+from ._algebra import adjoint, cross, inverse, inverse_adjoint, swap_both
 from ._collisions import CollisionTable, detect, make_table, revisions
 from ._configuration import RobotConfiguration
 from ._errors import ModelError
@@ -106,8 +106,8 @@ class _Robot(Generic[S]):
         Raises:
             ModelError: The joints form a cycle, at which the SDK hangs.
         """
-        joints = walk(checked(base_link, "base_link", Link))
-        return sum(1 for joint, _ in joints if include_fixed or not joint.is_fixed())
+        connections = walk(checked(base_link, "base_link", Link))
+        return sum(1 for x in connections if include_fixed or not x.joint.is_fixed())
 
     @overload
     def get_link(self, name: str) -> Link | None: ...
@@ -199,8 +199,10 @@ class _Robot(Generic[S]):
             ModelError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        across = adjoint(inverse(self._pose(state, tgt)) @ self._pose(state, ref))
-        return self._twist(state, tgt) - across @ self._twist(state, ref)
+        structure, bodies = self._structure, self._structure.topology.link_bodies
+        V = [state._V[bodies[k] - 1] if bodies[k] else state._V0 for k in (tgt, ref)]  # in their body frames
+        across = inverse_adjoint(state._Ad[bodies[tgt]]) @ state._Ad[bodies[ref]]
+        return structure.link_adjoints[tgt] @ (V[0] - across @ V[1])
 
     def compute_space_jacobian(
         self, state: S, reference_link_index: int, target_link_index: int
@@ -211,7 +213,7 @@ class _Robot(Generic[S]):
             ModelError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        return self._jacobian(state, ref, tgt, self._pose(state, ref))[:, state._order]
+        return self._jacobian(state, ref, tgt, ref).take(state._order, axis=1)
 
     def compute_body_jacobian(
         self, state: S, reference_link_index: int, target_link_index: int
@@ -222,7 +224,7 @@ class _Robot(Generic[S]):
             ModelError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        return self._jacobian(state, ref, tgt, self._pose(state, tgt))[:, state._order]
+        return self._jacobian(state, ref, tgt, tgt).take(state._order, axis=1)
 
     # -- dynamics
 
@@ -252,8 +254,8 @@ class _Robot(Generic[S]):
             ModelError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        J = self._jacobian(state, ref, tgt, self._pose(state, tgt))
-        return kernels.pseudo_inverse_of_projection(kernels.mass_matrix(self._structure, state), J)
+        J = self._jacobian(state, ref, tgt, tgt)
+        return kernels.reflected_inertia(kernels.mass_matrix(self._structure, state), J)
 
     def compute_mass(self, state: S, target_link_index: int) -> float:
         """Returns the mass of one link [kg], without those that are welded to it.
@@ -316,11 +318,10 @@ class _Robot(Generic[S]):
             link = self._link(state, target_link, "target_link")
             total = self._link_moment(state, link)
             below = structure.descent[structure.topology.link_bodies[link], :, None] * total
-        with np.errstate(invalid="ignore", divide="ignore"):
-            below = below / total[3]
+        below = below / total[3] if total[3] else below * np.nan
         below = below - structure.descent[structure.topology.link_bodies[ref], :, None] * _center(total)
-        w, v = state._columns[:, :3], state._columns[:, 3:]
-        return (R.T @ (np.cross(w, below[:, :3]) + v * below[:, 3:]).T)[:, state._order]
+        rates = cross(state._columns[:, :3], below[:, :3]) + state._columns[:, 3:] * below[:, 3:]
+        return (R.T @ rates.T).take(state._order, axis=1)
 
     def compute_total_inertial(self, state: S, ref_link: int) -> Float[np.ndarray, "6 6"]:
         """Returns the spatial inertia of the whole robot, the base included, in the reference link's frame.
@@ -459,14 +460,11 @@ class _Robot(Generic[S]):
     def _pose(self, state: S, link: int) -> Float[np.ndarray, "4 4"]:
         return state._T[self._structure.topology.link_bodies[link]] @ self._structure.link_placements[link]
 
-    def _twist(self, state: S, link: int) -> Float[np.ndarray, "6"]:
-        body = self._structure.topology.link_bodies[link]
-        return self._structure.link_adjoints[link] @ (state._V[body - 1] if body else state._V0)
-
-    def _jacobian(self, state: S, ref: int, tgt: int, frame: Float[np.ndarray, "4 4"]) -> Float[np.ndarray, "6 n"]:
+    def _jacobian(self, state: S, ref: int, tgt: int, frame: int) -> Float[np.ndarray, "6 n"]:
         bodies, descent = self._structure.topology.link_bodies, self._structure.descent
         signs = descent[bodies[tgt]] - descent[bodies[ref]]  # joints above both cancel
-        return inverse_adjoint(adjoint(frame)) @ (state._columns * signs[:, None]).T
+        to_frame = self._structure.link_adjoints[frame] @ inverse_adjoint(state._Ad[bodies[frame]])
+        return to_frame @ (state._columns * signs[:, None]).T
 
     def _moments(self, state: S) -> Float[np.ndarray, "b 4"]:
         """First moment and mass of each body, in the base frame."""
@@ -520,5 +518,4 @@ class Robot_26(_Robot[State_26]):
 
 def _center(moment: Float[np.ndarray, "4"]) -> Float[np.ndarray, "4"]:
     """The homogeneous point of a first moment and mass; NaN without mass."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return moment / moment[3]
+    return moment / moment[3] if moment[3] else np.full(4, np.nan)

@@ -13,8 +13,8 @@ from ._errors import ModelError, NameNotFoundError, ShapeError
 from ._values import any_vector, array, at_least
 
 if TYPE_CHECKING:
+    from ._pure import JaxState
     from ._robot import Robot
-    from ._values_jax import JaxState
 
 Vector = Float[np.ndarray, "n"]
 
@@ -187,7 +187,7 @@ class State:
 
     def to_jax(self) -> JaxState:
         """Returns the values as JAX arrays, in the joint order of `Robot.model`, in JAX's default float type."""
-        from ._values_jax import to_jax
+        from ._pure import to_jax
 
         return to_jax(self)
 
@@ -206,7 +206,7 @@ class State:
         Raises:
             ShapeError: An array does not fit the robot.
         """
-        from ._values_jax import from_jax
+        from ._pure import from_jax
 
         return from_jax(robot, values, link_names, joint_names)
 

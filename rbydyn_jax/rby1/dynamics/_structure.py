@@ -31,6 +31,17 @@ class Topology:
 
 
 @dataclass(frozen=True, eq=False)
+class Connection:
+    """A joint as it was connected when the robot was built."""
+
+    joint: Joint
+    parent: Link
+    child: Link
+    T_pj: Float[np.ndarray, "4 4"]
+    T_jc: Float[np.ndarray, "4 4"]
+
+
+@dataclass(frozen=True, eq=False)
 class Structure:
     """Links, joints and numbers of a built robot; bodies are numbered as in `Topology`.
 
@@ -40,9 +51,12 @@ class Structure:
         topology: Names and tree.
         links: The links; their collision objects are looked at live.
         joints: The moving joints; their limits are looked at live.
+        connections: All joints, fixed ones included, in the order in which they were visited.
         screws: Screw of each joint in the base frame at zero position (n, 6).
         exponentials: The motions of these screws.
-        descent: Entry (b, j) is 1 if joint j is above body b, else 0.
+        descent: Entry (b, j) is 1 if joint j is above body b, its own included, else 0.
+        above: Entry (i, j) is 1 if joint i is above joint j or the same, else 0.
+        strictly_above: The same, without the diagonal.
         jumps: Round k of forward kinematics multiplies each body's motion by that of the body 2^k above.
         link_placements: Pose of each link in its body (L, 4, 4).
         link_adjoints: Ad of the inverse of each placement (L, 6, 6).
@@ -55,9 +69,12 @@ class Structure:
     topology: Topology
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
+    connections: tuple[Connection, ...]
     screws: Float[np.ndarray, "n 6"]
     exponentials: ScrewExponentials
     descent: Float[np.ndarray, "b n"]
+    above: Float[np.ndarray, "n n"]
+    strictly_above: Float[np.ndarray, "n n"]
     jumps: tuple[Int[np.ndarray, "b"], ...]
     link_placements: Float[np.ndarray, "l 4 4"]
     link_adjoints: Float[np.ndarray, "l 6 6"]
@@ -72,8 +89,8 @@ class Structure:
         return len(self.joints)
 
 
-def walk(base: Link) -> Iterator[tuple[Joint, Link]]:
-    """Joints from a link on, each with its child, breadth-first and siblings in the order of connection.
+def walk(base: Link) -> Iterator[Connection]:
+    """Joints from a link on, breadth-first and siblings in the order of connection.
 
     Raises:
         ModelError: A link comes twice: the joints form a cycle.
@@ -87,7 +104,7 @@ def walk(base: Link) -> Iterator[tuple[Joint, Link]]:
                 raise ModelError(f"joint {joint.name!r} leads back to link {child.name!r}: the joints form a cycle")
             seen.add(id(child))
             queue.append(child)
-            yield joint, child
+            yield Connection(joint, link, child, joint._T_pj, joint._T_jc)
 
 
 def build_structure(base: Link) -> Structure:
@@ -99,11 +116,12 @@ def build_structure(base: Link) -> Structure:
     links, bodies, placements = [base], {id(base): 0}, {id(base): np.eye(4)}
     joints: list[Joint] = []
     parents, screws = [0], []
-    for joint, child in walk(base):
-        carrier = joint.get_parent_link()
-        body, pose = bodies[id(carrier)], placements[id(carrier)] @ joint._T_pj
+    connections = tuple(walk(base))
+    for connection in connections:
+        joint, child = connection.joint, connection.child
+        body, pose = bodies[id(connection.parent)], placements[id(connection.parent)] @ connection.T_pj
         if joint._screw is None:
-            pose = pose @ joint._T_jc
+            pose = pose @ connection.T_jc
         else:
             joints.append(joint)
             parents.append(body)
@@ -119,13 +137,16 @@ def build_structure(base: Link) -> Structure:
         tuple(parents),
         tuple(bodies[id(link)] for link in links),
     )
-    return _with_numbers(topology, links, joints, np.array(screws).reshape(-1, 6), [placements[id(x)] for x in links])
+    return _with_numbers(
+        topology, links, joints, connections, np.array(screws).reshape(-1, 6), [placements[id(x)] for x in links]
+    )
 
 
 def _with_numbers(
     topology: Topology,
     links: list[Link],
     joints: list[Joint],
+    connections: tuple[Connection, ...],
     screws: Float[np.ndarray, "n 6"],
     placements: list[np.ndarray],
 ) -> Structure:
@@ -152,9 +173,12 @@ def _with_numbers(
         topology,
         tuple(links),
         tuple(joints),
+        connections,
         screws,
         ScrewExponentials(screws),
         descent,
+        np.ascontiguousarray(descent[1:].T),
+        descent[1:].T - np.eye(n),
         tuple(jumps),
         poses,
         link_adjoints,
