@@ -84,9 +84,10 @@ def detect(table: CollisionTable, model: Structure, state: State, count: int) ->
         return []
     reference = state._T[model.topology.link_bodies[state._links[0]]] @ model.link_placements[state._links[0]]
     poses = (inverse(reference) @ state._T).take(table.bodies, axis=0)
-    a, b = (poses[:, :3] @ table.ends).transpose(2, 0, 1).take(table.pairs, axis=1).swapaxes(0, 1)
-    gaps, first, second = nearest_points(*a, *b)
+    ends = (poses[:, :3] @ table.ends).transpose(2, 0, 1).take(table.pairs, axis=1).swapaxes(0, 1)
+    gaps, first, second = nearest_points(ends[0, 0], ends[0, 1], ends[1, 0], ends[1, 1])
     distances = gaps - table.radii
     order = np.argsort(distances, kind="stable")[: max(count, int((distances <= 0.0).sum()))]
-    parts = zip(order.tolist(), first[order], second[order], distances[order].tolist(), strict=True)
-    return [CollisionResult(*table.names[i], p1, p2, distance) for i, p1, p2, distance in parts]
+    nearest = zip(order.tolist(), first[order], second[order], distances[order].tolist(), strict=True)
+    names = table.names
+    return [CollisionResult(names[i][0], names[i][1], p1, p2, distance) for i, p1, p2, distance in nearest]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from ..._errors import DtypeError
 from ._errors import ModelError
@@ -102,20 +103,19 @@ class Geom:
         other = checked(other_geom, "other_geom", Geom)
         return bool(self._coltype & other._colaffinity or other._coltype & self._colaffinity)
 
-    def compute_minimum_distance(
-        self, T: Float[np.ndarray, "4 4"], other_geom: Geom, other_T: Float[np.ndarray, "4 4"]
-    ) -> CollisionResult | None:
+    def compute_minimum_distance(self, T: ArrayLike, other_geom: Geom, other_T: ArrayLike) -> CollisionResult | None:
         """Returns the distance to another shape; the filter is not asked, as in the SDK.
 
         Args:
-            T: Pose of this shape.
+            T: Pose (4, 4) of this shape.
             other_geom: The other shape.
-            other_T: Its pose.
+            other_T: Its pose (4, 4).
 
         Raises:
             ModelError: One of the two is a plain `Geom`.
         """
-        self.get_type(), checked(other_geom, "other_geom", Geom).get_type()
+        for geom in (self, checked(other_geom, "other_geom", Geom)):
+            geom.get_type()
         return None
 
 
@@ -182,15 +182,13 @@ class GeomCapsule(Geom):
         """Returns `GeomType.Capsule`."""
         return GeomType.Capsule
 
-    def compute_minimum_distance(
-        self, T: Float[np.ndarray, "4 4"], other_geom: Geom, other_T: Float[np.ndarray, "4 4"]
-    ) -> CollisionResult | None:
+    def compute_minimum_distance(self, T: ArrayLike, other_geom: Geom, other_T: ArrayLike) -> CollisionResult | None:
         """Returns the exact distance to another capsule; the filter is not asked, as in the SDK.
 
         Args:
-            T: Pose of this capsule.
+            T: Pose (4, 4) of this capsule.
             other_geom: The other capsule.
-            other_T: Its pose.
+            other_T: Its pose (4, 4).
 
         Raises:
             DtypeError: A pose is not of shape (4, 4).
@@ -253,8 +251,8 @@ class Collision:
         """Returns the shapes: a copy of the list."""
         return list(self._geoms)
 
-    def set_origin(self, T: Float[np.ndarray, "4 4"]) -> None:
-        """Sets the pose in the link.
+    def set_origin(self, T: ArrayLike) -> None:
+        """Sets the pose (4, 4) in the link.
 
         Raises:
             DtypeError: It is not of shape (4, 4).

@@ -108,7 +108,7 @@ def _pseudo_reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, 
 
 
 def _square(x: np.ndarray) -> float:
-    return np.vdot(x, x)
+    return float(np.vdot(x, x))
 
 
 def _to_bodies(state: State, in_base: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6"]:

@@ -133,7 +133,7 @@ class Joint:
 
         Args:
             name: Its name.
-            T: Pose (4, 4) of the axis in the joint frame; default is the identity. It moves the axis only, not the child.
+            T: Pose (4, 4) of the axis in the joint frame; default is the identity. It moves the axis, not the child.
             axis: Direction (3,), and by its length speed, of the rotation.
 
         Raises:
@@ -190,7 +190,7 @@ class Joint:
             parent_link: The link that carries the joint.
             child_link: The link that it moves.
             T_pj: Pose (4, 4) of the joint in the parent; default is the identity.
-            T_jc: Pose (4, 4) of the child in the joint; default is the identity. Only fixed joints use it, as in the SDK.
+            T_jc: Pose (4, 4) of the child in the joint; default is the identity. Only fixed joints use it.
 
         Raises:
             DtypeError: A link is none, or a pose is not of shape (4, 4).

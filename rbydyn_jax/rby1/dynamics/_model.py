@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -128,7 +130,7 @@ def _axis(joint: Joint) -> tuple[JointKind, Float[np.ndarray, "3"], Float[np.nda
     return "revolute", w / length, np.cross(w, v) / turning**2
 
 
-def _limits(joint: Joint) -> dict[str, float]:
+def _limits(joint: Joint) -> dict[str, Any]:
     def limit(x: float) -> float:
         return float(np.copysign(np.inf, x)) if abs(x) >= _LARGEST else x
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
-from ._values import checked
+from ._values import array, checked
 
 if TYPE_CHECKING:
-    from ._robot import Robot
+    from ._robot import _Robot
     from ._state import State
 
 
@@ -40,16 +39,18 @@ class JaxState(eqx.Module):
 def to_jax(state: State) -> JaxState:
     """See `State.to_jax`."""
     tau = None if state._tau is None else jnp.asarray(state._tau)
-    values = (jnp.asarray(x) for x in (state._q, state._qdot, state._qddot))
-    return JaxState(*values, tau, jnp.asarray(state._V0), jnp.asarray(state._Vdot0))
+    q, v, a = (jnp.asarray(x) for x in (state._q, state._qdot, state._qddot))
+    return JaxState(q, v, a, tau, jnp.asarray(state._V0), jnp.asarray(state._Vdot0))
 
 
-def from_jax(robot: Robot, values: JaxState, link_names: Sequence[str], joint_names: Sequence[str]) -> State:
+def from_jax(robot: _Robot, values: JaxState, link_names: Sequence[str], joint_names: Sequence[str]) -> State:
     """See `State.from_jax`."""
     checked(values, "values", JaxState)
     state = robot.make_state(link_names, joint_names)
-    names = ("q", "qdot", "qddot", *(("tau",) if values.tau is not None else ()))
-    for name, x in zip(names, (values.q, values.v, values.a, values.tau), strict=False):
-        setattr(state, name, np.asarray(x)[state._order])
-    state.V0, state.Vdot0 = values.V0, values.Vdot0
+    n = robot.get_dof()
+    for name, x in (("_q", values.q), ("_qdot", values.v), ("_qddot", values.a), ("_tau", values.tau)):
+        if x is not None:
+            setattr(state, name, array(x, name[1:], n))
+    state.set_V0(values.V0)
+    state.set_Vdot0(values.Vdot0)
     return state

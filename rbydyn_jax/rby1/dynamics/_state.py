@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from ..._errors import DtypeError, StaleStateError
 from ._errors import ModelError, NameNotFoundError, ShapeError
@@ -14,7 +15,7 @@ from ._values import any_vector, array, at_least
 
 if TYPE_CHECKING:
     from ._pure import JaxState
-    from ._robot import Robot
+    from ._robot import _Robot
 
 Vector = Float[np.ndarray, "n"]
 
@@ -41,7 +42,7 @@ class State:
         NameNotFoundError: There is no such link, or no such moving joint.
     """
 
-    def __init__(self, robot: Robot, link_names: Sequence[str] = (), joint_names: Sequence[str] = ()) -> None:
+    def __init__(self, robot: _Robot, link_names: Sequence[str] = (), joint_names: Sequence[str] = ()) -> None:
         structure = robot._structure
         topology, n = structure.topology, structure.dof
         links = _indices(link_names, "link", topology.link_names)
@@ -113,19 +114,19 @@ class State:
             raise StaleStateError("tau is not set: call compute_inverse_dynamics(state) or state.set_tau(tau) first")
         return self._tau[self._order]
 
-    def set_q(self, q: Vector) -> None:
+    def set_q(self, q: ArrayLike) -> None:
         """Sets the positions [rad, m]; see `set_tau` for what is accepted."""
         self._q = self._partly(q, "q", self._q)
 
-    def set_qdot(self, qdot: Vector) -> None:
+    def set_qdot(self, qdot: ArrayLike) -> None:
         """Sets the velocities [rad/s, m/s]; see `set_tau` for what is accepted."""
         self._qdot = self._partly(qdot, "qdot", self._qdot)
 
-    def set_qddot(self, qddot: Vector) -> None:
+    def set_qddot(self, qddot: ArrayLike) -> None:
         """Sets the accelerations [rad/s^2, m/s^2]; see `set_tau` for what is accepted."""
         self._qddot = self._partly(qddot, "qddot", self._qddot)
 
-    def set_tau(self, tau: Vector) -> None:
+    def set_tau(self, tau: ArrayLike) -> None:
         """Sets the torques [N m, N].
 
         A shorter vector sets the robot's first joints and leaves the others, if these are the first joints of the
@@ -138,7 +139,7 @@ class State:
         before = np.full(len(self._q), np.nan) if self._tau is None else self._tau
         self._tau = self._partly(tau, "tau", before)
 
-    def set_V0(self, V0: Float[np.ndarray, "6"]) -> None:
+    def set_V0(self, V0: ArrayLike) -> None:
         """Sets the twist of the base link, angular first, in its frame; entries after the sixth are ignored.
 
         Raises:
@@ -146,7 +147,7 @@ class State:
         """
         self._V0 = at_least(V0, "V0", 6)
 
-    def set_Vdot0(self, Vdot0: Float[np.ndarray, "6"]) -> None:
+    def set_Vdot0(self, Vdot0: ArrayLike) -> None:
         """Sets the spatial acceleration of the base link, angular first, in its frame.
 
         Raises:
@@ -154,7 +155,7 @@ class State:
         """
         self._Vdot0 = array(Vdot0, "Vdot0", 6)
 
-    def set_gravity(self, gravity: Float[np.ndarray, "6"]) -> None:
+    def set_gravity(self, gravity: ArrayLike) -> None:
         """Sets the acceleration of free fall, [0, 0, 0, 0, 0, -9.81] on a level floor: `Vdot0 = -gravity`.
 
         Raises:
@@ -173,7 +174,7 @@ class State:
         return self._V0.copy()
 
     @V0.setter
-    def V0(self, V0: Float[np.ndarray, "6"]) -> None:
+    def V0(self, V0: ArrayLike) -> None:
         self.set_V0(V0)
 
     @property
@@ -182,7 +183,7 @@ class State:
         return self._Vdot0.copy()
 
     @Vdot0.setter
-    def Vdot0(self, Vdot0: Float[np.ndarray, "6"]) -> None:
+    def Vdot0(self, Vdot0: ArrayLike) -> None:
         self._Vdot0 = at_least(Vdot0, "Vdot0", 6)
 
     def to_jax(self) -> JaxState:
@@ -193,7 +194,7 @@ class State:
 
     @classmethod
     def from_jax(
-        cls, robot: Robot, values: JaxState, link_names: Sequence[str] = (), joint_names: Sequence[str] = ()
+        cls, robot: _Robot, values: JaxState, link_names: Sequence[str] = (), joint_names: Sequence[str] = ()
     ) -> State:
         """Returns a new state of `robot` with the values of `to_jax`; nothing is computed yet.
 
@@ -204,7 +205,7 @@ class State:
             joint_names: Joints that come first in the state.
 
         Raises:
-            ShapeError: An array does not fit the robot.
+            DtypeError: An array does not fit the robot.
         """
         from ._pure import from_jax
 
