@@ -77,9 +77,9 @@ def bracket(V: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6 6"]:
 
 
 class ScrewExponentials:
-    r"""exp([S] q) of one screw for each joint, $1 + \sin\theta A + (1 - \cos\theta) B + \theta C$, all joints at once.
+    r"""exp([S] q) of one screw for each joint, $1 + \sin\theta A + \sin^2(\theta/2) B + \theta C$, all joints at once.
 
-    With $\theta = |\omega| q$ and the twist matrix $X = [S]/|\omega|$: $A = -X^3$, $B = X^2$, $C = X + X^3$, which
+    With $\theta = |\omega| q$ and the twist matrix $X = [S]/|\omega|$: $A = -X^3$, $B = 2 X^2$, $C = X + X^3$, which
     holds the translation along the axis alone. Without rotation $\theta = q$, $C = [S]$, and A and B vanish.
 
     Args:
@@ -97,17 +97,18 @@ class ScrewExponentials:
         cube = X @ X @ X
         along = np.where(turning, X + cube, X)
         along[:, :, :3] = 0.0  # X + X^3 of a rotation is zero; what is left there is rounding
-        self._terms = np.stack([np.where(turning, -cube, 0.0), np.where(turning, X @ X, 0.0), along], axis=1)
+        self._terms = np.stack([np.where(turning, -cube, 0.0), np.where(turning, 2.0 * X @ X, 0.0), along], axis=1)
         self._terms = self._terms.reshape(-1, 3, 16)
 
-    def __call__(self, q: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n 4 4"]:
-        """The motions at positions `q`."""
+    def __call__(self, q: Float[np.ndarray, "n"]) -> Float[np.ndarray, "b 4 4"]:
+        """The identity, of a base that does not move, and the motions at positions `q`."""
         angles = self._speeds * q
         weights = np.empty((len(q), 1, 3))
         np.sin(angles, out=weights[:, 0, 0])
-        half = np.sin(0.5 * angles)  # 1 - cos loses digits at small angles
-        np.multiply(2.0 * half, half, out=weights[:, 0, 1])
+        half = np.sin(0.5 * angles)
+        np.multiply(half, half, out=weights[:, 0, 1])
         weights[:, 0, 2] = angles
-        motions = (weights @ self._terms).reshape(-1, 4, 4)
+        motions = np.zeros((len(q) + 1, 4, 4))
+        np.matmul(weights, self._terms, out=motions[1:].reshape(-1, 1, 16))
         motions += _EYE
         return motions

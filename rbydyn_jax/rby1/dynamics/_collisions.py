@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from ._algebra import inverse
 from ._errors import ModelError
 from ._geometry import CollisionResult, GeomCapsule
 from ._segments import nearest_points
@@ -22,7 +21,7 @@ class CollisionTable:
     Args:
         revisions: What the collision objects were like when the table was made.
         bodies: Body of each capsule (c,).
-        ends: Both ends of each capsule in its body (c, 4, 2), homogeneous.
+        axes: One end of each capsule and the way to the other, in its body, homogeneous (c, 4, 2).
         radii: Sum of the radii of each pair (p,).
         pairs: The two capsules of each pair (2, p).
         names: Names of the two links of each pair.
@@ -30,7 +29,7 @@ class CollisionTable:
 
     revisions: tuple[object, ...]
     bodies: Int[np.ndarray, "c"]
-    ends: Float[np.ndarray, "c 4 2"]
+    axes: Float[np.ndarray, "c 4 2"]
     radii: Float[np.ndarray, "p"]
     pairs: Int[np.ndarray, "2 p"]
     names: tuple[tuple[str, str], ...]
@@ -59,19 +58,19 @@ def make_table(model: Structure, links: tuple[int, ...]) -> CollisionTable:
         if place < other_place and geom.filter(other)
     ]
     used = sorted({i for pair in pairs for i in pair})
-    ends, radii = np.ones((len(capsules), 4, 2)), np.zeros(len(capsules))
+    axes, radii = np.zeros((len(capsules), 4, 2)), np.zeros(len(capsules))
     for i in used:
         _, link, pose, geom = capsules[i]
         if not isinstance(geom, GeomCapsule):
             raise ModelError(f"link {model.links[link].name!r} has a plain Geom, which has no form; use GeomCapsule")
-        ends[i, :3] = pose[:3, :3] @ np.stack([geom._start, geom._end], 1) + pose[:3, 3:]
+        axes[i] = pose @ np.stack([np.append(geom._start, 1.0), np.append(geom._end - geom._start, 0.0)], axis=1)
         radii[i] = geom._radius
     first, second = np.array(pairs, np.intp).reshape(-1, 2).T
     names = [model.links[link].name for _, link, _, _ in capsules]
     return CollisionTable(
         revisions(model),
         np.array([model.topology.link_bodies[link] for _, link, _, _ in capsules], np.intp),
-        ends,
+        axes,
         radii[first] + radii[second],
         np.stack([first, second]),
         tuple((names[i], names[j]) for i, j in pairs),
@@ -82,12 +81,13 @@ def detect(table: CollisionTable, model: Structure, state: State, count: int) ->
     """All overlapping pairs, or the `count` nearest ones where these are more; nearest first, equal ones in order."""
     if not table.names:
         return []
-    reference = state._T[model.topology.link_bodies[state._links[0]]] @ model.link_placements[state._links[0]]
-    poses = (inverse(reference) @ state._T).take(table.bodies, axis=0)
-    ends = (poses[:, :3] @ table.ends).transpose(2, 0, 1).take(table.pairs, axis=1).swapaxes(0, 1)
-    gaps, first, second = nearest_points(ends[0, 0], ends[0, 1], ends[1, 0], ends[1, 1])
+    axes = (state._T.take(table.bodies, axis=0) @ table.axes)[:, :3].transpose(1, 2, 0)
+    pairs = axes.take(table.pairs, axis=2)  # coordinate, end or way, capsule of the pair, pair
+    gaps, first, second = nearest_points(pairs[:, 0, 0], pairs[:, 1, 0], pairs[:, 0, 1], pairs[:, 1, 1])
     distances = gaps - table.radii
-    order = np.argsort(distances, kind="stable")[: max(count, int((distances <= 0.0).sum()))]
-    nearest = zip(order.tolist(), first[order], second[order], distances[order].tolist(), strict=True)
+    order = distances.argsort(kind="stable")[: max(count, int(np.count_nonzero(distances <= 0.0)))]
+    frame = state._T[model.topology.link_bodies[state._links[0]]] @ model.link_placements[state._links[0]]
+    points = (np.stack([first[:, order].T, second[:, order].T]) - frame[:3, 3]) @ frame[:3, :3]
+    nearest = zip(order.tolist(), points[0], points[1], distances[order].tolist(), strict=True)
     names = table.names
     return [CollisionResult(names[i][0], names[i][1], p1, p2, distance) for i, p1, p2, distance in nearest]

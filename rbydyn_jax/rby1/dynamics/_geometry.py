@@ -199,9 +199,10 @@ class GeomCapsule(Geom):
             return super().compute_minimum_distance(T, other, other_T)
         ends = []
         for geom, pose in ((self, array(T, "T", 4, 4)), (other, array(other_T, "other_T", 4, 4))):
-            ends += [(pose[:3, :3] @ x + pose[:3, 3])[None] for x in (geom._start, geom._end)]
+            R, p = pose[:3, :3], pose[:3, 3]
+            ends += [(R @ geom._start + p)[:, None], (R @ (geom._end - geom._start))[:, None]]
         distance, first, second = nearest_points(*ends)
-        return CollisionResult("", "", first[0], second[0], float(distance[0]) - self._radius - other._radius)
+        return CollisionResult("", "", first[:, 0], second[:, 0], float(distance[0]) - self._radius - other._radius)
 
     def __repr__(self) -> str:
         return f"GeomCapsule(\n  start_point={self._start},\n  end_point={self._end},\n  radius={self._radius:g}\n)"

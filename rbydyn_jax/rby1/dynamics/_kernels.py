@@ -22,9 +22,7 @@ from ._structure import Structure
 
 def forward_kinematics(model: Structure, state: State) -> None:
     """Caches the poses T_i = T_parent exp([S_i] q_i), Ad(T_i), and the screws at these poses."""
-    T = np.empty((model.dof + 1, 4, 4))
-    T[0] = np.eye(4)
-    T[1:] = model.exponentials(state._q)
+    T = model.exponentials(state._q)
     for jump in model.jumps:
         T = T.take(jump, axis=0) @ T
     state._T, state._Ad = T, adjoint(T)
@@ -70,8 +68,9 @@ def mass_matrix(model: Structure, state: State) -> Float[np.ndarray, "n n"]:
     inertias = space_inertias(model, state)[1:]
     composite = (model.above @ inertias.reshape(-1, 36)).reshape(-1, 6, 6)
     screws = swap(state._screws)
-    entries = screws @ apply(composite, screws).T  # right where joint i is above joint j
-    return entries * model.above + (entries * model.strictly_above).T
+    # An entry is right where joint i is above joint j, and there alone it is used.
+    upper = (screws @ apply(composite, screws).T) * model.halves
+    return upper + upper.T
 
 
 def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]:
@@ -87,9 +86,11 @@ def reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]) 
         inertia = np.linalg.inv(mobility)
     except np.linalg.LinAlgError:
         return _pseudo_reflected_inertia(M, J)
-    # Squares of Frobenius norms: condition of the mobility, and what is seen of that of M.
-    certain = _square(mobility) * _square(inertia) < 1e16 and _square(half) * _square(M) < 1e20 * _square(J)
-    return 0.5 * (inertia + inertia.T) if certain else _pseudo_reflected_inertia(M, J)
+    square = np.vdot  # of a matrix with itself: of its Frobenius norm
+    certain = square(mobility, mobility) * square(inertia, inertia) < 1e16 and (
+        square(half, half) * square(M, M) < 1e20 * square(J, J)  # the condition of M, as far as J sees it
+    )
+    return inertia if certain else _pseudo_reflected_inertia(M, J)
 
 
 def _pseudo_reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]) -> Float[np.ndarray, "6 6"]:
@@ -105,10 +106,6 @@ def _pseudo_reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, 
     kept = singular > np.sqrt(6 * eps) * singular.max(initial=0.0)
     scaled = directions[kept] / singular[kept, None]
     return scaled.T @ scaled
-
-
-def _square(x: np.ndarray) -> float:
-    return float(np.vdot(x, x))
 
 
 def _to_bodies(state: State, in_base: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6"]:

@@ -243,7 +243,7 @@ class _Robot(Generic[S]):
     def compute_mass_matrix(self, state: S) -> Float[np.ndarray, "n n"]:
         """Returns the joint space inertia at the cached poses. Unlike the SDK's it works on `Robot` too."""
         M = kernels.mass_matrix(self._structure, self._checked(state))
-        return M[state._order[:, None], state._order]
+        return M.take(state._order, axis=0).take(state._order, axis=1)
 
     def compute_reflective_inertia(
         self, state: S, reference_link_index: int, target_link_index: int

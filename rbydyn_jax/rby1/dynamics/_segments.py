@@ -8,31 +8,34 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from ._algebra import cross
-
-Points = Float[np.ndarray, "k 3"]
+Points = Float[np.ndarray, "3 k"]  # a row for each coordinate
 _TINY = float(np.finfo(np.float64).tiny)
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
+_LEFT, _RIGHT = np.array([0, 0, 2, 3, 3]), np.array([1, 2, 1, 3, 4])  # u r, u w, w r, n n, n m
 
 
-def nearest_points(a0: Points, a1: Points, b0: Points, b1: Points) -> tuple[Float[np.ndarray, "k"], Points, Points]:
-    """The distances of the segments a0-a1 and b0-b1, and the points where they are taken."""
-    vectors = np.empty((len(a0), 5, 3))
-    u, r, w, lines = vectors[:, 0], vectors[:, 1], vectors[:, 2], vectors[:, :2]
-    np.subtract(a1, a0, out=u)
-    np.subtract(a0, b0, out=r)
-    np.subtract(b1, b0, out=w)
-    vectors[:, 3:] = cross(lines, w[:, None])
-    # All scalar products of u, r, w, u x w and r x w at once.
-    products = (vectors @ vectors.transpose(0, 2, 1)).reshape(-1, 25).T
-    uu, ur, uw, wr, ww, nn, mn = products[[0, 1, 2, 11, 12, 18, 19]]
-    s = _clamped_ratio(-mn, nn)
-    t = _clamped_ratio(wr + uw * s, ww)
-    s = _clamped_ratio(uw * t - ur, uu)
-    first, second = a0 + s[:, None] * u, b0 + t[:, None] * w
+def nearest_points(a: Points, u: Points, b: Points, w: Points) -> tuple[Float[np.ndarray, "k"], Points, Points]:
+    """The distances of the segments a + s u and b + t w, s and t in [0, 1], and the points where they are taken."""
+    vectors = np.empty((3, 5, a.shape[1]))  # u, r, w, n = u x w, m = r x w
+    vectors[:, 0] = u
+    np.subtract(a, b, out=vectors[:, 1])
+    vectors[:, 2] = w
+    lines, across = vectors[:, :2], vectors[:, 2:3]
+    before, after = across.take(_LAST, 0), across.take(_NEXT, 0)
+    np.subtract(lines.take(_NEXT, 0) * before, lines.take(_LAST, 0) * after, out=vectors[:, 3:])
+    ur, uw, wr, nn, nm = (vectors.take(_LEFT, 1) * vectors.take(_RIGHT, 1)).sum(0)
+    s = _clamped_ratio(-nm, nn)
+    t = _clamped_ratio(wr + uw * s, _dot(w, w))
+    s = _clamped_ratio(uw * t - ur, _dot(u, u))
+    first, second = a + s * u, b + t * w
     gap = first - second
-    return np.sqrt(np.einsum("ij,ij->i", gap, gap)), first, second
+    return np.sqrt(_dot(gap, gap)), first, second
 
 
 def _clamped_ratio(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x / y for y >= 0, clamped to [0, 1]; x = y = 0 gives 0."""
     return np.minimum(np.maximum(x / np.maximum(y, _TINY), 0.0), 1.0)
+
+
+def _dot(x: Points, y: Points) -> Float[np.ndarray, "k"]:
+    return np.einsum("ik,ik->k", x, y)

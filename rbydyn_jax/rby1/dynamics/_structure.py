@@ -56,7 +56,7 @@ class Structure:
         exponentials: The motions of these screws.
         descent: Entry (b, j) is 1 if joint j is above body b, its own included, else 0.
         above: Entry (i, j) is 1 if joint i is above joint j or the same, else 0.
-        strictly_above: The same, without the diagonal.
+        halves: The same, with 1/2 on the diagonal: with its transpose it makes a symmetric matrix of an upper half.
         jumps: Round k of forward kinematics multiplies each body's motion by that of the body 2^k above.
         link_placements: Pose of each link in its body (L, 4, 4).
         link_adjoints: Ad of the inverse of each placement (L, 6, 6).
@@ -74,7 +74,7 @@ class Structure:
     exponentials: ScrewExponentials
     descent: Float[np.ndarray, "b n"]
     above: Float[np.ndarray, "n n"]
-    strictly_above: Float[np.ndarray, "n n"]
+    halves: Float[np.ndarray, "n n"]
     jumps: tuple[Int[np.ndarray, "b"], ...]
     link_placements: Float[np.ndarray, "l 4 4"]
     link_adjoints: Float[np.ndarray, "l 6 6"]
@@ -178,7 +178,7 @@ def _with_numbers(
         ScrewExponentials(screws),
         descent,
         np.ascontiguousarray(descent[1:].T),
-        descent[1:].T - np.eye(n),
+        descent[1:].T - 0.5 * np.eye(n),
         tuple(jumps),
         poses,
         link_adjoints,

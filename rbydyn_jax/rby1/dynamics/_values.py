@@ -82,7 +82,7 @@ def index(x: Any, name: str, count: int) -> int:
         DtypeError: It is negative or no integer.
         ModelError: It is too large.
     """
-    number = unsigned(x, name)
+    number = x if type(x) is int and x >= 0 else unsigned(x, name)
     if number >= count:
         raise ModelError(f"{name} is {number}, out of range: the state has {count} links")
     return number
