@@ -14,6 +14,7 @@ from tests.helpers import X64, assert_close
 
 from .sdk import CHAIN, make_robots, urdf
 
+pytestmark = pytest.mark.float32
 DTYPE = jnp.float64 if X64 else jnp.float32
 
 

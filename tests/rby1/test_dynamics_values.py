@@ -72,6 +72,20 @@ def test_any_link_is_a_base(base):
     compare_random_states(both, np.random.default_rng(2), 3, M=False)
 
 
+def test_the_dynamic_class_has_a_mass_matrix():
+    """Where theirs ends the process."""
+    typed, mine = make_robots(urdf("rby1ub"), dof=18), make_robots(urdf("rby1ub"))[1]
+    names = mine.get_link_names()
+    theirs, state = typed[0].make_state(names, []), mine.make_state(names, [])
+    for robot, s in ((typed[0], theirs), (mine, state)):
+        s.set_q(np.linspace(-1.0, 1.2, 18))
+        robot.compute_forward_kinematics(s)
+    assert_same(mine.compute_mass_matrix(state), typed[0].compute_mass_matrix(theirs), "mass matrix")
+    tip = names.index("ee_left")
+    inertias = [r.compute_reflective_inertia(s, 0, tip) for r, s in ((mine, state), (typed[0], theirs))]
+    assert_same(*inertias, "reflective inertia")
+
+
 def test_reflective_inertia():
     """Its error is that of inverting J M^-1 J^T: the bound grows with the condition of that matrix.
 
@@ -212,6 +226,7 @@ def test_robot_without_joints():
     np.testing.assert_array_equal(both[1].compute_reflective_inertia(states[1], 0, 0), np.zeros((6, 6)))
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("x64", [False, True])
 def test_float64_whatever_the_flag(x64):
     both = make_robots(urdf("rby1a"), dof=24)

@@ -49,8 +49,6 @@ def to_model(name: str, structure: Structure, mobile: MobileBase | None) -> Mode
     description = RobotDescription(name or "robot", tuple(links), tuple(joints), base)
     try:
         return build_model(description, joint_order=structure.topology.joint_names)
-    except ModelError:
-        raise
     except _ModelError as error:
         raise ModelError(str(error)) from None
 

@@ -64,8 +64,6 @@ def load_robot_from_urdf_data(model: str | bytes, base_link_name: str) -> RobotC
 def _load(data: str | bytes, source: str, base_link_name: str) -> RobotConfiguration:
     try:
         return _read(data, source, base_link_name)
-    except ParseError:
-        raise
     except _ParseError as error:
         raise ParseError(error.findings) from None
 
