@@ -52,14 +52,14 @@ def inverse_dynamics(model: Structure, state: State) -> None:
     if state._Vdot is None:
         raise StaleStateError("call compute_2nd_diff_forward_kinematics(state) before compute_inverse_dynamics")
     J = model.inertias[1:]
-    wrenches = apply(J, state._Vdot) - apply(np.swapaxes(bracket(state._V), 1, 2), apply(J, state._V))
+    wrenches = apply(J, state._Vdot) - apply(bracket(state._V).swapaxes(1, 2), apply(J, state._V))
     state._tau = _torques(model, state, apply(state._Ad[1:], swap(wrenches)))
 
 
 def gravity_term(model: Structure, state: State) -> Float[np.ndarray, "n"]:
     """The torques of all bodies accelerated by Vdot0, as it is now."""
     Ad = state._Ad[1:]
-    momenta = apply(model.swapped_inertias[1:], np.swapaxes(Ad, 1, 2) @ swap(state._Vdot0))
+    momenta = apply(model.swapped_inertias[1:], Ad.swapaxes(1, 2) @ swap(state._Vdot0))
     return _torques(model, state, apply(Ad, momenta))
 
 
@@ -75,7 +75,7 @@ def mass_matrix(model: Structure, state: State) -> Float[np.ndarray, "n n"]:
 
 def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]:
     """P J P of each body's inertia in the base frame."""
-    return state._Ad @ model.swapped_inertias @ np.swapaxes(state._Ad, 1, 2)
+    return state._Ad @ model.swapped_inertias @ state._Ad.swapaxes(1, 2)
 
 
 def reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]) -> Float[np.ndarray, "6 6"]:
@@ -109,7 +109,7 @@ def _pseudo_reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, 
 
 
 def _to_bodies(state: State, in_base: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6"]:
-    return swap(apply(np.swapaxes(state._Ad[1:], 1, 2), swap(in_base)))
+    return swap(apply(state._Ad[1:].swapaxes(1, 2), swap(in_base)))
 
 
 def _torques(model: Structure, state: State, wrenches: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n"]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from ._algebra import LAST, NEXT
+
 Points = Float[np.ndarray, "3 k"]  # a row for each coordinate
 _TINY = float(np.finfo(np.float64).tiny)
-_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 _LEFT, _RIGHT = np.array([0, 0, 2, 3, 3]), np.array([1, 2, 1, 3, 4])  # u r, u w, w r, n n, n m
 
 
@@ -21,8 +22,8 @@ def nearest_points(a: Points, u: Points, b: Points, w: Points) -> tuple[Float[np
     np.subtract(a, b, out=vectors[:, 1])
     vectors[:, 2] = w
     lines, across = vectors[:, :2], vectors[:, 2:3]
-    before, after = across.take(_LAST, 0), across.take(_NEXT, 0)
-    np.subtract(lines.take(_NEXT, 0) * before, lines.take(_LAST, 0) * after, out=vectors[:, 3:])
+    before, after = across.take(LAST, 0), across.take(NEXT, 0)
+    np.subtract(lines.take(NEXT, 0) * before, lines.take(LAST, 0) * after, out=vectors[:, 3:])
     ur, uw, wr, nn, nm = (vectors.take(_LEFT, 1) * vectors.take(_RIGHT, 1)).sum(0)
     s = _clamped_ratio(-nm, nn)
     t = _clamped_ratio(wr + uw * s, _dot(w, w))

@@ -164,7 +164,7 @@ def _with_numbers(
     poses = np.stack(placements)
     link_adjoints = adjoint(inverse(poses))
     inertias = np.zeros((n + 1, 6, 6))
-    np.add.at(inertias, owner, np.swapaxes(link_adjoints, 1, 2) @ inertials @ link_adjoints)
+    np.add.at(inertias, owner, link_adjoints.swapaxes(1, 2) @ inertials @ link_adjoints)
     # The first moment m c stands in the off-diagonal blocks m [c].
     moments = np.stack([-inertials[:, 1, 5], inertials[:, 0, 5], -inertials[:, 0, 4], inertials[:, 3, 3]], axis=1)
     body_moments = np.zeros((n + 1, 4))
