@@ -208,6 +208,8 @@ def test_names_are_unique():
         lambda: rby_dyn.GeomCapsule(0.1, 0.2),
         lambda: rby_dyn.GeomCapsule(0.1, 0.2, 1, colaffinity=1, coltype=1),
         lambda: rby_dyn.Robot.count_joints(None),
+        lambda: rby_dyn.Joint.make_revolute("j").set_limit_q("low", 1.0),
+        lambda: rby_dyn.load_robot_from_urdf_data(3, "base"),
     ],
 )
 def test_wrong_arguments_are_type_errors(call):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..._errors import DtypeError
 from ._errors import ModelError
 from ._segments import nearest_points
-from ._values import array, checked, unsigned
+from ._values import array, checked, number, unsigned
 
 Point = Float[np.ndarray, "3"]
 
@@ -145,11 +145,11 @@ class GeomCapsule(Geom):
         given |= kwargs
         super().__init__(given["coltype"], given["colaffinity"])
         if "height" in given:
-            half = 0.5 * float(array(given["height"], "height"))
+            half = 0.5 * number(given["height"], "height")
             self._start, self._end = np.array([0.0, 0.0, half]), np.array([0.0, 0.0, -half])
         else:
             self._start, self._end = (array(given[name], name, 3) for name in ("start_point", "end_point"))
-        self._radius = float(array(given["radius"], "radius"))
+        self._radius = number(given["radius"], "radius")
 
     @property
     def start_point(self) -> Point:

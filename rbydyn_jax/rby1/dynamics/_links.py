@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from . import _algebra
 from ._errors import ModelError
-from ._values import array, checked
+from ._values import array, checked, number
 
 if TYPE_CHECKING:
     from ._geometry import Collision
@@ -217,43 +217,43 @@ class Joint:
 
     def set_limit_q(self, lower: float, upper: float) -> None:
         """Sets the limits of the position [rad, m]."""
-        self._q_lower, self._q_upper = float(lower), float(upper)
+        self._q_lower, self._q_upper = number(lower, "lower"), number(upper, "upper")
 
     def set_limit_q_lower(self, val: float) -> None:
         """Sets the lower limit of the position [rad, m]."""
-        self._q_lower = float(val)
+        self._q_lower = number(val, "val")
 
     def set_limit_q_upper(self, val: float) -> None:
         """Sets the upper limit of the position [rad, m]."""
-        self._q_upper = float(val)
+        self._q_upper = number(val, "val")
 
     def set_limit_qdot(self, lower: float, upper: float) -> None:
         """Sets the limits of the velocity [rad/s, m/s]."""
-        self._qdot_lower, self._qdot_upper = float(lower), float(upper)
+        self._qdot_lower, self._qdot_upper = number(lower, "lower"), number(upper, "upper")
 
     def set_limit_qdot_lower(self, val: float) -> None:
         """Sets the lower limit of the velocity [rad/s, m/s]."""
-        self._qdot_lower = float(val)
+        self._qdot_lower = number(val, "val")
 
     def set_limit_qdot_upper(self, val: float) -> None:
         """Sets the upper limit of the velocity [rad/s, m/s]."""
-        self._qdot_upper = float(val)
+        self._qdot_upper = number(val, "val")
 
     def set_limit_qddot(self, lower: float, upper: float) -> None:
         """Sets the limits of the acceleration [rad/s^2, m/s^2]."""
-        self._qddot_lower, self._qddot_upper = float(lower), float(upper)
+        self._qddot_lower, self._qddot_upper = number(lower, "lower"), number(upper, "upper")
 
     def set_limit_qddot_lower(self, val: float) -> None:
         """Sets the lower limit of the acceleration [rad/s^2, m/s^2]."""
-        self._qddot_lower = float(val)
+        self._qddot_lower = number(val, "val")
 
     def set_limit_qddot_upper(self, val: float) -> None:
         """Sets the upper limit of the acceleration [rad/s^2, m/s^2]."""
-        self._qddot_upper = float(val)
+        self._qddot_upper = number(val, "val")
 
     def set_limit_torque(self, torque: float) -> None:
         """Sets the limit of the torque [N m, N]."""
-        self._torque = float(torque)
+        self._torque = number(torque, "torque")
 
     def get_limit_q_lower(self) -> float:
         """Returns the lower limit of the position [rad, m]."""

@@ -8,6 +8,7 @@ from typing import ClassVar, Generic, TypeVar, cast, overload
 import numpy as np
 from jaxtyping import Float
 
+from ..._check import check_integer
 from ..._errors import DtypeError
 from ...model.model import Model
 from . import _kernels as kernels
@@ -20,7 +21,7 @@ from ._links import Joint, Link
 from ._mobility import MobileBase, Mobility, resolve
 from ._state import State, State_18, State_24, State_26
 from ._structure import build_structure, walk
-from ._values import array, checked, index
+from ._values import array, checked, index, number
 
 S = TypeVar("S", bound=State)
 _TABLES = 16  # collision tables kept, one for each order of links
@@ -347,16 +348,14 @@ class _Robot(Generic[S]):
             DtypeError: `collision_threshold` is no integer.
             ModelError: A shape to be tested has no form.
         """
-        count = array(collision_threshold, "collision_threshold")
-        if count != np.floor(count) or isinstance(collision_threshold, float):
-            raise DtypeError(f"collision_threshold must be an integer, got {collision_threshold!r}")
+        count = check_integer(collision_threshold, "collision_threshold")
         links, structure = self._checked(state)._links, self._structure
         table = self._tables.get(links)
         if table is None or table.revisions != revisions(structure):
             while len(self._tables) >= _TABLES:
                 self._tables.pop(next(iter(self._tables)))
             table = self._tables[links] = make_table(structure, links)
-        return detect(table, structure, state, int(count))
+        return detect(table, structure, state, count)
 
     # -- limits
 
@@ -436,7 +435,7 @@ class _Robot(Generic[S]):
             twist = array(given["body_velocity"], "body_velocity", 3)
         else:
             linear = array(given["linear_velocity"], "linear_velocity", 2)
-            twist = np.array([float(array(given["angular_velocity"], "angular_velocity")), *linear])
+            twist = np.array([number(given["angular_velocity"], "angular_velocity"), *linear])
         mobility = self._wheels()
         qdot = self._checked(state)._qdot.copy()
         qdot[list(mobility.wheels)] = mobility.backward @ twist

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..._errors import DtypeError
 from ..._errors import ParseError as _ParseError
 from ...io.findings import Findings
 from ...io.urdf import read_bytes
@@ -56,8 +57,11 @@ def load_robot_from_urdf_data(model: str | bytes, base_link_name: str) -> RobotC
         base_link_name: The link that becomes the base.
 
     Raises:
+        DtypeError: `model` is no text.
         ParseError: The text describes no robot; also a `RuntimeError`, as in the SDK. It lists all findings.
     """
+    if not isinstance(model, str | bytes):
+        raise DtypeError(f"model must be str or bytes, got {type(model).__name__}")
     return _load(model, "<string>", base_link_name)
 
 

@@ -51,6 +51,15 @@ def array(x: Any, name: str, *shape: int) -> np.ndarray:
     return result
 
 
+def number(x: Any, name: str) -> float:
+    """Returns one number.
+
+    Raises:
+        DtypeError: It is none.
+    """
+    return float(array(x, name))
+
+
 def at_least(x: Any, name: str, size: int) -> np.ndarray:
     """Returns the first `size` entries of a vector; the SDK ignores the rest.
 
@@ -69,10 +78,10 @@ def unsigned(x: Any, name: str) -> int:
     Raises:
         DtypeError: It is negative or no integer, which is a `TypeError` in the SDK too.
     """
-    number = check_integer(x, name)
-    if number < 0:
-        raise DtypeError(f"{name} must not be negative, got {number}")
-    return number
+    integer = check_integer(x, name)
+    if integer < 0:
+        raise DtypeError(f"{name} must not be negative, got {integer}")
+    return integer
 
 
 def index(x: Any, name: str, count: int) -> int:
@@ -82,10 +91,10 @@ def index(x: Any, name: str, count: int) -> int:
         DtypeError: It is negative or no integer.
         ModelError: It is too large.
     """
-    number = x if type(x) is int and x >= 0 else unsigned(x, name)
-    if number >= count:
-        raise ModelError(f"{name} is {number}, out of range: the state has {count} links")
-    return number
+    place = x if type(x) is int and x >= 0 else unsigned(x, name)
+    if place >= count:
+        raise ModelError(f"{name} is {place}, out of range: the state has {count} links")
+    return place
 
 
 def checked(x: Any, name: str, kind: type) -> Any:
