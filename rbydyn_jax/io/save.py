@@ -23,7 +23,7 @@ from .description import (
     RobotDescription,
     SphereGeometry,
 )
-from .placement import placement
+from .placement import placement, rotation_to
 from .urdf_writer import write_urdf
 
 _LEAVES = (
@@ -208,24 +208,10 @@ def _collisions(model: Model) -> list[tuple[CollisionDescription, ...]]:
     ):
         length = float(np.linalg.norm(first - last))
         geometry = CapsuleGeometry(length, radius) if length > 0.0 else SphereGeometry(radius)
-        rotation = _rotation_to((first - last) / length) if length > 0.0 else None
+        rotation = rotation_to((first - last) / length) if length > 0.0 else None
         origin = placement(0.5 * (first + last), rotation)
         found[link].append(CollisionDescription(geometry, origin, "", coltype, colaffinity))
     return [tuple(shapes) for shapes in found]
-
-
-def _rotation_to(direction: np.ndarray) -> np.ndarray:
-    """Returns a rotation (3, 3) that takes the z axis to a unit vector."""
-    x, y, z = direction.tolist()
-    if z < 0.0:  # half a turn about x first, away from the antipode
-        return _rotation_to(np.array([x, -y, -z])) * np.array([[1.0], [-1.0], [-1.0]])
-    return np.array(
-        [
-            [1.0 - x * x / (1.0 + z), -x * y / (1.0 + z), x],
-            [-x * y / (1.0 + z), 1.0 - y * y / (1.0 + z), y],
-            [-x, -y, z],
-        ]
-    )
 
 
 def _mobile_base(model: Model) -> MobileBaseDescription | None:

@@ -1,0 +1,33 @@
+"""The library's errors, caught by `except RuntimeError` too: that is what the SDK raises, and what its scripts catch.
+
+`StaleStateError` is a `RuntimeError` already, and where the SDK raises `TypeError` so does `DtypeError`.
+"""
+
+from __future__ import annotations
+
+from ..._errors import ModelError as _ModelError
+from ..._errors import NameNotFoundError as _NameNotFoundError
+from ..._errors import ParseError as _ParseError
+from ..._errors import ShapeError as _ShapeError
+
+
+class ModelError(_ModelError, RuntimeError):
+    """A robot, a change to one, or an element of one that makes no sense."""
+
+
+class ParseError(_ParseError, RuntimeError):
+    """A robot description that cannot be read."""
+
+    def __reduce__(self):
+        return (ParseError, (self.findings,))
+
+
+class NameNotFoundError(_NameNotFoundError, RuntimeError):
+    """A link or joint name that the robot does not have."""
+
+    def __reduce__(self):
+        return (NameNotFoundError, (self.name, self.kind, self.known))
+
+
+class ShapeError(_ShapeError, RuntimeError):
+    """An array argument of the wrong shape."""

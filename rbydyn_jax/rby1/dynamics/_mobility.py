@@ -1,0 +1,187 @@
+"""Mobile bases: wheels, and the linear maps between wheel velocities and the planar twist [w, vx, vy] of the base."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from ._algebra import adjoint, inverse
+from ._errors import ModelError
+from ._values import array, checked
+
+_PLANAR = np.ix_([2, 3, 4], [2, 3, 4])  # w about z, vx, vy of a twist
+
+
+class MobileBaseType(enum.Enum):
+    """Kinds of mobile bases; `Unspecified` has no wheels."""
+
+    Unspecified = 0
+    Differential = 1
+    Mecanum = 2
+
+    def __str__(self) -> str:
+        return f"MobileBaseType.{self.name}"
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+
+class MobileBase:
+    """A mobile base as a robot description says it; the SDK has no constructor for it.
+
+    Args:
+        type: Its kind.
+        T: Pose (4, 4) in the base link of the frame in which the wheels are described.
+        joints: Names of the wheel joints: right, left; or front right, front left, rear right, rear left.
+        params: Distance and radius of the wheels; or Lx, Ly and the radius of mecanum wheels [m].
+
+    Raises:
+        DtypeError: `T` is not of shape (4, 4), or `type` no `MobileBaseType`.
+    """
+
+    def __init__(self, type: MobileBaseType, T: ArrayLike, joints: Sequence[str], params: Sequence[float]) -> None:
+        self._type = checked(type, "type", MobileBaseType)
+        self._T = array(T, "T", 4, 4)
+        self._joints, self._params = tuple(joints), tuple(float(x) for x in params)
+
+    @property
+    def type(self) -> MobileBaseType:
+        """Kind of the base."""
+        return self._type
+
+    @property
+    def T(self) -> Float[np.ndarray, "4 4"]:
+        """Pose of the mobile frame in the base link: a copy."""
+        return self._T.copy()
+
+    @property
+    def joints(self) -> list[str]:
+        """Names of the wheel joints."""
+        return list(self._joints)
+
+    @property
+    def params(self) -> list[float]:
+        """Parameters [m]; see the class."""
+        return list(self._params)
+
+    def __repr__(self) -> str:
+        return (
+            f"MobileBase(\n  type={self._type!r},\n  T={self._T},\n  joints={len(self._joints)},\n"
+            f"  params={list(self._params)}\n)"
+        )
+
+    def __str__(self) -> str:
+        return f"MobileBase(type={self._type!r}, joints={len(self._joints)})"
+
+
+class MobileBaseDifferential(MobileBase):
+    """The two wheels of a built robot; `Robot.mobile_base` gives it. Indices count the robot's own joints."""
+
+    def __init__(self, base: MobileBase, wheels: Sequence[int]) -> None:
+        super().__init__(base.type, base.T, base.joints, base.params)
+        self._wheels = tuple(wheels)
+
+    @property
+    def right_wheel_idx(self) -> int:
+        """Index of the right wheel's joint."""
+        return self._wheels[0]
+
+    @property
+    def left_wheel_idx(self) -> int:
+        """Index of the left wheel's joint."""
+        return self._wheels[1]
+
+    @property
+    def wheel_base(self) -> float:
+        """Distance between the wheels [m]."""
+        return self._params[0]
+
+    @property
+    def wheel_radius(self) -> float:
+        """Radius of the wheels [m]."""
+        return self._params[1]
+
+
+class MobileBaseMecanum(MobileBase):
+    """The four wheels of a built robot; `Robot.mobile_base` gives it. The SDK has this class in C++ only."""
+
+    def __init__(self, base: MobileBase, wheels: Sequence[int]) -> None:
+        super().__init__(base.type, base.T, base.joints, base.params)
+        self._wheels = tuple(wheels)
+
+    @property
+    def wheel_idx(self) -> tuple[int, ...]:
+        """Indices of the wheels' joints: front right, front left, rear right, rear left."""
+        return self._wheels
+
+    @property
+    def L_x(self) -> float:
+        """Half the distance between the axles [m]."""
+        return self._params[0]
+
+    @property
+    def L_y(self) -> float:
+        """Half the distance between the wheels of an axle [m]."""
+        return self._params[1]
+
+    @property
+    def wheel_radius(self) -> float:
+        """Radius of the wheels [m]."""
+        return self._params[2]
+
+
+@dataclass(frozen=True, eq=False)
+class Mobility:
+    """The wheels of a robot: `forward @ qdot[wheels]` is [w, vx, vy] of the base link, `backward` leads back."""
+
+    base: MobileBase
+    wheels: tuple[int, ...]
+    forward: Float[np.ndarray, "3 k"]
+    backward: Float[np.ndarray, "k 3"]
+
+
+def resolve(base: MobileBase, joint_names: Sequence[str]) -> Mobility:
+    """Finds the wheels among the joints of a robot and works out both maps.
+
+    Raises:
+        ModelError: A wheel is no moving joint of the robot, or there are too few or many joints or parameters.
+    """
+    if base.type is MobileBaseType.Unspecified:
+        return Mobility(base, (), np.zeros((3, 0)), np.zeros((0, 3)))
+    differential = base.type is MobileBaseType.Differential
+    kind = "differential" if differential else "mecanum"
+    wheels = ("right", "left") if differential else ("front-right", "front-left", "rear-right", "rear-left")
+    sizes = ("wheel base", "wheel radius") if differential else ("Lx", "Ly", "wheel radius")
+    for what, given, wanted in (("joints", base.joints, wheels), ("params", base.params, sizes)):
+        if len(given) != len(wanted):
+            raise ModelError(
+                f"a {kind} mobile base must have {len(wanted)} {what} ({', '.join(wanted)}), got {len(given)}"
+            )
+    for wheel, name in zip(wheels, base.joints, strict=True):
+        if name not in joint_names:
+            raise ModelError(f"the {wheel} wheel {name!r} of the mobile base is no moving joint of the robot")
+    indices = [joint_names.index(name) for name in base.joints]
+    forward, backward = _differential(*base.params) if differential else _mecanum(*base.params)
+    Ad = adjoint(base.T)
+    resolved = (MobileBaseDifferential if differential else MobileBaseMecanum)(base, indices)
+    return Mobility(resolved, tuple(indices), Ad[_PLANAR] @ forward, backward @ adjoint(inverse(base.T))[_PLANAR])
+
+
+def _differential(b: float, r: float) -> tuple[np.ndarray, np.ndarray]:
+    """The wheels turn about -y, so that the robot drives forward where they turn backward."""
+    forward = np.array([[-r / b, r / b], [-r / 2, -r / 2], [0.0, 0.0]])
+    backward = np.array([[-b / (2 * r), -1 / r, 0.0], [b / (2 * r), -1 / r, 0.0]])
+    return forward, backward
+
+
+def _mecanum(Lx: float, Ly: float, r: float) -> tuple[np.ndarray, np.ndarray]:
+    L = Lx + Ly
+    signs = np.array([[L, 1, 1], [-L, 1, -1], [L, 1, -1], [-L, 1, 1]])  # of w, vx, vy; rows fr, fl, rr, rl
+    return (signs / [L * L, 1, 1]).T * (r / 4), signs / r

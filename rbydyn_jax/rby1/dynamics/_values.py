@@ -1,0 +1,108 @@
+"""Arguments as float64 numpy arrays of a known shape: always copies, whatever JAX's flags say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._check import check_integer
+from ..._errors import DtypeError
+from ._errors import ModelError, ShapeError
+
+
+def numbers(x: Any, name: str) -> np.ndarray:
+    """Returns a new float64 array.
+
+    Raises:
+        DtypeError: `x` is no numbers.
+    """
+    try:
+        return np.array(x, np.float64)
+    except (TypeError, ValueError):
+        raise DtypeError(f"{name} must be numbers, got {type(x).__name__}") from None
+
+
+def any_vector(x: Any, name: str) -> np.ndarray:
+    """Returns a vector (m,) of any length; a column (m, 1) counts as one.
+
+    Raises:
+        DtypeError: `x` is no vector of numbers, which is a `TypeError` in the SDK too.
+    """
+    vector = numbers(x, name)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        vector = vector[:, 0]
+    if vector.ndim != 1:
+        raise DtypeError(f"{name} must be a vector, got shape {vector.shape}")
+    return vector
+
+
+def array(x: Any, name: str, *shape: int) -> np.ndarray:
+    """Returns an array of exactly that shape; a column (n, 1) counts as (n,).
+
+    Raises:
+        DtypeError: `x` is no numbers, or of another shape, which is a `TypeError` in the SDK too.
+    """
+    result = numbers(x, name)
+    if result.shape != shape:
+        if len(shape) != 1 or result.shape != (*shape, 1):
+            raise DtypeError(f"{name} must have shape {shape}, got {result.shape}")
+        result = result[:, 0]
+    return result
+
+
+def number(x: Any, name: str) -> float:
+    """Returns one number.
+
+    Raises:
+        DtypeError: It is none.
+    """
+    return float(array(x, name))
+
+
+def at_least(x: Any, name: str, size: int) -> np.ndarray:
+    """Returns the first `size` entries of a vector; the SDK ignores the rest.
+
+    Raises:
+        ShapeError: There are fewer.
+    """
+    vector = any_vector(x, name)
+    if len(vector) < size:
+        raise ShapeError(f"{name} must have {size} entries, got {len(vector)}")
+    return vector[:size]
+
+
+def unsigned(x: Any, name: str) -> int:
+    """Returns a number that is not negative.
+
+    Raises:
+        DtypeError: It is negative or no integer, which is a `TypeError` in the SDK too.
+    """
+    integer = check_integer(x, name)
+    if integer < 0:
+        raise DtypeError(f"{name} must not be negative, got {integer}")
+    return integer
+
+
+def index(x: Any, name: str, count: int) -> int:
+    """Returns an index into the `count` links of a state.
+
+    Raises:
+        DtypeError: It is negative or no integer.
+        ModelError: It is too large.
+    """
+    place = x if type(x) is int and x >= 0 else unsigned(x, name)
+    if place >= count:
+        raise ModelError(f"{name} is {place}, out of range: the state has {count} links")
+    return place
+
+
+def checked(x: Any, name: str, kind: type) -> Any:
+    """Returns `x`, which has to be of a class.
+
+    Raises:
+        DtypeError: It is not, None included.
+    """
+    if not isinstance(x, kind):
+        raise DtypeError(f"{name} must be a {kind.__name__}, got {type(x).__name__}")
+    return x
