@@ -1,8 +1,11 @@
-"""Planning of motions: trajectory optimisation through kinematics, dynamics and distances."""
+"""Planning of motions: inverse kinematics, and trajectory optimisation through kinematics, dynamics and distances."""
 
 from .checks import TrajectoryReport as TrajectoryReport
 from .checks import check_trajectory as check_trajectory
 from .cost import TrajectoryCost as TrajectoryCost
+from .ik import IkResult as IkResult
+from .ik import IkStatus as IkStatus
+from .ik import solve_ik as solve_ik
 from .optimize import TrajectoryResult as TrajectoryResult
 from .optimize import optimize_trajectory as optimize_trajectory
 from .spline import rest_to_rest_basis as rest_to_rest_basis
