@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._check import check_array, check_integer, public
-from .._errors import DtypeError, ModelError, ShapeError
+from .._errors import ModelError, ShapeError
 from ..model.configuration import neutral, qdot_from_v
 from ..model.model import Model, check_model
 from ._ik_search import Problem, Targets, search
