@@ -17,7 +17,8 @@ SCRIPT = """
 import jax, jax.numpy as jnp
 from jaxtyping import install_import_hook
 
-names = "kinematics jacobians inverse_dynamics forward_dynamics mass_matrix coriolis energy external centroidal momentum zmp"
+names = "kinematics jacobians inverse_dynamics forward_dynamics mass_matrix coriolis energy external centroidal"
+names += " momentum zmp"
 checked_modules = [f"rbydyn_jax.algorithms.{name}" for name in names.split()] + ["rbydyn_jax.model.configuration"]
 with install_import_hook(checked_modules, "beartype.beartype"):
     import rbydyn_jax as rb

@@ -112,7 +112,7 @@ def centroidal_momentum_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Ar
 
 @public()
 def angular_momentum_jacobian(model: Model, q: Float[Array, "nq"], point: Float[Array, "3"]) -> Float[Array, "3 nv"]:
-    r"""The matrix that gives the angular momentum about a point, $l_P = \sum_i (c_i - P) \times m_i v_i + I_i \omega_i$.
+    r"""The matrix of the angular momentum about a point, $l_P = \sum_i (c_i - P) \times m_i v_i + I_i \omega_i = J v$.
 
     Args:
         model: The robot.

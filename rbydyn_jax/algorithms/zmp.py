@@ -126,13 +126,13 @@ def zmp(
         True
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
-    O, n = (_triple(x, name, q) for x, name in ((origin, "origin"), (normal, "normal")))
-    wrench = gravito_inertial_wrench(model, q, v, a, O)
+    base, n = (_triple(x, name, q) for x, name in ((origin, "origin"), (normal, "normal")))
+    wrench = gravito_inertial_wrench(model, q, v, a, base)
     moment, force = wrench[:3], wrench[3:]
     press, scale = jnp.sum(n * force), jnp.sum(jnp.abs(n)) * total_mass(model) * jnp.sum(jnp.abs(model.gravity))
     valid = jnp.abs(press) > 16.0 * jnp.finfo(q.dtype).eps * jnp.maximum(scale, jnp.sum(jnp.abs(force)))
     offset = jnp.cross(n, moment) / jnp.where(valid, press, 1.0)
-    return Zmp(jnp.where(valid, O + offset, O), valid)
+    return Zmp(jnp.where(valid, base + offset, base), valid)
 
 
 def _triple(x: Array | tuple, name: str, like: Array) -> Float[Array, "3"]:

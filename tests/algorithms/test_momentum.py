@@ -43,12 +43,12 @@ def test_momentum_and_its_rate_against_pinocchio(name):
     def about(q):
         return (change_velocity_origin(-np.array(POINT)).T @ twin.momentum_matrix(q))[:3]
 
-    A, h, dh, l, J = run(ours, *s[:3])
+    A, h, dh, about_point, J = run(ours, *s[:3])
     assert_close(A, by_rows(matrix, s.q))
     assert_close(h, by_rows(lambda q, v: matrix(q) @ v, s.q, s.v))
     assert_close(dh, by_rows(rate, *s[:3]))
     assert_close(J, by_rows(about, s.q))
-    assert_close(l, by_rows(lambda q, v: about(q) @ v, s.q, s.v))
+    assert_close(about_point, by_rows(lambda q, v: about(q) @ v, s.q, s.v))
 
 
 @pytest.mark.parametrize("name", [MIMIC])
@@ -75,7 +75,7 @@ def test_hessians(name):
 @float32
 @pytest.mark.parametrize("name", [EVERY_TYPE])
 def test_wrench_on_the_ground(name):
-    """[m (g - c''); (c - P) x f - rate of the centroidal angular momentum], both from pinocchio; the ZMP by its laws."""
+    """[m (g - c''); (c - P) x f - rate of the centroidal angular momentum] by pinocchio; the ZMP by its laws."""
     pin = oracle("pinocchio")
     model, twin, s = robot(name), twin_of(name), states(name)
     point, origin, up = (jnp.array(x, s.q.dtype) for x in (POINT, (0.1, 0.2, -0.3), (0.2, -0.1, 2.0)))

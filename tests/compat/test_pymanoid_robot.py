@@ -1,0 +1,188 @@
+"""Robots and humanoids in pymanoid's terms against pinocchio, whose 6-vectors are linear first, too."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import rbydyn_jax as rb
+from rbydyn_jax.compat.pymanoid import Contact, Humanoid, Robot, with_rpy_base
+from rbydyn_jax.testing import random_tree
+from tests.helpers import X64, assert_close, normal, oracle
+from tests.oracles.conventions import swap_rows
+
+pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
+P = (0.2, -0.3, 0.5)
+
+
+@pytest.fixture(scope="module")
+def humanoid():
+    model = with_rpy_base(random_tree(5, ("revolute", "prismatic"), n=3, armature=False))
+    return Humanoid(model, normal(1, model.nv), normal(2, model.nv))
+
+
+@pytest.fixture(scope="module")
+def twin(humanoid):
+    oracle("pinocchio")
+    from tests.oracles.pinocchio_oracle import pin_model
+
+    return pin_model(humanoid.model)
+
+
+@pytest.fixture(scope="module")
+def tip(humanoid):
+    return humanoid.model.link_names[-1]
+
+
+@pytest.fixture(scope="module")
+def qdd(humanoid):
+    return normal(3, humanoid.nb_dofs)
+
+
+def at_point(twin, robot, link, point, qdd=None):
+    """pinocchio's Jacobian [linear; angular] at a point of the world, and the acceleration of the link's point there."""
+    pin = oracle("pinocchio")
+    k = robot.model.link_index(link)
+    local = np.linalg.inv(twin.fk(robot.q)[k]) @ [*point, 1.0]
+    frame = twin._frame(link)
+    placement = twin.model.frames[frame].placement * pin.SE3(np.eye(3), local[:3])
+    moved = twin.model.copy()
+    at = moved.addFrame(pin.Frame("point", twin.model.frames[frame].parentJoint, 0, placement, pin.FrameType.OP_FRAME))
+    data, axes = moved.createData(), pin.LOCAL_WORLD_ALIGNED
+    J = pin.computeFrameJacobian(moved, data, twin.q(robot.q), at, axes) @ twin.G
+    if qdd is None:
+        return J
+    pin.forwardKinematics(moved, data, twin.q(robot.q), twin.v(robot.qd), twin.v(qdd))
+    pin.updateFramePlacements(moved, data)
+    return J, pin.getFrameClassicalAcceleration(moved, data, at, axes).vector
+
+
+def test_jacobian_at_a_point(humanoid, twin, tip):
+    """The point is not ignored."""
+    p = jnp.array(P)
+    want = at_point(twin, humanoid, tip, P)
+    assert_close(humanoid.compute_link_jacobian(tip, p), want)
+    assert_close(humanoid.compute_link_pos_jacobian(tip, p), want[:3])
+    assert_close(humanoid.compute_link_jacobian(tip), swap_rows(twin.jacobian(humanoid.q, tip)))
+    other = humanoid.model.link_names[-2]
+    contacts = [Contact(jnp.ones(2), p, link=tip), Contact(jnp.ones(2), 2 * p, link=other)]
+    both = np.concatenate([want, at_point(twin, humanoid, other, 2 * np.array(P))])
+    assert_close(humanoid.compute_contact_jacobian(contacts), both)
+    with pytest.raises(rb.ModelError, match="link"):
+        humanoid.compute_contact_jacobian([Contact(jnp.ones(2))])
+
+
+def test_hessian_gives_accelerations(humanoid, twin, tip, qdd):
+    """a = J qdd + qd H qd: linear and angular, which is not doubled; rotations beyond joint j do not turn its axis."""
+    p, qd = jnp.array(P), humanoid.qd
+    H = humanoid.compute_link_hessian(tip, p)
+    assert H.shape == (humanoid.nb_dofs, 6, humanoid.nb_dofs)
+    J, want = at_point(twin, humanoid, tip, P, qdd)
+    assert_close(J @ np.asarray(qdd) + np.einsum("i,iaj,j->a", qd, H, qd), want)
+    assert_close(humanoid.compute_contact_hessian([Contact(jnp.ones(2), p, link=tip)]), H)
+
+
+def test_pose_jacobian(humanoid, twin, tip):
+    """The quaternion's rate, by a difference of scipy's quaternions along the velocity."""
+    J, h = humanoid.compute_link_pose_jacobian(tip), 1e-6
+    k = humanoid.model.link_index(tip)
+
+    def pose(t):
+        T = twin.fk(humanoid.q + t * humanoid.qd)[k]
+        return np.concatenate([Rotation.from_matrix(T[:3, :3]).as_quat(canonical=True)[[3, 0, 1, 2]], T[:3, 3]])
+
+    assert_close(J @ humanoid.qd, (pose(h) - pose(-h)) / (2 * h), kind="difference")
+
+
+def test_inverse_dynamics(humanoid, twin, qdd):
+    q, qd = humanoid.q, humanoid.qd
+    tm, tc, tg = humanoid.compute_inverse_dynamics(qdd)
+    assert_close(tm + tc + tg, twin.rnea(q, qd, qdd))
+    assert_close(tg, twin.gravity(q))
+    M = humanoid.compute_inertia_matrix()
+    assert_close(M, twin.crba(q))
+    assert_close(M[:3, :3], humanoid.mass * np.eye(3))  # sliders weigh what they carry
+    gravity = np.asarray(humanoid.model.gravity)
+    assert_close(humanoid.compute_static_gravity_torques(), -twin.com_jacobian(q).T @ gravity * humanoid.mass)
+
+
+def test_external_torques_help_the_actuators(humanoid):
+    others = normal(4, humanoid.nb_dofs)
+    tm, tc, tg = humanoid.compute_inverse_dynamics(external_torque=others)
+    assert tm is None
+    assert_close(tg, humanoid.compute_static_gravity_torques() - others)
+    assert_close(humanoid.compute_static_gravity_torques(others), tg)
+    assert np.isfinite(tc).all()
+
+
+def test_centre_of_mass_and_momentum(humanoid, twin, qdd):
+    pin = oracle("pinocchio")
+    q, qd, p = humanoid.q, humanoid.qd, jnp.array(P)
+    velocity, acceleration = twin.com_motion(q, qd, qdd)
+    for got, want in ((humanoid.com, twin.center_of_mass(q)), (humanoid.comd, velocity)):
+        assert_close(got, want)
+    assert_close(humanoid.compute_com_acceleration(qdd), acceleration)
+    J, H = humanoid.compute_com_jacobian(), humanoid.compute_com_hessian()
+    assert_close(J @ qdd + jnp.einsum("i,iaj,j->a", qd, H, qd), acceleration)
+    pin.computeCentroidalMomentumTimeVariation(twin.model, twin.data, twin.q(q), twin.v(qd), twin.v(qdd))
+    h, rate = twin.data.hg, twin.data.dhg
+    assert_close(humanoid.cam, h.angular)
+    assert_close(humanoid.compute_cam_jacobian() @ qd, h.angular)
+    assert_close(humanoid.compute_cam_rate(qdd), rate.angular)
+    bias = jnp.einsum("i,iaj,j->a", qd, humanoid.compute_cam_hessian(), qd)
+    assert_close(humanoid.compute_cam_jacobian() @ qdd + bias, rate.angular)
+    arm = np.asarray(humanoid.com - p)
+    assert_close(humanoid.compute_angular_momentum(p), h.angular + np.cross(arm, h.linear))
+    assert_close(humanoid.compute_angular_momentum_jacobian(p) @ qd, h.angular + np.cross(arm, h.linear))
+    bias = jnp.einsum("i,iaj,j->a", qd, humanoid.compute_angular_momentum_hessian(p), qd)
+    got = humanoid.compute_angular_momentum_jacobian(p) @ qdd + bias
+    assert_close(got, rate.angular + np.cross(arm, rate.linear))
+
+
+def test_wrench_and_zmp(humanoid, twin, qdd):
+    """The base's six joint forces are the wrench of the ground: linear ones at once, the ZMP from its moments."""
+    p = jnp.array(P)
+    wrench = np.asarray(humanoid.compute_net_contact_wrench(qdd, p))
+    tau = twin.rnea(humanoid.q, humanoid.qd, qdd)
+    assert_close(wrench[:3], tau[[humanoid.TRANS_X, humanoid.TRANS_Y, humanoid.TRANS_Z]])
+    assert_close(humanoid.compute_gravito_inertial_wrench(qdd, p), -wrench)
+    n = np.array([0.1, -0.2, 1.0])
+    z = humanoid.compute_zmp(qdd, p, jnp.array(n))
+    assert abs(float((z - p) @ n)) < 1e-9
+    moment = np.asarray(humanoid.compute_net_contact_wrench(qdd, z))[3:]
+    assert_close(np.cross(n, moment), np.zeros(3), 1e-9, scale=float(np.abs(wrench).max()))
+
+
+def test_base(humanoid):
+    robot, angles = Humanoid(humanoid.model), jnp.array([0.3, -0.5, 1.2])
+    robot.set_pos(jnp.array(P))
+    robot.set_rpy(angles)
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = Rotation.from_euler("xyz", angles).as_matrix(), P
+    assert_close(robot.T, T)
+    assert_close(robot.get_link_transform(f"floating_base_{'ROT_R'}"), T)
+    pose = robot.pose
+    for change, value in ((robot.set_quat, robot.quat), (robot.set_pose, pose), (robot.set_transform, robot.T)):
+        robot.set_rpy(jnp.zeros(3))
+        change(value)
+        assert_close(robot.T, T)
+    with pytest.raises(rb.ModelError, match="TRANS_X"):
+        Humanoid(rb.robots.two_link_arm())
+
+
+def test_state_and_limits():
+    robot = Robot(rb.robots.two_link_arm())
+    robot.set_dof_values(jnp.array([5.0]), [1], clamp=True)
+    assert robot.q.tolist() == [0.0, float(robot.q_max[1])]
+    robot.set_dof_limits(jnp.array([-1.0]), jnp.array([0.5]), [1])
+    assert [x.tolist() for x in robot.get_dof_limits([1])] == [[-1.0], [0.5]]
+    robot.set_dof_velocities(jnp.array([0.1, 0.2]))
+    assert robot.get_dof_velocities([1]).tolist() == [0.2] and robot.get_dof_values([0]).tolist() == [0.0]
+    with pytest.raises(rb.ShapeError, match="q must"):
+        robot.set_dof_values(jnp.zeros(3), [0, 1])
+    with pytest.raises(rb.ShapeError, match="dof_indices"):
+        robot.get_dof_values([2])
+    with pytest.raises(rb.ModelError, match="several coordinates"):
+        Robot(random_tree(1, n=8))
