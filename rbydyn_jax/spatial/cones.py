@@ -2,7 +2,7 @@ r"""Friction cones of a contact, linearised, and wrench cones of a rectangular o
 
 All in the frame of the contact: its origin in the middle of the rectangle, z along the normal, up to the body that is
 held. Cones are inner approximations: the pyramid of friction $|f_x|, |f_y| \le \mu f_z / \sqrt2$. Wrenches are [n; f],
-of the ground on the body. A cone is given by its faces, $F w \le 0$, or by its rays, $w = S \lambda$ with $\lambda \ge 0$.
+of the ground on the body. A cone is given by its faces, $F w \le 0$, or by its rays, $w = S \lambda$, $\lambda \ge 0$.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def qdd(humanoid):
 
 
 def at_point(twin, robot, link, point, qdd=None):
-    """pinocchio's Jacobian [linear; angular] at a point of the world, and the acceleration of the link's point there."""
+    """pinocchio's Jacobian [linear; angular] at a point of the world, and the acceleration of the link there."""
     pin = oracle("pinocchio")
     k = robot.model.link_index(link)
     local = np.linalg.inv(twin.fk(robot.q)[k]) @ [*point, 1.0]
