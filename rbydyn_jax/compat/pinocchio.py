@@ -2,8 +2,8 @@
 
 Pinocchio puts children in alphabetical order, linear before angular, quaternions xyzw, and the angles of continuous
 joints as cosine and sine. Velocities differ by their order alone, so what has velocities as an axis (v, a, tau, columns
-of Jacobians, mass matrices, derivatives) is only permuted; six-vectors have `spatial.to_linear_first`. Pinocchio's LOCAL, WORLD and
-LOCAL_WORLD_ALIGNED are our frames ``"local"``, ``"world"`` and ``"world_aligned"``.
+of Jacobians, mass matrices, derivatives) is only permuted; six-vectors have `spatial.to_linear_first`. Pinocchio's
+LOCAL, WORLD and LOCAL_WORLD_ALIGNED are our frames ``"local"``, ``"world"`` and ``"world_aligned"``.
 """
 
 from __future__ import annotations
