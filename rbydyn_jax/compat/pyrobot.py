@@ -115,7 +115,7 @@ class Kinematics:
         Args:
             position: [x, y, z] in the axes of the base [m].
             orientation: Three Euler angles [rad], a quaternion [x, y, z, w], or a 3x3 rotation matrix.
-            init_joint_pos: Where to start; default are random starts.
+            init_joint_pos: Where the first attempt starts; default is the neutral position.
             order: Euler angles are ``"rpy"`` (about x, y, z) or ``"ypr"`` (about z, y, x), R = Rz Ry Rx.
             position_tolerance: See `planning.solve_ik`.
             orientation_tolerance: See `planning.solve_ik`.
@@ -125,7 +125,7 @@ class Kinematics:
             ShapeError: An argument has another size.
         """
         target = se3.from_R_p(_rotation(orientation, order, self._rest.dtype), self._array(position, "position", 3))
-        start = None if init_joint_pos is None else self._configuration(init_joint_pos, "init_joint_pos")
+        start = self._rest if init_joint_pos is None else self._configuration(init_joint_pos, "init_joint_pos")
         result = solve_ik(
             self.model,
             self.ee_frame,

@@ -31,8 +31,8 @@ _LEAST_DAMPING = 1e-9
 _LONGEST_STEP = 1.0  # rad or m of one joint
 
 
-class Targets(NamedTuple):
-    """What is to be solved, as far as it is static: hashable."""
+class Setup(NamedTuple):
+    """What is known while tracing: hashable."""
 
     links: tuple[int, ...]
     ref: int | None
@@ -49,34 +49,34 @@ class Problem(eqx.Module):
         model: The robot.
         tolerance: Of position [m] and of orientation [rad].
         length: How many metres of error count as much as one radian.
-        targets: The static part.
+        setup: What is known while tracing.
     """
 
     model: Model
     tolerance: Float[Array, "2"]
     length: Float[Array, ""]
-    targets: Targets = eqx.field(static=True)
+    setup: Setup = eqx.field(static=True)
 
     @property
     def velocities(self) -> np.ndarray:
         """Indices into v of the joints that may move."""
-        return np.concatenate([np.r_[self.model.tree.v_slices[i]] for i in self.targets.joints])
+        return np.concatenate([np.r_[self.model.tree.v_slices[i]] for i in self.setup.joints])
 
     @property
     def moving(self) -> np.ndarray:
         """For each coordinate of q, whether its joint may move."""
         mask = np.zeros(self.model.nq, bool)
-        for i in self.targets.joints:
+        for i in self.setup.joints:
             mask[self.model.tree.q_slices[i]] = True
         return mask
 
     def poses(self, q: Float[Array, "nq"]) -> Float[Array, "k 4 4"]:
         """Poses of the links that have targets."""
-        return jnp.stack([link_pose(self.model, q, k, self.targets.ref) for k in self.targets.links])
+        return jnp.stack([link_pose(self.model, q, k, self.setup.ref) for k in self.setup.links])
 
     def jacobian(self, q: Float[Array, "nq"]) -> Float[Array, "k 6 m"]:
         """Their Jacobians with respect to the joints that may move, lengths measured in `length`."""
-        rows = [jacobian(self.model, q, k, ref=self.targets.ref) for k in self.targets.links]
+        rows = [jacobian(self.model, q, k, ref=self.setup.ref) for k in self.setup.links]
         unit = jnp.concatenate([jnp.ones(3, q.dtype), jnp.full(3, 1.0 / self.length, q.dtype)])
         return jnp.stack(rows)[:, :, self.velocities] * unit[None, :, None]
 
@@ -91,10 +91,10 @@ class Problem(eqx.Module):
         distance, angle = safe_norm(error[:, 3:]).max(), safe_norm(error[:, :3]).max()
         return jnp.stack([distance * self.length, angle])
 
-    def blocked(self, q: Float[Array, "nq"], push: Float[Array, "m"]) -> Bool[Array, "m"]:
+    def blocked(self, q: Float[Array, "nq"], push: Float[Array, "m"] | float) -> Bool[Array, "m"]:
         """Which of the joints that may move stand at a limit against which they are pushed."""
         tree, infinite = self.model.tree, jnp.full(1, jnp.inf, q.dtype)
-        single = {tree.v_slices[i].start: tree.q_slices[i].start for i in self.targets.joints if tree.joints[i].nq == 1}
+        single = {tree.v_slices[i].start: tree.q_slices[i].start for i in self.setup.joints if tree.joints[i].nq == 1}
         at = np.array([single.get(v, self.model.nq) for v in self.velocities.tolist()])
         below = jnp.concatenate([q - self.model.position_lower, infinite])[at]
         above = jnp.concatenate([self.model.position_upper - q, infinite])[at]
@@ -149,7 +149,7 @@ class _Starts(eqx.Module):
 
 def search(problem: Problem, target: Float[Array, "n k 4 4"], q0: Float[Array, "n nq"], key: PRNGKeyArray) -> Found:
     """Solves a batch of problems."""
-    n, attempts = len(target), problem.targets.attempts
+    n, attempts = len(target), problem.setup.attempts
     lanes = min(LANES, max(8, n), n * attempts)
     problem, starts = _prepare(problem, target, q0, key)
     usable = jnp.isfinite(target).all(axis=(1, 2, 3)) & jnp.isfinite(q0).all(axis=1)
@@ -176,7 +176,7 @@ def search(problem: Problem, target: Float[Array, "n k 4 4"], q0: Float[Array, "
 
 def _prepare(problem: Problem, target: Array, q0: Array, key: PRNGKeyArray) -> tuple[Problem, _Starts]:
     """The scale of lengths, and starts that are near to the targets."""
-    model, attempts = problem.model, problem.targets.attempts
+    model, attempts = problem.model, problem.setup.attempts
     seeds = jax.vmap(random_configuration, in_axes=(None, 0))(model, jax.random.split(key, attempts * _CHOICE))
     seeds = jnp.where(problem.moving[None], seeds.astype(q0.dtype), q0[:1])
     poses = jax.vmap(problem.poses)(seeds)
@@ -208,7 +208,7 @@ def _refill(
     takes = free & (attempt < attempts)
     start = starts.seeds[starts.chosen[which, jnp.minimum(attempt, attempts - 1)]]
     start = jnp.where(problem.moving[None], start, q0[which])
-    if problem.targets.from_q0:
+    if problem.setup.from_q0:
         start = jnp.where((attempt == 0)[:, None], q0[which], start)
     last = first + free.sum()
     lanes = _Lanes(
@@ -233,7 +233,7 @@ def _collect(problem: Problem, lanes: _Lanes, q: Array, error: Array, found: Fou
     active, steps = lanes.problem < n, lanes.steps + _STEPS
     reached = active & (jax.vmap(problem.size)(error) <= problem.tolerance[None]).all(axis=1)
     merit = jnp.where(reached, 0.0, jnp.sum(error * error, axis=(1, 2)))
-    hopeless = (steps >= problem.targets.iterations) | ~(merit < _SLOW * lanes.merit)
+    hopeless = (steps >= problem.setup.iterations) | ~(merit < _SLOW * lanes.merit)
     known = jnp.concatenate([found.merit, jnp.zeros(1, merit.dtype)])
     candidate = jnp.where(active & (merit < known[lanes.problem]), merit, jnp.inf)
     best = known.at[lanes.problem].min(candidate)

@@ -16,7 +16,7 @@ from .._check import check_array, check_integer, public
 from .._errors import ModelError, ShapeError
 from ..model.configuration import neutral, qdot_from_v
 from ..model.model import Model, check_model
-from ._ik_search import Problem, Targets, search
+from ._ik_search import Problem, Setup, search
 
 
 class IkStatus(IntEnum):
@@ -128,13 +128,13 @@ def solve_ik(
     targets = (target if batched else target[None]).reshape(-1, len(links), 4, 4)
     start = _start(model, q0, len(targets), batched)
     dtype = jnp.result_type(targets, start)
-    static = Targets(links, base, _moving(model, links, base, joints), attempts, iterations, q0 is not None)
+    setup = Setup(links, base, _moving(model, links, base, joints), attempts, iterations, q0 is not None)
     default = 1e-6 if dtype == jnp.float64 else 1e-5
     given = (position_tolerance, orientation_tolerance)
     names = ("position_tolerance", "orientation_tolerance")
     tolerance = [default if x is None else check_array(x, name, ()) for x, name in zip(given, names, strict=True)]
     model = jax.tree.map(lambda x: x.astype(dtype), check_model(model))
-    problem = Problem(model, jnp.stack([jnp.asarray(x, dtype) for x in tolerance]), jnp.ones((), dtype), static)
+    problem = Problem(model, jnp.stack([jnp.asarray(x, dtype) for x in tolerance]), jnp.ones((), dtype), setup)
     key = jax.random.key(0) if key is None else key
     result = _solve(problem, targets.astype(dtype), start.astype(dtype), key)
     return result if batched else jax.tree.map(lambda x: x[0], result)
