@@ -10,28 +10,45 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.testing import random_tree
-from tests.helpers import X64, assert_close, normal, oracle
+from tests.helpers import BATCH, X64, assert_close, normal, oracle
 from tests.oracles.conventions import change_velocity_origin, swap_rows
 
-from .cases import TREES, along, by_rows, robot, run, states
-from .cases import pin_robot as twin_of
+from .cases import along, by_rows, run
 
 float32 = pytest.mark.float32
-EVERY_TYPE = TREES[0]
-POINT = (0.3, -0.7, 0.4)
+POINT, ORIGIN, UP = (0.3, -0.7, 0.4), (0.1, 0.2, -0.3), (0.2, -0.1, 2.0)
+
+
+@pytest.fixture(scope="module")
+def case():
+    """A tree with most types of joint, and all that is computed of it, as one program."""
+    oracle("pinocchio")
+    from tests.oracles.pinocchio_oracle import pin_model
+
+    model = random_tree(1, ("floating", "planar", "spherical", "prismatic", "continuous"), n=5)
+    q = jax.vmap(rb.random_configuration, (None, 0))(model, jax.random.split(jax.random.key(0), BATCH))
+    state = q, normal(1, BATCH, model.nv), normal(2, BATCH, model.nv)
+    point, origin, up = (jnp.array(x, q.dtype) for x in (POINT, ORIGIN, UP))
+
+    def ours(q, v, a):
+        return {
+            "matrix": rb.centroidal_momentum_matrix(model, q),
+            "momentum": rb.centroidal_momentum(model, q, v),
+            "rate": rb.centroidal_momentum_rate(model, q, v, a),
+            "angular": rb.angular_momentum(model, q, v, point),
+            "jacobian": rb.angular_momentum_jacobian(model, q, point),
+            "gravito_inertial": rb.gravito_inertial_wrench(model, q, v, a, point),
+            "contact": rb.net_contact_wrench(model, q, v, a, point),
+            "zmp": rb.zmp(model, q, v, a, origin, up),
+        }
+
+    return pin_model(model), state, run(ours, *state)
 
 
 @float32
-def test_momentum_and_its_rate_against_pinocchio():
+def test_momentum_and_its_rate_against_pinocchio(case):
     """pinocchio's own centroidal functions, and its momentum moved to another point."""
-    pin = oracle("pinocchio")
-    model, twin, s = robot(EVERY_TYPE), twin_of(EVERY_TYPE), states(EVERY_TYPE)
-    point = jnp.array(POINT, s.q.dtype)
-
-    def ours(q, v, a):
-        A, h = rb.centroidal_momentum_matrix(model, q), rb.centroidal_momentum(model, q, v)
-        about = rb.angular_momentum(model, q, v, point), rb.angular_momentum_jacobian(model, q, point)
-        return A, h, rb.centroidal_momentum_rate(model, q, v, a), *about
+    pin, (twin, (q, v, a), found) = oracle("pinocchio"), case
 
     def rate(q, v, a):
         pin.computeCentroidalMomentumTimeVariation(twin.model, twin.data, twin.q(q), twin.v(v), twin.v(a))
@@ -43,12 +60,33 @@ def test_momentum_and_its_rate_against_pinocchio():
     def about(q):
         return (change_velocity_origin(-np.array(POINT)).T @ twin.momentum_matrix(q))[:3]
 
-    A, h, dh, about_point, J = run(ours, *s[:3])
-    assert_close(A, by_rows(matrix, s.q))
-    assert_close(h, by_rows(lambda q, v: matrix(q) @ v, s.q, s.v))
-    assert_close(dh, by_rows(rate, *s[:3]))
-    assert_close(J, by_rows(about, s.q))
-    assert_close(about_point, by_rows(lambda q, v: about(q) @ v, s.q, s.v))
+    assert_close(found["matrix"], by_rows(matrix, q))
+    assert_close(found["momentum"], by_rows(lambda q, v: matrix(q) @ v, q, v))
+    assert_close(found["rate"], by_rows(rate, q, v, a))
+    assert_close(found["jacobian"], by_rows(about, q))
+    assert_close(found["angular"], by_rows(lambda q, v: about(q) @ v, q, v))
+
+
+@float32
+def test_wrench_on_the_ground(case):
+    """[m (g - c''); (c - P) x f - rate of the centroidal angular momentum] by pinocchio; the ZMP by its laws."""
+    pin, (twin, state, found) = oracle("pinocchio"), case
+
+    def want(q, v, a, about):
+        pin.computeCentroidalMomentumTimeVariation(twin.model, twin.data, twin.q(q), twin.v(v), twin.v(a))
+        f = pin.computeTotalMass(twin.model) * twin.model.gravity.linear - twin.data.dhg.linear
+        return np.concatenate([np.cross(twin.data.com[0] - about, f) - twin.data.dhg.angular, f])
+
+    expected = by_rows(lambda *x: want(*x, np.array(POINT)), *state)
+    assert_close(found["gravito_inertial"], expected)
+    assert_close(found["contact"], -expected)
+    z = found["zmp"]
+    assert z.valid.all()
+    offset = np.asarray(z.point, float) - np.array(ORIGIN)
+    reach = np.abs(offset).max()
+    assert np.abs(offset @ UP).max() < (1e-12 if X64 else 1e-4) * reach
+    moments = by_rows(want, *state, z.point)[:, :3]
+    assert np.abs(np.cross(moments, UP)).max() < (1e-11 if X64 else 1e-3) * max(1.0, reach) * np.abs(moments).max()
 
 
 def test_hessians():
@@ -69,33 +107,6 @@ def test_hessians():
 
     for got, want in run(ours, q, v, a):
         assert_close(got, want, kind="solve")
-
-
-@float32
-def test_wrench_on_the_ground():
-    """[m (g - c''); (c - P) x f - rate of the centroidal angular momentum] by pinocchio; the ZMP by its laws."""
-    pin = oracle("pinocchio")
-    model, twin, s = robot(EVERY_TYPE), twin_of(EVERY_TYPE), states(EVERY_TYPE)
-    point, origin, up = (jnp.array(x, s.q.dtype) for x in (POINT, (0.1, 0.2, -0.3), (0.2, -0.1, 2.0)))
-
-    def ours(q, v, a):
-        wrenches = [f(model, q, v, a, point) for f in (rb.gravito_inertial_wrench, rb.net_contact_wrench)]
-        return *wrenches, rb.zmp(model, q, v, a, origin, up)
-
-    def want(q, v, a, about):
-        pin.computeCentroidalMomentumTimeVariation(twin.model, twin.data, twin.q(q), twin.v(v), twin.v(a))
-        f = pin.computeTotalMass(twin.model) * twin.model.gravity.linear - twin.data.dhg.linear
-        return np.concatenate([np.cross(twin.data.com[0] - about, f) - twin.data.dhg.angular, f])
-
-    gravito_inertial, contact, z = run(ours, *s[:3])
-    assert_close(gravito_inertial, by_rows(lambda *x: want(*x, np.array(POINT)), *s[:3]))
-    assert_close(contact, -by_rows(lambda *x: want(*x, np.array(POINT)), *s[:3]))
-    assert z.valid.all()
-    n, offset = np.asarray(up, float), np.asarray(z.point, float) - np.asarray(origin, float)
-    reach = np.abs(offset).max()
-    assert np.abs(offset @ n).max() < (1e-12 if X64 else 1e-4) * reach
-    moments = np.stack([want(*row)[:3] for row in zip(*map(np.asarray, (*s[:3], z.point)), strict=True)])
-    assert np.abs(np.cross(moments, n)).max() < (1e-11 if X64 else 1e-3) * max(1.0, reach) * np.abs(moments).max()
 
 
 def test_no_zmp_in_free_fall():

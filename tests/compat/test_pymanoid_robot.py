@@ -15,7 +15,7 @@ from tests.helpers import X64, assert_close, normal, oracle
 from tests.oracles.conventions import swap_rows
 
 pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
-P = (0.2, -0.3, 0.5)
+P, NORMAL = (0.2, -0.3, 0.5), (0.1, -0.2, 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -118,40 +118,57 @@ def test_external_torques_help_the_actuators(humanoid):
     assert np.isfinite(tc).all()
 
 
-def test_centre_of_mass_and_momentum(humanoid, twin, qdd):
+@pytest.fixture(scope="module")
+def found(humanoid, qdd):
+    """What a humanoid tells of its mass, compiled as one program: the facade is one of pure functions."""
+    p, normal = jnp.array(P), jnp.array(NORMAL)
+
+    @jax.jit
+    def compute(model, q, qd):
+        robot = Humanoid(model, q, qd)
+        return {
+            "com": (robot.com, robot.comd, robot.compute_com_acceleration(qdd), robot.compute_com_jacobian()),
+            "cam": (robot.cam, robot.compute_cam_jacobian(), robot.compute_cam_hessian(), robot.compute_cam_rate(qdd)),
+            "angular": (robot.compute_angular_momentum(p), robot.compute_angular_momentum_jacobian(p)),
+            "wrench": (robot.compute_gravito_inertial_wrench(qdd, p), robot.compute_net_contact_wrench(qdd, p)),
+            "zmp": robot.compute_zmp(qdd, p, normal),
+        }
+
+    return compute(humanoid.model, humanoid.q, humanoid.qd)
+
+
+def test_centre_of_mass_and_momentum(humanoid, twin, qdd, found):
     pin = oracle("pinocchio")
     q, qd, p = humanoid.q, humanoid.qd, jnp.array(P)
     velocity, acceleration = twin.com_motion(q, qd, qdd)
-    for got, want in ((humanoid.com, twin.center_of_mass(q)), (humanoid.comd, velocity)):
+    com = twin.center_of_mass(q)
+    for got, want in zip(found["com"], (com, velocity, acceleration, twin.com_jacobian(q)), strict=True):
         assert_close(got, want)
-    assert_close(humanoid.compute_com_acceleration(qdd), acceleration)
-    assert_close(humanoid.compute_com_jacobian(), twin.com_jacobian(q))
     pin.computeCentroidalMomentumTimeVariation(twin.model, twin.data, twin.q(q), twin.v(qd), twin.v(qdd))
     h, rate = twin.data.hg, twin.data.dhg
-    assert_close(humanoid.cam, h.angular)
-    assert_close(humanoid.compute_cam_jacobian() @ qd, h.angular)
-    assert_close(humanoid.compute_cam_rate(qdd), rate.angular)
-    bias = jnp.einsum("i,iaj,j->a", qd, humanoid.compute_cam_hessian(), qd)
-    assert_close(humanoid.compute_cam_jacobian() @ qdd + bias, rate.angular)
-    arm = np.asarray(humanoid.com - p)
-    assert_close(humanoid.compute_angular_momentum(p), h.angular + np.cross(arm, h.linear))
-    assert_close(humanoid.compute_angular_momentum_jacobian(p) @ qd, h.angular + np.cross(arm, h.linear))
+    cam, J, H, cam_rate = found["cam"]
+    assert_close(cam, h.angular)
+    assert_close(J @ qd, h.angular)
+    assert_close(cam_rate, rate.angular)
+    assert_close(J @ qdd + jnp.einsum("i,iaj,j->a", qd, H, qd), rate.angular)  # not doubled
+    momentum, jacobian = found["angular"]
+    want = h.angular + np.cross(com - p, h.linear)
+    assert_close(momentum, want)
+    assert_close(jacobian @ qd, want)
     for hessian in (humanoid.compute_com_hessian, lambda: humanoid.compute_angular_momentum_hessian(p)):
         assert jax.eval_shape(hessian).shape == (humanoid.nb_dofs, 3, humanoid.nb_dofs)
 
 
-def test_wrench_and_zmp(humanoid, twin, qdd):
+def test_wrench_and_zmp(humanoid, twin, qdd, found):
     """The base's six joint forces are the wrench of the ground: linear ones at once, the ZMP from its moments."""
-    p = jnp.array(P)
-    wrench = np.asarray(humanoid.compute_net_contact_wrench(qdd, p))
+    gravito_inertial, wrench = (np.asarray(x) for x in found["wrench"])
     tau = twin.rnea(humanoid.q, humanoid.qd, qdd)
     assert_close(wrench[:3], tau[[humanoid.TRANS_X, humanoid.TRANS_Y, humanoid.TRANS_Z]])
-    assert_close(humanoid.compute_gravito_inertial_wrench(qdd, p), -wrench)
-    n = np.array([0.1, -0.2, 1.0])
-    z = humanoid.compute_zmp(qdd, p, jnp.array(n))
-    assert abs(float((z - p) @ n)) < 1e-9
-    moment = np.asarray(humanoid.compute_net_contact_wrench(qdd, z))[3:]
-    assert_close(np.cross(n, moment), np.zeros(3), 1e-9, scale=float(np.abs(wrench).max()))
+    assert_close(gravito_inertial, -wrench)
+    arm = np.asarray(found["zmp"]) - np.array(P)
+    assert abs(float(arm @ NORMAL)) < 1e-9
+    moment = wrench[3:] - np.cross(arm, wrench[:3])
+    assert_close(np.cross(NORMAL, moment), np.zeros(3), 1e-9, scale=float(np.abs(wrench).max()))
 
 
 def test_base(humanoid):
