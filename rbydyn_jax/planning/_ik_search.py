@@ -6,6 +6,7 @@ solution yet, so that hard problems get more starts without the easy ones waitin
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -20,6 +21,7 @@ from ..algorithms.mass_matrix import inverse_by_blocks
 from ..model.configuration import clamp, integrate, random_configuration
 from ..model.model import Model
 from ..spatial import so3
+from ..spatial._small import matmul
 from ..spatial.safe import safe_norm
 
 LANES = 256  # on a CPU the arrays of this many stay in the cache of a core
@@ -27,8 +29,10 @@ _STEPS = 4  # of a lane between two looks at it
 _CHOICE = 16  # random configurations of which the one nearest to the target is a start
 _SLOW = 0.5  # a lane whose squared error falls less than by this factor in `_STEPS` steps gives up
 _DAMPING = 1e-2  # per squared error [rad^2], as of Sugihara 2011
-_LEAST_DAMPING = 1e-9
+_LEAST_DAMPING = 0.1  # times the root of the machine epsilon: what a singular matrix needs
 _LONGEST_STEP = 1.0  # rad or m of one joint
+
+product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 
 
 class Setup(NamedTuple):
@@ -83,7 +87,7 @@ class Problem(eqx.Module):
     def error(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Float[Array, "k 6"]:
         """Rotation vectors [rad] and distances [`length`] that lead from the poses to the targets."""
         pose = self.poses(q)
-        turn = jax.vmap(lambda T, G: so3.log(G[:3, :3] @ T[:3, :3].T))(pose, target)
+        turn = jax.vmap(lambda T, G: so3.log(matmul(G[:3, :3], T[:3, :3].T)))(pose, target)
         return jnp.concatenate([turn, (target[:, :3, 3] - pose[:, :3, 3]) / self.length], axis=1)
 
     def size(self, error: Float[Array, "k 6"]) -> Float[Array, "2"]:
@@ -109,8 +113,9 @@ class Problem(eqx.Module):
         r"""One step of damped least squares, $J^T (J J^T + \lambda I)^{-1} e$ with $\lambda \propto |e|^2$."""
         e, J = self.error(q, target).reshape(-1), self.jacobian(q).reshape(-1, len(self.velocities))
         J = jnp.where(self.blocked(q, jnp.sum(J * e[:, None], axis=0))[None, :], 0.0, J)
-        damping = _DAMPING * jnp.sum(e * e) + _LEAST_DAMPING
-        step = J.T @ (inverse_by_blocks(J @ J.T + damping * jnp.eye(e.size, dtype=e.dtype)) @ e)
+        damping = _DAMPING * jnp.sum(e * e) + _LEAST_DAMPING * np.sqrt(jnp.finfo(e.dtype).eps)
+        inverse = inverse_by_blocks(product(J, J.T) + damping * jnp.eye(e.size, dtype=e.dtype))
+        step = product(J.T, product(inverse, e))
         return self.move(q, step * jnp.minimum(1.0, _LONGEST_STEP / jnp.maximum(jnp.abs(step).max(), 1e-30)))
 
 

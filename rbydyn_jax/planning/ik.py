@@ -16,7 +16,7 @@ from .._check import check_array, check_integer, public
 from .._errors import ModelError, ShapeError
 from ..model.configuration import neutral, qdot_from_v
 from ..model.model import Model, check_model
-from ._ik_search import Problem, Setup, search
+from ._ik_search import Problem, Setup, product, search
 
 
 class IkStatus(IntEnum):
@@ -76,6 +76,7 @@ def solve_ik(
     start is the one of 16 random configurations whose pose is nearest to the target, and is given up when its error
     no longer halves in four steps. A batch of targets is worked on in a fixed number of lanes, which take up new starts
     of what is not solved yet; so give a batch as a leading axis, and not by `jax.vmap`, for which the slowest counts.
+    The choice of starts takes 16 numbers of memory for each target and attempt.
 
     The derivatives are those of the implicit function theorem at the solution: it follows changes of the target, of the
     robot, and of joints in `q0` that are not among `joints`, by $dq = J^+ de$, which of all changes to a redundant
@@ -201,6 +202,6 @@ def _follow(
     _, d_error = jax.jvp(lambda p, x, T: p.error(x, T), (problem, q, target), (d_problem, d_still, d_target))
     J, d_error = problem.jacobian(q).reshape(-1, len(problem.velocities)), d_error.reshape(-1)
     J = jnp.where((problem.blocked(q, 1.0) | problem.blocked(q, -1.0))[None, :], 0.0, J)
-    step = jnp.linalg.pinv(J, rtol=1e3 * jnp.finfo(q.dtype).eps) @ d_error
+    step = product(jnp.linalg.pinv(J, rtol=1e3 * jnp.finfo(q.dtype).eps), d_error)
     dv = jnp.zeros(problem.model.nv, q.dtype).at[problem.velocities].set(step, unique_indices=True)
     return jnp.where(solved, d_still + qdot_from_v(problem.model, q, dv), d_still)

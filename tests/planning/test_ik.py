@@ -86,6 +86,7 @@ def test_two_links_reach_two_targets_at_once():
             assert max(errors(np.asarray(got), np.asarray(want))) < 2 * TOLERANCE or not ok
 
 
+@pytest.mark.float32
 def test_what_cannot_be_reached_is_approached():
     """A planar arm of 0.5 m and 0.4 m stretches out towards a point at 3 m."""
     arm = robots.two_link_arm()
@@ -93,8 +94,8 @@ def test_what_cannot_be_reached_is_approached():
     beside = jnp.stack([target, rb.link_pose(arm, jnp.array([0.3, 0.5]), "tool"), target.at[0, 3].set(jnp.nan)])
     result = solve_ik(arm, "tool", beside)
     assert result.status.tolist() == [IkStatus.NOT_FOUND, IkStatus.SOLVED, IkStatus.NOT_FINITE]
-    assert 2.1 <= result.position_error[0] < 2.12 and result.orientation_error[0] < 0.1
-    assert_close(result.q[1], [0.3, 0.5], tol=1e-5)
+    assert 2.1 <= result.position_error[0] < 2.12 and result.orientation_error[0] < 0.2
+    assert_close(result.q[1], [0.3, 0.5], tol=1e-5 if X64 else 1e-4)
 
 
 def test_a_solution_beyond_the_limits_is_none():
