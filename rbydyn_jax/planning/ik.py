@@ -126,7 +126,9 @@ def solve_ik(
     shape = (4, 4) if single else (len(links), 4, 4)
     batched = target.ndim == len(shape) + 1
     target = check_array(target, "target", ((None,) if batched else ()) + shape, "T_ref_link")
-    targets = (target if batched else target[None]).reshape(-1, len(links), 4, 4)
+    if target.size == 0:
+        raise ShapeError(f"target must hold at least one pose, got shape {target.shape}")
+    targets = target.reshape(-1, len(links), 4, 4)
     start = _start(model, q0, len(targets), batched)
     dtype = jnp.result_type(targets, start)
     setup = Setup(links, base, _moving(model, links, base, joints), attempts, iterations, q0 is not None)

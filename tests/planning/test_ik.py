@@ -57,10 +57,11 @@ def test_random_poses_are_reached_within_the_limits(panda, solved):
     assert ok.mean() >= (0.995 if X64 else 0.98)
     assert (result.q >= panda.position_lower[None]).all() and (result.q <= panda.position_upper[None]).all()
     twin, tool = pin_model(panda), panda.link_index("tool")
-    for q, T, distance, angle in zip(result.q, target, result.position_error, result.orientation_error, strict=True):
+    columns = result.q, target, result.position_error, result.orientation_error, ok
+    for q, T, distance, angle, is_solved in zip(*columns, strict=True):
         found = errors(twin.fk(q)[tool], np.asarray(T, float))
         assert np.allclose(found, [distance, angle], atol=2e-6 if not X64 else 1e-12)
-        assert max(found) <= 2 * TOLERANCE or not ok.all()
+        assert max(found) <= 2 * TOLERANCE or not is_solved
     assert result.q.dtype == target.dtype
 
 
@@ -192,6 +193,8 @@ def test_wrong_arguments(panda):
         solve_ik(panda, "tool", target[:3])
     with pytest.raises(ShapeError, match="q0"):
         solve_ik(panda, "tool", jnp.tile(target[None], (3, 1, 1)), q0=jnp.zeros((2, 7)))
+    with pytest.raises(ShapeError, match="at least one pose"):
+        solve_ik(panda, "tool", jnp.zeros((0, 4, 4)))
     with pytest.raises(ShapeError, match="attempts must be at least 1"):
         solve_ik(panda, "tool", target, attempts=0)
     with pytest.raises(ModelError, match="none of the joints"):
