@@ -88,17 +88,17 @@ def _load(robot: str) -> tuple[Model, str]:
     if robot == "rby1a":
         return robots.rby1a(), "ee_right"
     if robot == "panda":
-        model = load_urdf(_example_robot("panda_description/urdf/panda.urdf"))
+        model = load_urdf(example_robot("panda_description/urdf/panda.urdf"))
         return lock_joints(model, {"panda_finger_joint1": 0.0}), "panda_hand"
     if robot == "g1":
-        return load_urdf(_example_robot("g1_description/urdf/g1_29dof_rev_1_0.urdf")), "right_wrist_yaw_link"
+        return load_urdf(example_robot("g1_description/urdf/g1_29dof_rev_1_0.urdf")), "right_wrist_yaw_link"
     if robot == "talos":
-        return load_urdf(_example_robot("talos_data/robots/talos_reduced.urdf")), "gripper_right_base_link"
+        return load_urdf(example_robot("talos_data/robots/talos_reduced.urdf")), "gripper_right_base_link"
     if match := SCALABLE.fullmatch(robot):
         n = int(match[2])
         return {"chain": chain, "tree": tree}[match[1]](n), f"link_{n}"
     raise SystemExit(f"no robot {robot!r}: rby1a, panda, g1, talos, chainN or treeN")
 
 
-def _example_robot(relative: str) -> Path:
+def example_robot(relative: str) -> Path:
     return Path(sysconfig.get_path("purelib"), "cmeel.prefix", "share", "example-robot-data", "robots", relative)

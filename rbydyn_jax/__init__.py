@@ -54,6 +54,17 @@ from .algorithms.kinematics import fk as fk
 from .algorithms.kinematics import link_pose as link_pose
 from .algorithms.mass_matrix import crba as crba
 from .algorithms.mass_matrix import mass_matrix_inverse as mass_matrix_inverse
+from .algorithms.momentum import angular_momentum as angular_momentum
+from .algorithms.momentum import angular_momentum_hessian as angular_momentum_hessian
+from .algorithms.momentum import angular_momentum_jacobian as angular_momentum_jacobian
+from .algorithms.momentum import centroidal_momentum as centroidal_momentum
+from .algorithms.momentum import centroidal_momentum_hessian as centroidal_momentum_hessian
+from .algorithms.momentum import centroidal_momentum_matrix as centroidal_momentum_matrix
+from .algorithms.momentum import centroidal_momentum_rate as centroidal_momentum_rate
+from .algorithms.zmp import Zmp as Zmp
+from .algorithms.zmp import gravito_inertial_wrench as gravito_inertial_wrench
+from .algorithms.zmp import net_contact_wrench as net_contact_wrench
+from .algorithms.zmp import zmp as zmp
 from .compilation.export import ExportedFunction as ExportedFunction
 from .compilation.export import export_function as export_function
 from .compilation.export import load_function as load_function

@@ -18,6 +18,7 @@ import jax, jax.numpy as jnp
 from jaxtyping import install_import_hook
 
 names = "kinematics jacobians inverse_dynamics forward_dynamics mass_matrix coriolis energy external centroidal"
+names += " momentum zmp"
 checked_modules = [f"rbydyn_jax.algorithms.{name}" for name in names.split()] + ["rbydyn_jax.model.configuration"]
 checked_modules += [f"rbydyn_jax.constraints.{name}" for name in "loops dynamics closing contact simulate".split()]
 with install_import_hook(checked_modules, "beartype.beartype"):
@@ -49,6 +50,11 @@ calls = [
     lambda: rb.com_velocity(model, q, v), lambda: rb.com_acceleration(model, q, v, a),
     lambda: rb.com_jacobian(model, q), lambda: rb.com_hessian(model, q), lambda: rb.momentum(model, q, v),
     lambda: rb.momentum_matrix(model, q), lambda: rb.spatial_inertia(model, q, ref),
+    lambda: rb.centroidal_momentum(model, q, v), lambda: rb.centroidal_momentum_matrix(model, q),
+    lambda: rb.centroidal_momentum_rate(model, q, v, a), lambda: rb.centroidal_momentum_hessian(model, q),
+    lambda: rb.angular_momentum(model, q, v, point), lambda: rb.angular_momentum_jacobian(model, q, point),
+    lambda: rb.angular_momentum_hessian(model, q, point), lambda: rb.gravito_inertial_wrench(model, q, v, a, point),
+    lambda: rb.net_contact_wrench(model, q, v, a, point), lambda: rb.zmp(model, q, v, a, point),
     lambda: rb.operational_space_inertia(model, q, link, ref), lambda: rb.random_configuration(model, key),
     lambda: rb.integrate(model, q, v), lambda: rb.difference(model, q, q), lambda: rb.normalize(model, q),
     lambda: constraints.forward_dynamics(model, q, v, tau, loops, f_ext), lambda: constraints.simulate(

@@ -1,8 +1,11 @@
-"""Planning of motions: trapezoidal profiles, and trajectory optimisation through kinematics, dynamics and distances."""
+"""Planning of motions: inverse kinematics, trapezoidal profiles, and trajectory optimisation."""
 
 from .checks import TrajectoryReport as TrajectoryReport
 from .checks import check_trajectory as check_trajectory
 from .cost import TrajectoryCost as TrajectoryCost
+from .ik import IkResult as IkResult
+from .ik import IkStatus as IkStatus
+from .ik import solve_ik as solve_ik
 from .optimize import TrajectoryResult as TrajectoryResult
 from .optimize import optimize_trajectory as optimize_trajectory
 from .profiles import ProfileSamples as ProfileSamples

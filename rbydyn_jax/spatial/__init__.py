@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array
 from .._errors import ShapeError
+from . import cones as cones
 from . import inertia as inertia
 from . import motion as motion
 from . import mrp as mrp

@@ -151,6 +151,17 @@ def test_arm_momentum_energy_and_centre_of_mass(arm3):
     assert_close(rb.com_acceleration(arm3, Q, V, A), [0.0229114951, -0.118316589, -0.0446024987], DECIMALS)
 
 
+def test_arm_momentum_rate(arm3):
+    """About the world origin, without gravity; the wrench of weight and inertia lacks it."""
+    rate = [0.3215526313, 0.0862740845, -0.0407518331, 0.098519429, -0.5087613326, -0.1917907442]
+    com, weight = [0.0766632268, 0.1121325001, 0.5759945764], [0.0, 0.0, -4.3 * 9.81]
+    got = rb.centroidal_momentum_rate(arm3, Q, V, A)
+    assert_close(got[3:], rate[3:], DECIMALS)
+    assert_close(got[:3] + np.cross(com, rate[3:]), rate[:3], DECIMALS)
+    want = np.concatenate([np.cross(com, weight), weight]) - rate
+    assert_close(rb.gravito_inertial_wrench(arm3, Q, V, A, jnp.zeros(3)), want, DECIMALS)
+
+
 def test_arm_with_a_wrench_on_its_second_link(arm3):
     """The wrench is given about the world's origin in world axes: take it to the body's origin and axes."""
     n, f = np.array([0.3, -0.2, 0.5]), np.array([2.0, -1.0, 4.0])

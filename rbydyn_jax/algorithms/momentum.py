@@ -1,0 +1,171 @@
+"""Momentum about the centre of mass and about any point of the world, with derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._check import public
+from ..model.configuration import qdot_from_v
+from ..model.model import Model
+from ..spatial import so3
+from ._api import arguments
+from .centroidal import center_of_mass, momentum_matrix
+
+
+def _about(point: Array, matrix: Float[Array, "6 nv"]) -> Float[Array, "6 nv"]:
+    """A momentum matrix about the world origin, moved to a point: l - p x (linear momentum)."""
+    return jnp.concatenate([matrix[:3] - so3.hat(point) @ matrix[3:], matrix[3:]])
+
+
+def _derivative(f: Callable, model: Model, q: Array) -> Array:
+    """d f(q (+) e_i) for each velocity direction i, as the first axis."""
+
+    def along(e: Array) -> Array:
+        return jax.jvp(f, (q,), (qdot_from_v(model, q, e),))[1]
+
+    return jax.vmap(along)(jnp.eye(model.nv, dtype=q.dtype))
+
+
+@public()
+def centroidal_momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]:
+    r"""The matrix $A_G(q)$ that gives the momentum $[l_G; p] = A_G v$ about the centre of mass, in world axes.
+
+    `momentum_matrix` moved to the centre of mass G, $l_G = l_O - c \times p$; O(n) [Orin 2013].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+
+    Returns:
+        Rows [angular momentum (3); linear momentum (3)].
+
+    Raises:
+        ShapeError: `q` is not of shape `(model.nq,)`.
+    """
+    model, q = arguments(model, q=q)
+    return _about(center_of_mass(model, q), momentum_matrix(model, q))
+
+
+@public()
+def centroidal_momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "6"]:
+    """Momentum [angular; linear] about the centre of mass, in world axes [kg m^2/s, kg m/s].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+
+    Raises:
+        ShapeError: An argument has another shape.
+
+    Example:
+        A point mass of 2 kg on a 0.5 m pendulum has only linear momentum, m l w:
+
+        >>> h = centroidal_momentum(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1), jnp.array([3.0]))
+        >>> [round(float(jnp.linalg.norm(x)), 6) for x in (h[:3], h[3:])]
+        [0.0, 3.0]
+    """
+    model, q, v = arguments(model, q=q, v=v)
+    return centroidal_momentum_matrix(model, q) @ v
+
+
+@public()
+def centroidal_momentum_rate(
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], a: Float[Array, "nv"]
+) -> Float[Array, "6"]:
+    r"""Time derivative $A_G a + \dot A_G v$ of `centroidal_momentum` [N m, N]; gravity has no part in it.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        a: Acceleration [rad/s^2, m/s^2].
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
+    model, q, v, a = arguments(model, q=q, v=v, a=a)
+    rates = qdot_from_v(model, q, v), a
+    return jax.jvp(lambda x, w: centroidal_momentum_matrix(model, x) @ w, (q, v), rates)[1]
+
+
+@public()
+def centroidal_momentum_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 6 nv"]:
+    r"""Derivative of `centroidal_momentum_matrix`, $H_{i,:,j} = \partial A_{:,j} / \partial q_i$ along direction $i$.
+
+    The rate of momentum is $A_G a + v^T H v$. By forward differentiation along each direction.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+
+    Raises:
+        ShapeError: `q` is not of shape `(model.nq,)`.
+    """
+    model, q = arguments(model, q=q)
+    return _derivative(lambda x: centroidal_momentum_matrix(model, x), model, q)
+
+
+@public()
+def angular_momentum_jacobian(model: Model, q: Float[Array, "nq"], point: Float[Array, "3"]) -> Float[Array, "3 nv"]:
+    r"""The matrix of the angular momentum about a point, $l_P = \sum_i (c_i - P) \times m_i v_i + I_i \omega_i = J v$.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        point: The point P in world coordinates [m], which does not move.
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
+    model, q, point = arguments(model, q=q, point=point)
+    return _about(point, momentum_matrix(model, q))[:3]
+
+
+@public()
+def angular_momentum(
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], point: Float[Array, "3"]
+) -> Float[Array, "3"]:
+    """Angular momentum of the moving bodies about a point, in world axes [kg m^2/s].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        point: The point in world coordinates [m], which does not move.
+
+    Raises:
+        ShapeError: An argument has another shape.
+
+    Example:
+        A point mass of 2 kg on a 0.5 m pendulum that swings at 3 rad/s has m l^2 w about its pivot:
+
+        >>> bob = robots.pendulum(mass=2.0, length=0.5)
+        >>> l = angular_momentum(bob, jnp.zeros(1), jnp.array([3.0]), jnp.zeros(3))
+        >>> float(jnp.linalg.norm(l))
+        1.5
+    """
+    model, q, v, point = arguments(model, q=q, v=v, point=point)
+    return angular_momentum_jacobian(model, q, point) @ v
+
+
+@public()
+def angular_momentum_hessian(model: Model, q: Float[Array, "nq"], point: Float[Array, "3"]) -> Float[Array, "nv 3 nv"]:
+    r"""Derivative of `angular_momentum_jacobian`, $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along direction $i$.
+
+    The rate of angular momentum is $J a + v^T H v$. By forward differentiation along each direction.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        point: The point in world coordinates [m], which does not move.
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
+    model, q, point = arguments(model, q=q, point=point)
+    return _derivative(lambda x: angular_momentum_jacobian(model, x, point), model, q)

@@ -1,0 +1,140 @@
+"""What the ground has to bear: gravito-inertial wrench, net contact wrench and zero-tilting-moment point."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from .._check import check_array, public
+from ..model.configuration import qdot_from_v
+from ..model.model import Model
+from ._api import arguments
+from .centroidal import center_of_mass, momentum, total_mass
+
+
+@public()
+def gravito_inertial_wrench(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    a: Float[Array, "nv"],
+    point: Float[Array, "3"],
+) -> Float[Array, "6"]:
+    r"""Wrench of weight and inertia of all links about a point, [n; f] in world axes [N m, N].
+
+    $f = \sum_i m_i (g - \ddot c_i)$ and $n = \sum_i (c_i - P) \times m_i (g - \ddot c_i) - \dot l_i$ with $l_i$ the
+    angular momentum of link i about its centre of mass [Caron 2017]; from one derivative of `momentum`.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        a: Acceleration [rad/s^2, m/s^2].
+        point: The point P in world coordinates [m].
+
+    Raises:
+        ShapeError: An argument has another shape.
+
+    Example:
+        At rest it is the weight:
+
+        >>> bob, rest = robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1)
+        >>> gravito_inertial_wrench(bob, rest, rest, rest, jnp.zeros(3))[3:].tolist()
+        [0.0, 0.0, -19.62]
+    """
+    model, q, v, a, point = arguments(model, q=q, v=v, a=a, point=point)
+    rate = jax.jvp(lambda x, w: momentum(model, x, w), (q, v), (qdot_from_v(model, q, v), a))[1]
+    weight = total_mass(model) * model.gravity
+    force = weight - rate[3:]
+    about_origin = jnp.cross(center_of_mass(model, q), weight) - rate[:3]
+    return jnp.concatenate([about_origin - jnp.cross(point, force), force])
+
+
+@public()
+def net_contact_wrench(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    a: Float[Array, "nv"],
+    point: Float[Array, "3"],
+) -> Float[Array, "6"]:
+    """Wrench about a point that all contacts together exert on the robot, [n; f] in world axes [N m, N].
+
+    By Newton and Euler the opposite of `gravito_inertial_wrench`.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        a: Acceleration [rad/s^2, m/s^2].
+        point: The point in world coordinates [m].
+
+    Raises:
+        ShapeError: An argument has another shape.
+    """
+    return -gravito_inertial_wrench(model, q, v, a, point)
+
+
+class Zmp(eqx.Module):
+    """A zero-tilting-moment point.
+
+    Args:
+        point: The point in world coordinates [m]; the origin of the plane where there is none.
+        valid: Whether there is one: the wrench presses against the plane or pulls at it.
+    """
+
+    point: Float[Array, "3"]
+    valid: Bool[Array, ""]
+
+
+@public()
+def zmp(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    a: Float[Array, "nv"],
+    origin: Float[Array, "3"] | tuple[float, float, float] = (0.0, 0.0, 0.0),
+    normal: Float[Array, "3"] | tuple[float, float, float] = (0.0, 0.0, 1.0),
+) -> Zmp:
+    r"""The point of a plane about which the gravito-inertial wrench has a moment along the normal only.
+
+    $Z = O + \frac{n \times n_O}{n \cdot f}$ with the wrench $[n_O; f]$ about the origin O of the plane
+    [Sardain and Bessonnet 2004].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        a: Acceleration [rad/s^2, m/s^2].
+        origin: A point of the plane in world coordinates [m].
+        normal: Normal of the plane in world axes, of any length but zero.
+
+    Returns:
+        The point, and whether there is one: there is none if the force lies in the plane, as in free fall.
+
+    Raises:
+        DtypeError: An argument holds no floats.
+        ShapeError: An argument has another shape.
+
+    Example:
+        At rest it is what lies below the centre of mass:
+
+        >>> bob, rest = robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1)
+        >>> bool(jnp.allclose(zmp(bob, rest, rest, rest).point[:2], center_of_mass(bob, rest)[:2]))
+        True
+    """
+    model, q, v, a = arguments(model, q=q, v=v, a=a)
+    base, n = (_triple(x, name, q) for x, name in ((origin, "origin"), (normal, "normal")))
+    wrench = gravito_inertial_wrench(model, q, v, a, base)
+    moment, force = wrench[:3], wrench[3:]
+    press, scale = jnp.sum(n * force), jnp.sum(jnp.abs(n)) * total_mass(model) * jnp.sum(jnp.abs(model.gravity))
+    valid = jnp.abs(press) > 16.0 * jnp.finfo(q.dtype).eps * jnp.maximum(scale, jnp.sum(jnp.abs(force)))
+    offset = jnp.cross(n, moment) / jnp.where(valid, press, 1.0)
+    return Zmp(jnp.where(valid, base + offset, base), valid)
+
+
+def _triple(x: Array | tuple, name: str, like: Array) -> Float[Array, "3"]:
+    array = jnp.stack([jnp.asarray(e, like.dtype) for e in x]) if isinstance(x, tuple) and x else x
+    return check_array(array, name, (3,)).astype(like.dtype)

@@ -1,0 +1,167 @@
+"""Rectangular contacts and end effectors: frames, cones of forces and wrenches, grasp matrix."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..._check import check_array
+from ..._errors import ModelError
+from ...spatial import cones, so3, to_linear_first
+from .body import Body, linear_first_cone
+
+
+class Contact(Body):
+    r"""A rectangle that touches the ground, z its normal; forces are those of the ground on the robot.
+
+    Cones are those of dry friction, linearised from inside: of the pyramid $|f_x|, |f_y| \le \mu f_z / \sqrt2$. They
+    are stated in world axes at the contact's origin, wrenches as [f; n].
+
+    Args:
+        shape: Half of its length along x and of its width along y [m].
+        pos: Position in the world [m]; default is the origin.
+        rpy: Roll, pitch and yaw [rad]; default is none.
+        pose: [qw, qx, qy, qz, x, y, z]; supersedes the other two.
+        static_friction: Coefficient of friction; None if it does not matter.
+        link: The link of the robot that is in contact.
+
+    Example:
+        >>> from rbydyn_jax.compat.pymanoid import Contact
+        >>> sole = Contact(jnp.array([0.11, 0.05]), static_friction=0.7)
+        >>> weight = jnp.array([0.0, 0.0, 400.0, 0.0, 0.0, 0.0])
+        >>> bool((sole.wrench_inequalities @ weight <= 0).all())
+        True
+    """
+
+    shape: Float[Array, "2"]
+    static_friction: Float[Array, ""] | None
+    link: str | int | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        shape: Float[Array, "2"],
+        pos: Float[Array, "3"] | None = None,
+        rpy: Float[Array, "3"] | None = None,
+        pose: Float[Array, "7"] | None = None,
+        static_friction: Float[Array, ""] | float | None = None,
+        link: str | int | None = None,
+    ) -> None:
+        super().__init__(pos, rpy, pose)
+        self.shape = check_array(shape, "shape", (2,))
+        self.static_friction = None if static_friction is None else check_array(static_friction, "static_friction", ())
+        self.link = link
+
+    @property
+    def _friction(self) -> Array:
+        if self.static_friction is None:
+            raise ModelError("this contact has no static_friction, which its cones need")
+        return self.static_friction
+
+    @property
+    def vertices(self) -> Float[Array, "4 3"]:
+        """Corners in world coordinates [m]."""
+        return cones.rectangle(self.shape) @ self.R.T + self.p[None]
+
+    @property
+    def force_inequalities(self) -> Float[Array, "4 3"]:
+        """F with F f <= 0 for forces in world axes."""
+        return cones.friction_cone_faces(self._friction) @ self.R.T
+
+    @property
+    def force_span(self) -> Float[Array, "3 4"]:
+        """The edges of the friction pyramid in world axes, as columns."""
+        return self.R @ cones.friction_cone_rays(self._friction)
+
+    @property
+    def wrench_inequalities(self) -> Float[Array, "16 6"]:
+        """F with F [f; n] <= 0 for wrenches at the contact's origin, in world axes."""
+        return linear_first_cone(cones.wrench_cone_faces(self.shape, self._friction), self.R)
+
+    @property
+    def wrench_span(self) -> Float[Array, "6 16"]:
+        """The rays of the wrench cone at the contact's origin, in world axes, as columns [f; n]."""
+        rays = to_linear_first(cones.wrench_cone_rays(self.shape, self._friction))
+        return jnp.concatenate([self.R @ rays[:3], self.R @ rays[3:]])
+
+    def compute_grasp_matrix(self, p: Float[Array, "3"]) -> Float[Array, "6 6"]:
+        """Takes a wrench [f; n] at the contact's origin to the same wrench at a point, all in world axes.
+
+        Args:
+            p: The point in world coordinates [m].
+        """
+        arm = so3.hat(self.p - check_array(p, "p", (3,)))
+        eye, zero = jnp.eye(3, dtype=arm.dtype), jnp.zeros((3, 3), arm.dtype)
+        return jnp.concatenate([jnp.concatenate([eye, zero], axis=1), jnp.concatenate([arm, eye], axis=1)])
+
+    def wrench_at(self, wrench: Float[Array, "6"], p: Float[Array, "3"]) -> Float[Array, "6"]:
+        """A wrench [f; n] in the contact's frame, stated at a point in world axes.
+
+        Args:
+            wrench: Wrench at the contact's origin in its axes [N, N m].
+            p: The point in world coordinates [m].
+        """
+        wrench = check_array(wrench, "wrench", (6,))
+        turned = jnp.concatenate([self.R @ wrench[:3], self.R @ wrench[3:]])
+        return self.compute_grasp_matrix(p) @ turned
+
+
+class Manipulator(Body):
+    """An end effector, with the wrench that acts on it and the rectangle with which it can touch.
+
+    Args:
+        pos: Position in the world [m]; default is the origin.
+        rpy: Roll, pitch and yaw [rad]; default is none.
+        pose: [qw, qx, qy, qz, x, y, z]; supersedes the other two.
+        shape: Half sizes of the rectangle [m].
+        friction: Coefficient of friction.
+        wrench: [f; n] in the end effector's frame [N, N m].
+        link: The link of the robot.
+    """
+
+    shape: Float[Array, "2"] | None
+    friction: Float[Array, ""] | None
+    wrench: Float[Array, "6"] | None
+    link: str | int | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        pos: Float[Array, "3"] | None = None,
+        rpy: Float[Array, "3"] | None = None,
+        pose: Float[Array, "7"] | None = None,
+        shape: Float[Array, "2"] | None = None,
+        friction: Float[Array, ""] | float | None = None,
+        wrench: Float[Array, "6"] | None = None,
+        link: str | int | None = None,
+    ) -> None:
+        super().__init__(pos, rpy, pose)
+        self.shape = None if shape is None else check_array(shape, "shape", (2,))
+        self.friction = None if friction is None else check_array(friction, "friction", ())
+        self.wrench = None if wrench is None else check_array(wrench, "wrench", (6,))
+        self.link = link
+
+    @property
+    def force(self) -> Float[Array, "3"] | None:
+        """Force in the end effector's axes [N], if there is a wrench."""
+        return None if self.wrench is None else self.wrench[:3]
+
+    @property
+    def moment(self) -> Float[Array, "3"] | None:
+        """Moment in the end effector's axes [N m], if there is a wrench."""
+        return None if self.wrench is None else self.wrench[3:]
+
+    def get_contact(self, pos: Float[Array, "3"] | None = None, shape: Float[Array, "2"] | None = None) -> Contact:
+        """The contact with the end effector's orientation.
+
+        Args:
+            pos: Its position [m]; default is the end effector's.
+            shape: Its half sizes [m]; default is the end effector's.
+
+        Raises:
+            ModelError: Neither names a shape.
+        """
+        sizes = self.shape if shape is None else shape
+        if sizes is None:
+            raise ModelError("this end effector has no shape; give shape=(half length, half width)")
+        contact = Contact(sizes, static_friction=self.friction, link=self.link).with_transform(self.T)
+        return contact if pos is None else contact.with_pos(pos)

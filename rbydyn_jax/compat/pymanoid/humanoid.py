@@ -1,0 +1,228 @@
+"""Robots that float: their base, centre of mass, momentum and zero-tilting-moment point."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._errors import ModelError
+from ...algorithms.centroidal import (
+    center_of_mass,
+    com_acceleration,
+    com_hessian,
+    com_jacobian,
+    com_velocity,
+    total_mass,
+)
+from ...algorithms.momentum import (
+    angular_momentum,
+    angular_momentum_hessian,
+    angular_momentum_jacobian,
+    centroidal_momentum,
+    centroidal_momentum_hessian,
+    centroidal_momentum_matrix,
+    centroidal_momentum_rate,
+)
+from ...algorithms.zmp import gravito_inertial_wrench, net_contact_wrench, zmp
+from ...io.build import build_model
+from ...io.builder import RobotBuilder
+from ...io.restructure import attach
+from ...model.edit import with_gravity
+from ...model.model import Model
+from ...spatial import rpy, to_linear_first
+from .body import Body
+from .robot import Robot
+
+BASE_JOINTS = ("TRANS_X", "TRANS_Y", "TRANS_Z", "ROT_Y", "ROT_P", "ROT_R")
+
+
+def with_rpy_base(model: Model) -> Model:
+    """The robot on six joints: translations along x, y, z of the world, then yaw, pitch and roll, as OpenRAVE has it.
+
+    Velocities are the rates of these coordinates, which have no finite rates where the pitch is a right angle; a
+    floating joint (`load_urdf(..., floating_base=True)`) has no such place.
+
+    Args:
+        model: A robot whose root is fixed to the world.
+    """
+    base = RobotBuilder(model.name).link("floating_base")
+    parent, axes = "floating_base", ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 0, 0))
+    for k, (name, axis) in enumerate(zip(BASE_JOINTS, axes, strict=True)):
+        base.link(f"floating_base_{name}")
+        add = base.prismatic if k < 3 else base.continuous
+        limits = {"lower": -np.inf, "upper": np.inf} if k < 3 else {}
+        add(name, parent, f"floating_base_{name}", axis=axis, **limits)
+        parent = f"floating_base_{name}"
+    carrier = build_model(base.build_description(), dtype=model.inertias.dtype)
+    return attach(with_gravity(carrier, model.gravity), parent, model)
+
+
+class Humanoid(Robot):
+    """A robot with a floating base of six joints, from `with_rpy_base`, or of a model with joints of these names.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m]; default is zero, moved inside the limits.
+        qd: Velocity [rad/s, m/s]; default is zero.
+
+    Raises:
+        ModelError: A joint of the base is not there, or a joint has several coordinates.
+
+    Example:
+        >>> from rbydyn_jax import robots
+        >>> from rbydyn_jax.compat.pymanoid import Humanoid, with_rpy_base
+        >>> robot = Humanoid(with_rpy_base(robots.pendulum(mass=2.0, length=0.5)))
+        >>> robot.set_pos(jnp.array([0.0, 0.0, 1.0]))
+        >>> robot.compute_zmp(jnp.zeros(7)).tolist() == [*robot.com[:2].tolist(), 0.0]
+        True
+    """
+
+    def __init__(self, model: Model, q: Float[Array, "n"] | None = None, qd: Float[Array, "n"] | None = None) -> None:
+        super().__init__(model, q, qd)
+        missing = [name for name in BASE_JOINTS if name not in model.joint_names]
+        if missing:
+            raise ModelError(f"the robot has no joint {missing[0]!r}; with_rpy_base puts it on a floating base")
+        at = [model.tree.v_slices[model.joint_index(name)].start for name in BASE_JOINTS]
+        self.TRANS_X, self.TRANS_Y, self.TRANS_Z, self.ROT_Y, self.ROT_P, self.ROT_R = at
+
+    # The base
+
+    @property
+    def body(self) -> Body:
+        """The base as a body."""
+        return Body(pos=self.p, rpy=self.rpy)
+
+    @property
+    def p(self) -> Float[Array, "3"]:
+        """Position of the base [m]."""
+        return self._q[np.array([self.TRANS_X, self.TRANS_Y, self.TRANS_Z])]
+
+    pos = p
+
+    @property
+    def rpy(self) -> Float[Array, "3"]:
+        """Roll, pitch and yaw of the base [rad]."""
+        return self._q[np.array([self.ROT_R, self.ROT_P, self.ROT_Y])]
+
+    @property
+    def R(self) -> Float[Array, "3 3"]:
+        """Rotation matrix from the base to the world."""
+        return self.body.R
+
+    @property
+    def T(self) -> Float[Array, "4 4"]:
+        """T_world_base."""
+        return self.body.T
+
+    @property
+    def quat(self) -> Float[Array, "4"]:
+        """Quaternion wxyz of the base, w >= 0."""
+        return self.body.quat
+
+    @property
+    def pose(self) -> Float[Array, "7"]:
+        """[qw, qx, qy, qz, x, y, z] of the base."""
+        return self.body.pose
+
+    def set_pos(self, pos: Float[Array, "3"]) -> None:
+        """Moves the base to a position [m]."""
+        self.set_dof_values(pos, [self.TRANS_X, self.TRANS_Y, self.TRANS_Z])
+
+    def set_rpy(self, angles: Float[Array, "3"]) -> None:
+        """Turns the base to roll, pitch and yaw [rad]."""
+        self.set_dof_values(angles, [self.ROT_R, self.ROT_P, self.ROT_Y])
+
+    def set_quat(self, quat: Float[Array, "4"]) -> None:
+        """Turns the base to a quaternion wxyz."""
+        self.set_rpy(rpy.from_quaternion(quat))
+
+    def set_pose(self, pose: Float[Array, "7"]) -> None:
+        """Moves the base to a pose [qw, qx, qy, qz, x, y, z]."""
+        self.set_pos(pose[4:])
+        self.set_quat(pose[:4])
+
+    def set_transform(self, T: Float[Array, "4 4"]) -> None:
+        """Moves the base to T_world_base."""
+        self.set_pos(T[:3, 3])
+        self.set_rpy(rpy.from_matrix(T[:3, :3]))
+
+    # The centre of mass
+
+    @property
+    def mass(self) -> float:
+        """Mass of all links [kg]."""
+        return float(total_mass(self.model))
+
+    @property
+    def com(self) -> Float[Array, "3"]:
+        """Centre of mass [m]."""
+        return center_of_mass(self.model, self._q)
+
+    @property
+    def comd(self) -> Float[Array, "3"]:
+        """Velocity of the centre of mass [m/s]."""
+        return com_velocity(self.model, self._q, self._qd)
+
+    def compute_com_acceleration(self, qdd: Float[Array, "n"]) -> Float[Array, "3"]:
+        """Acceleration of the centre of mass [m/s^2]."""
+        return com_acceleration(self.model, self._q, self._qd, qdd)
+
+    def compute_com_jacobian(self) -> Float[Array, "3 n"]:
+        """Jacobian of the centre of mass."""
+        return com_jacobian(self.model, self._q)
+
+    def compute_com_hessian(self) -> Float[Array, "n 3 n"]:
+        """Derivative H[i, :, j] = dJ[:, j] / dq_i of `compute_com_jacobian`."""
+        return com_hessian(self.model, self._q)
+
+    # Momentum
+
+    def compute_angular_momentum(self, p: Float[Array, "3"]) -> Float[Array, "3"]:
+        """Angular momentum about a point of the world [kg m^2/s]."""
+        return angular_momentum(self.model, self._q, self._qd, p)
+
+    def compute_angular_momentum_jacobian(self, p: Float[Array, "3"]) -> Float[Array, "3 n"]:
+        """Jacobian of the angular momentum about a point of the world."""
+        return angular_momentum_jacobian(self.model, self._q, p)
+
+    def compute_angular_momentum_hessian(self, p: Float[Array, "3"]) -> Float[Array, "n 3 n"]:
+        """Derivative of that Jacobian: the momentum's rate is J qdd + qd H qd."""
+        return angular_momentum_hessian(self.model, self._q, p)
+
+    @property
+    def cam(self) -> Float[Array, "3"]:
+        """Angular momentum about the centre of mass [kg m^2/s]."""
+        return centroidal_momentum(self.model, self._q, self._qd)[:3]
+
+    def compute_cam_jacobian(self) -> Float[Array, "3 n"]:
+        """Jacobian of the angular momentum about the centre of mass."""
+        return centroidal_momentum_matrix(self.model, self._q)[:3]
+
+    def compute_cam_hessian(self) -> Float[Array, "n 3 n"]:
+        """Derivative of `compute_cam_jacobian`."""
+        return centroidal_momentum_hessian(self.model, self._q)[:, :3]
+
+    def compute_cam_rate(self, qdd: Float[Array, "n"]) -> Float[Array, "3"]:
+        """Rate J qdd + qd H qd of the angular momentum about the centre of mass [N m]."""
+        return centroidal_momentum_rate(self.model, self._q, self._qd, qdd)[:3]
+
+    # The ground
+
+    def compute_gravito_inertial_wrench(self, qdd: Float[Array, "n"], p: Float[Array, "3"]) -> Float[Array, "6"]:
+        """Wrench [f; n] of weight and inertia about a point [N, N m]."""
+        return to_linear_first(gravito_inertial_wrench(self.model, self._q, self._qd, qdd, p))
+
+    def compute_net_contact_wrench(self, qdd: Float[Array, "n"], p: Float[Array, "3"]) -> Float[Array, "6"]:
+        """Wrench [f; n] of all contacts on the robot about a point [N, N m]."""
+        return to_linear_first(net_contact_wrench(self.model, self._q, self._qd, qdd, p))
+
+    def compute_zmp(
+        self,
+        qdd: Float[Array, "n"],
+        origin: Float[Array, "3"] | tuple[float, float, float] = (0.0, 0.0, 0.0),
+        normal: Float[Array, "3"] | tuple[float, float, float] = (0.0, 0.0, 1.0),
+    ) -> Float[Array, "3"]:
+        """The zero-tilting-moment point in a plane [m]; NaN where there is none."""
+        found = zmp(self.model, self._q, self._qd, qdd, origin, normal)
+        return jnp.where(found.valid, found.point, jnp.nan)

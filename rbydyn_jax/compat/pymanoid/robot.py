@@ -1,0 +1,202 @@
+"""A robot with a configuration and a velocity, and what pymanoid computes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._check import check_array
+from ..._errors import ModelError, ShapeError
+from ...algorithms.inverse_dynamics import gravity_forces, inverse_dynamics_terms
+from ...algorithms.jacobians import hessian, jacobian, point_hessian, point_jacobian, quaternion_jacobian
+from ...algorithms.kinematics import link_pose
+from ...algorithms.mass_matrix import crba
+from ...model.configuration import clamp, neutral
+from ...model.edit import with_limits
+from ...model.model import Model, check_model
+from ...spatial import se3, to_linear_first
+from .contact import Contact
+
+Indices = Sequence[int] | None
+
+
+class Robot:
+    """A model and its present configuration and velocity; 6-vectors are [linear; angular], axes those of the world.
+
+    Every joint has one coordinate, so that velocities are the rates of coordinates; a floating base is made of six
+    such joints by `with_rpy_base`. Points p are given in world coordinates, and are held to move with the link.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m]; default is zero, moved inside the limits.
+        qd: Velocity [rad/s, m/s]; default is zero.
+
+    Raises:
+        ModelError: A joint has several coordinates.
+
+    Example:
+        >>> from rbydyn_jax import robots
+        >>> from rbydyn_jax.compat.pymanoid import Robot
+        >>> arm = Robot(robots.two_link_arm())
+        >>> arm.compute_link_jacobian("tool")[1].tolist()  # along y, of the joints' turning about z
+        [0.9, 0.4]
+    """
+
+    def __init__(self, model: Model, q: Float[Array, "n"] | None = None, qd: Float[Array, "n"] | None = None) -> None:
+        self.model = check_model(model)
+        several = [n for n, joint in zip(model.joint_names, model.tree.joints, strict=True) if joint.nq != 1]
+        if several:
+            raise ModelError(f"joint {several[0]!r} has several coordinates; with_rpy_base makes six joints of a base")
+        self._q = clamp(model, neutral(model)) if q is None else self._vector(q, "q")
+        self._qd = jnp.zeros_like(self._q) if qd is None else self._vector(qd, "qd")
+
+    def _vector(self, x: Float[Array, "n"], name: str) -> Float[Array, "n"]:
+        return check_array(x, name, (self.model.nv,), "nb_dofs").astype(self.model.inertias.dtype)
+
+    @property
+    def nb_dofs(self) -> int:
+        """Number of joints."""
+        return self.model.nv
+
+    @property
+    def q(self) -> Float[Array, "n"]:
+        """Configuration [rad, m]."""
+        return self._q
+
+    @property
+    def qd(self) -> Float[Array, "n"]:
+        """Velocity [rad/s, m/s]."""
+        return self._qd
+
+    @property
+    def q_min(self) -> Float[Array, "n"]:
+        """Lower limits of q [rad, m]."""
+        return self.model.position_lower
+
+    @property
+    def q_max(self) -> Float[Array, "n"]:
+        """Upper limits of q [rad, m]."""
+        return self.model.position_upper
+
+    def get_dof_values(self, dof_indices: Indices = None) -> Float[Array, "k"]:
+        """Positions of some joints, or of all."""
+        return self._q if dof_indices is None else self._q[self._indices(dof_indices)]
+
+    def set_dof_values(self, q: Float[Array, "k"], dof_indices: Indices = None, clamp: bool = False) -> None:
+        """Moves some joints, or all.
+
+        Args:
+            q: Their positions [rad, m].
+            dof_indices: Which joints; None is all.
+            clamp: Whether to move them inside their limits first.
+        """
+        at = self._indices(dof_indices)
+        values = check_array(q, "q", (len(at),), "number of joints")
+        if clamp:
+            values = jnp.clip(values, self.q_min[at], self.q_max[at])
+        self._q = self._q.at[at].set(values)
+
+    def get_dof_velocities(self, dof_indices: Indices = None) -> Float[Array, "k"]:
+        """Velocities of some joints, or of all."""
+        return self._qd if dof_indices is None else self._qd[self._indices(dof_indices)]
+
+    def set_dof_velocities(self, qd: Float[Array, "k"], dof_indices: Indices = None) -> None:
+        """Sets the velocities of some joints, or of all [rad/s, m/s]."""
+        at = self._indices(dof_indices)
+        self._qd = self._qd.at[at].set(check_array(qd, "qd", (len(at),), "number of joints"))
+
+    def get_dof_limits(self, dof_indices: Indices = None) -> tuple[Float[Array, "k"], Float[Array, "k"]]:
+        """Lower and upper limits of some joints, or of all."""
+        at = self._indices(dof_indices)
+        return self.q_min[at], self.q_max[at]
+
+    def set_dof_limits(self, q_min: Float[Array, "k"], q_max: Float[Array, "k"], dof_indices: Indices = None) -> None:
+        """Replaces the limits of some joints, or of all [rad, m]; the configuration stays as it is."""
+        at = self._indices(dof_indices)
+        low, high = (check_array(x, n, (len(at),), "number of joints") for x, n in ((q_min, "q_min"), (q_max, "q_max")))
+        self.model = with_limits(
+            self.model, position_lower=self.q_min.at[at].set(low), position_upper=self.q_max.at[at].set(high)
+        )
+
+    def _indices(self, dof_indices: Indices) -> np.ndarray:
+        at = np.arange(self.nb_dofs) if dof_indices is None else np.asarray(dof_indices, int).reshape(-1)
+        if at.size and not (0 <= at.min() and at.max() < self.nb_dofs):
+            raise ShapeError(f"dof_indices must lie in 0 to {self.nb_dofs - 1}, got {at.tolist()}")
+        return at
+
+    # Jacobians and Hessians
+
+    def get_link_transform(self, link: str | int) -> Float[Array, "4 4"]:
+        """T_world_link."""
+        return link_pose(self.model, self._q, link)
+
+    def _local(self, link: str | int, p: Float[Array, "3"]) -> Float[Array, "3"]:
+        T = se3.inverse(self.get_link_transform(link))
+        return T[:3, :3] @ check_array(p, "p", (3,)) + T[:3, 3]
+
+    def compute_link_jacobian(self, link: str | int, p: Float[Array, "3"] | None = None) -> Float[Array, "6 n"]:
+        """Jacobian of a link, rows [velocity of its point at p; angular velocity]; default is the link's origin."""
+        J = to_linear_first(jacobian(self.model, self._q, link))
+        return J if p is None else jnp.concatenate([self.compute_link_pos_jacobian(link, p), J[3:]])
+
+    def compute_link_pos_jacobian(self, link: str | int, p: Float[Array, "3"] | None = None) -> Float[Array, "3 n"]:
+        """Jacobian of the velocity of a link's point at p; default is the link's origin."""
+        local = jnp.zeros(3, self._q.dtype) if p is None else self._local(link, p)
+        return point_jacobian(self.model, self._q, link, local)
+
+    def compute_link_pose_jacobian(self, link: str | int) -> Float[Array, "7 n"]:
+        """Jacobian of a link's pose [qw, qx, qy, qz, x, y, z] with qw >= 0."""
+        return quaternion_jacobian(self.model, self._q, link)
+
+    def compute_link_hessian(self, link: str | int, p: Float[Array, "3"] | None = None) -> Float[Array, "n 6 n"]:
+        """Derivative H[i, :, j] = dJ[:, j] / dq_i of `compute_link_jacobian`: accelerations are J qdd + qd H qd."""
+        H = to_linear_first(hessian(self.model, self._q, link), axis=1)
+        return H if p is None else jnp.concatenate([self.compute_link_pos_hessian(link, p), H[:, 3:]], axis=1)
+
+    def compute_link_pos_hessian(self, link: str | int, p: Float[Array, "3"] | None = None) -> Float[Array, "n 3 n"]:
+        """Derivative of `compute_link_pos_jacobian`."""
+        local = jnp.zeros(3, self._q.dtype) if p is None else self._local(link, p)
+        return point_hessian(self.model, self._q, link, local)
+
+    def compute_contact_jacobian(self, contacts: Iterable[Contact]) -> Float[Array, "k n"]:
+        """Jacobians of the contacts' links at the contacts, below one another."""
+        return jnp.concatenate([self.compute_link_jacobian(_link(c), c.p) for c in contacts])
+
+    def compute_contact_hessian(self, contacts: Iterable[Contact]) -> Float[Array, "n k n"]:
+        """Derivative of `compute_contact_jacobian`."""
+        return jnp.concatenate([self.compute_link_hessian(_link(c), c.p) for c in contacts], axis=1)
+
+    # Dynamics
+
+    def compute_inertia_matrix(self) -> Float[Array, "n n"]:
+        """The mass matrix."""
+        return crba(self.model, self._q)
+
+    def compute_inverse_dynamics(
+        self, qdd: Float[Array, "n"] | None = None, external_torque: Float[Array, "n"] | None = None
+    ) -> tuple[Float[Array, "n"] | None, Float[Array, "n"], Float[Array, "n"]]:
+        """The terms tm = M qdd, tc = C qd and tg = g - external_torque, of which the actuators have to give the sum.
+
+        Args:
+            qdd: Accelerations [rad/s^2, m/s^2]; without them tm is None.
+            external_torque: Joint torques that others give [N m, N].
+        """
+        zero = jnp.zeros_like(self._q)
+        a = zero if qdd is None else self._vector(qdd, "qdd")
+        terms = inverse_dynamics_terms(self.model, self._q, self._qd, a)
+        others = zero if external_torque is None else self._vector(external_torque, "external_torque")
+        return None if qdd is None else terms.inertial, terms.coriolis, terms.gravity - others
+
+    def compute_static_gravity_torques(self, external_torque: Float[Array, "n"] | None = None) -> Float[Array, "n"]:
+        """Torques that hold the robot still, less those that others give [N m, N]."""
+        tau = gravity_forces(self.model, self._q)
+        return tau if external_torque is None else tau - self._vector(external_torque, "external_torque")
+
+
+def _link(contact: Contact) -> str | int:
+    if contact.link is None:
+        raise ModelError("a contact names no link=")
+    return contact.link

@@ -1,0 +1,204 @@
+"""pyrobot's `Kinematics`: forward and inverse kinematics and Jacobian of an arm, as its documentation states them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import ModelError, RbydynError, ShapeError
+from ..algorithms.jacobians import jacobian
+from ..algorithms.kinematics import link_pose
+from ..io.build import load_urdf
+from ..model.configuration import clamp, neutral
+from ..model.model import Model
+from ..planning import IkStatus, solve_ik
+from ..spatial import quaternions, rpy, se3, to_linear_first
+
+
+class KinematicsError(RbydynError, ValueError):
+    """A pose that the arm cannot reach, or an argument that is none."""
+
+
+class Kinematics:
+    """Kinematics of the arm between two links; what else the robot has stays at its neutral position.
+
+    Positions are in metres, angles in radians, quaternions xyzw; Jacobians and velocities [linear; angular] at the
+    frame's origin, in the axes of the base.
+
+    Args:
+        model: The robot, or the path of its URDF.
+        base_frame: The link on which the arm stands.
+        ee_frame: Its end effector.
+
+    Raises:
+        ModelError: No joint lies between the two, or one has several coordinates or mimics another.
+        NameNotFoundError: There is no such link.
+
+    Example:
+        >>> from rbydyn_jax import robots
+        >>> from rbydyn_jax.compat.pyrobot import Kinematics
+        >>> arm = Kinematics(robots.two_link_arm(), "base", "tool")
+        >>> position, quaternion = arm.forward_kinematics([0.0, 0.0], "tool")
+        >>> position.tolist(), quaternion.tolist()
+        ([0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0])
+        >>> [round(float(q), 4) for q in arm.inverse_kinematics(position, quaternion)]
+        [0.0, 0.0]
+    """
+
+    def __init__(self, model: Model | str | Path, base_frame: str, ee_frame: str) -> None:
+        self.model = model if isinstance(model, Model) else load_urdf(model)
+        self.base_frame, self.ee_frame = base_frame, ee_frame
+        self.check_cfg()
+        tree = self.model.tree
+        ends = [tree.path(tree.link_bodies[self.model.link_index(k)]) for k in (base_frame, ee_frame)]
+        self._joints = tuple(sorted(set(ends[0]) ^ set(ends[1])))
+        self._at = np.array([tree.q_slices[i].start for i in self._joints], int)
+        self._rest = clamp(self.model, neutral(self.model))
+
+    def check_cfg(self) -> None:
+        """Raises unless both frames are links of the robot with an arm of one-dof joints between them."""
+        tree = self.model.tree
+        ends = [tree.path(tree.link_bodies[self.model.link_index(k)]) for k in (self.base_frame, self.ee_frame)]
+        between = sorted(set(ends[0]) ^ set(ends[1]))
+        if not between:
+            raise ModelError(f"no joint lies between {self.base_frame!r} and {self.ee_frame!r}")
+        for i in between:
+            if tree.joints[i].nq != 1 or tree.mimics[i] is not None:
+                raise ModelError(f"joint {tree.joint_names[i]!r} of the arm must have one coordinate of its own")
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The arm's joints, in the order of all vectors."""
+        return tuple(self.model.joint_names[i] for i in self._joints)
+
+    @property
+    def arm_dof(self) -> int:
+        """Number of the arm's joints."""
+        return len(self._joints)
+
+    def forward_kinematics(
+        self, joint_pos: Sequence[float] | Array, target_frame: str
+    ) -> tuple[Float[Array, "3"], Float[Array, "4"]]:
+        """Pose of a link in the axes of the base.
+
+        Args:
+            joint_pos: Positions of all joints of the arm [rad, m].
+            target_frame: The link.
+
+        Returns:
+            Position [x, y, z] and quaternion [x, y, z, w] with w >= 0.
+
+        Raises:
+            NameNotFoundError: There is no such link.
+            ShapeError: `joint_pos` has not one entry for each joint.
+        """
+        T = link_pose(self.model, self._configuration(joint_pos), target_frame, self.base_frame)
+        return T[:3, 3], quaternions.xyzw_from_wxyz(quaternions.from_matrix(T[:3, :3]))
+
+    def inverse_kinematics(
+        self,
+        position: Sequence[float] | Array,
+        orientation: Sequence[float] | Array,
+        init_joint_pos: Sequence[float] | Array | None = None,
+        *,
+        order: Literal["rpy", "ypr"] = "rpy",
+        position_tolerance: float | None = None,
+        orientation_tolerance: float | None = None,
+    ) -> Float[Array, "n"]:
+        """Positions of the arm's joints, within their limits, that bring the end effector to a pose.
+
+        Args:
+            position: [x, y, z] in the axes of the base [m].
+            orientation: Three Euler angles [rad], a quaternion [x, y, z, w], or a 3x3 rotation matrix.
+            init_joint_pos: Where the first attempt starts; default is the neutral position.
+            order: Euler angles are ``"rpy"`` (about x, y, z) or ``"ypr"`` (about z, y, x), R = Rz Ry Rx.
+            position_tolerance: See `planning.solve_ik`.
+            orientation_tolerance: See `planning.solve_ik`.
+
+        Raises:
+            KinematicsError: No solution was found, the orientation is none, or a number is not finite.
+            ShapeError: An argument has another size.
+        """
+        target = se3.from_R_p(_rotation(orientation, order, self._rest.dtype), self._array(position, "position", 3))
+        start = self._rest if init_joint_pos is None else self._configuration(init_joint_pos, "init_joint_pos")
+        result = solve_ik(
+            self.model,
+            self.ee_frame,
+            target,
+            ref=self.base_frame,
+            q0=start,
+            position_tolerance=position_tolerance,
+            orientation_tolerance=orientation_tolerance,
+        )
+        if int(result.status) != IkStatus.SOLVED:
+            missed = f"{float(result.position_error):.3g} m and {float(result.orientation_error):.3g} rad"
+            raise KinematicsError(f"no configuration within the limits found; the nearest misses by {missed}")
+        return result.q[self._at]
+
+    def get_jacobian(self, joint_pos: Sequence[float] | Array, target_frame: str | None = None) -> Float[Array, "6 n"]:
+        """Jacobian [linear; angular] at the origin of a link, default the end effector, in the axes of the base.
+
+        Args:
+            joint_pos: Positions of all joints of the arm [rad, m].
+            target_frame: The link.
+
+        Raises:
+            NameNotFoundError: There is no such link.
+            ShapeError: `joint_pos` has not one entry for each joint.
+        """
+        frame = self.ee_frame if target_frame is None else target_frame
+        J = jacobian(self.model, self._configuration(joint_pos), frame, ref=self.base_frame)
+        columns = np.array([self.model.tree.v_slices[i].start for i in self._joints], int)
+        return to_linear_first(J)[:, columns]
+
+    def compute_fk_velocity(
+        self,
+        joint_pos: Sequence[float] | Array,
+        joint_vel: Sequence[float] | Array,
+        target_frame: str | None = None,
+    ) -> Float[Array, "6"]:
+        """Velocity [vx, vy, vz, wx, wy, wz] of a link, default the end effector, in the axes of the base.
+
+        Args:
+            joint_pos: Positions of all joints of the arm [rad, m].
+            joint_vel: Their velocities [rad/s, m/s].
+            target_frame: The link.
+
+        Raises:
+            NameNotFoundError: There is no such link.
+            ShapeError: A vector has not one entry for each joint.
+        """
+        return self.get_jacobian(joint_pos, target_frame) @ self._array(joint_vel, "joint_vel", self.arm_dof)
+
+    def _array(self, x: Sequence[float] | Array, name: str, size: int) -> Array:
+        array = jnp.asarray(x, self._rest.dtype).reshape(-1)
+        if array.size != size:
+            raise ShapeError(f"{name} must have {size} entries, got {array.size}")
+        return array
+
+    def _configuration(self, joint_pos: Sequence[float] | Array, name: str = "joint_pos") -> Float[Array, "nq"]:
+        return self._rest.at[self._at].set(self._array(joint_pos, name, self.arm_dof))
+
+
+def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype) -> Float[Array, "3 3"]:
+    given = jnp.asarray(orientation, dtype)
+    if order not in ("rpy", "ypr"):
+        raise KinematicsError(f"order must be 'rpy' or 'ypr', got {order!r}")
+    if not np.isfinite(given).all():
+        raise KinematicsError(f"orientation must be finite, got {np.asarray(given).tolist()}")
+    if given.size == 3:
+        angles = given.reshape(3)
+        return rpy.to_matrix(angles if order == "rpy" else angles[::-1])
+    if given.size == 4:
+        return quaternions.to_matrix(quaternions.wxyz_from_xyzw(given.reshape(4)))
+    if given.shape == (3, 3):
+        R = np.asarray(given, float)
+        if np.abs(R.T @ R - np.eye(3)).max() > 1e-4 or np.linalg.det(R) < 0:
+            raise KinematicsError(f"orientation must be a rotation matrix, got\n{R}")
+        return given
+    raise ShapeError(f"orientation must be 3 Euler angles, a quaternion xyzw or a 3x3 matrix, got shape {given.shape}")

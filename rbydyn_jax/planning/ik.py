@@ -1,0 +1,209 @@
+"""Inverse kinematics: configurations within the limits that bring links to poses, for many targets at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from .._check import check_array, check_integer, public
+from .._errors import ModelError, ShapeError
+from ..model.configuration import neutral, qdot_from_v
+from ..model.model import Model, check_model
+from ._ik_search import Problem, Setup, product, search
+
+
+class IkStatus(IntEnum):
+    """How the search for one target ended."""
+
+    SOLVED = 0
+    NOT_FOUND = 1
+    NOT_FINITE = 2
+
+
+class IkResult(eqx.Module):
+    """What `solve_ik` found; with a leading axis for a batch of targets.
+
+    Args:
+        q: The configuration; the best that was met where none solves the problem [rad, m].
+        status: An `IkStatus`.
+        position_error: Largest distance of a link's origin from its target [m].
+        orientation_error: Largest angle between a link's axes and its target's [rad].
+        attempts: Which of the starts led there, counted from 1.
+        iterations: Steps taken from that start.
+    """
+
+    q: Float[Array, "*b nq"]
+    status: Int[Array, "*b"]
+    position_error: Float[Array, "*b"]
+    orientation_error: Float[Array, "*b"]
+    attempts: Int[Array, "*b"]
+    iterations: Int[Array, "*b"]
+
+    @property
+    def solved(self) -> Array:
+        """Whether the tolerances are met."""
+        return self.status == IkStatus.SOLVED
+
+
+@public("link", "ref", "joints", "attempts", "iterations")
+def solve_ik(
+    model: Model,
+    link: str | int | tuple[str | int, ...],
+    target: Float[Array, "*b 4 4"],
+    *,
+    ref: str | int | None = None,
+    joints: tuple[str | int, ...] | None = None,
+    q0: Float[Array, "*b nq"] | None = None,
+    key: PRNGKeyArray | None = None,
+    position_tolerance: Float[Array, ""] | float | None = None,
+    orientation_tolerance: Float[Array, ""] | float | None = None,
+    attempts: int = 64,
+    iterations: int = 48,
+) -> IkResult:
+    r"""A configuration within the position limits that brings a link, or several at once, to a pose.
+
+    Damped least squares from many starts. A step is $\Delta q = J^T (J J^T + \lambda I)^{-1} e$ with the damping
+    $\lambda$ proportional to $|e|^2$ [Sugihara 2011], so that it is Gauss-Newton's near a solution; joints that are
+    pushed against a limit are left out of it, and its result is moved inside the limits. The error e is that of
+    position and, as a rotation vector, of orientation; lengths count in units of the link's range of positions. Each
+    start is the one of 16 random configurations whose pose is nearest to the target, and is given up when its error
+    no longer halves in four steps. A batch of targets is worked on in a fixed number of lanes, which take up new starts
+    of what is not solved yet; so give a batch as a leading axis, and not by `jax.vmap`, for which the slowest counts.
+    The choice of starts takes 16 numbers of memory for each target and attempt.
+
+    The derivatives are those of the implicit function theorem at the solution: it follows changes of the target, of the
+    robot, and of joints in `q0` that are not among `joints`, by $dq = J^+ de$, which of all changes to a redundant
+    arm is the least. Joints that stand at a limit, and configurations that solve nothing, do not move; in directions in
+    which the link cannot move (singular poses), nothing follows.
+
+    Args:
+        model: The robot.
+        link: The link, by name or index; or a tuple of links that are to reach their targets together.
+        target: Its pose T_ref_link; (k, 4, 4) for k links. A leading axis is a batch of problems.
+        ref: The link relative to which targets are given; None is the world.
+        joints: The joints that may move, by name or index; default is all on the way between `ref` and the links.
+        q0: Where the first attempt starts, and where all other joints stay [rad, m]; default is the neutral
+            configuration, moved inside the limits, and a first attempt that starts at random as the others do.
+        key: Key of the random starts; default is `jax.random.key(0)`.
+        position_tolerance: Largest error of position of a solution [m]; default is 1e-6, in float32 1e-5.
+        orientation_tolerance: Largest error of orientation of a solution [rad]; default is 1e-6, in float32 1e-5.
+        attempts: Number of starts of each problem before it is given up.
+        iterations: Largest number of steps from each.
+
+    Returns:
+        The first solution that was found, or else what came nearest; `status` tells which.
+
+    Raises:
+        DtypeError: An argument is of another kind.
+        ModelError: No joint moves a link, or a joint that may move is a mimic joint or is listed twice.
+        NameNotFoundError: There is no such link or joint.
+        ShapeError: An argument has another shape, or a count is less than 1.
+
+    Example:
+        >>> from rbydyn_jax.planning import solve_ik
+        >>> arm = robots.panda_like()
+        >>> target = link_pose(arm, jnp.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5]), "tool")
+        >>> result = solve_ik(arm, "tool", target)
+        >>> bool(result.solved), bool(jnp.allclose(link_pose(arm, result.q, "tool"), target, atol=3e-5))
+        (True, True)
+    """
+    check_model(model)
+    single = isinstance(link, str | int)
+    links = tuple(model.link_index(k) for k in ((link,) if single else link))
+    base = None if ref is None else model.link_index(ref)
+    counts = {"attempts": check_integer(attempts, "attempts"), "iterations": check_integer(iterations, "iterations")}
+    for name, count in counts.items():
+        if count < 1:
+            raise ShapeError(f"{name} must be at least 1, got {count}")
+    target = check_array(target, "target")
+    shape = (4, 4) if single else (len(links), 4, 4)
+    batched = target.ndim == len(shape) + 1
+    target = check_array(target, "target", ((None,) if batched else ()) + shape, "T_ref_link")
+    if target.size == 0:
+        raise ShapeError(f"target must hold at least one pose, got shape {target.shape}")
+    targets = target.reshape(-1, len(links), 4, 4)
+    start = _start(model, q0, len(targets), batched)
+    dtype = jnp.result_type(targets, start)
+    setup = Setup(links, base, _moving(model, links, base, joints), attempts, iterations, q0 is not None)
+    default = 1e-6 if dtype == jnp.float64 else 1e-5
+    given = (position_tolerance, orientation_tolerance)
+    names = ("position_tolerance", "orientation_tolerance")
+    tolerance = [default if x is None else check_array(x, name, ()) for x, name in zip(given, names, strict=True)]
+    model = jax.tree.map(lambda x: x.astype(dtype), check_model(model))
+    problem = Problem(model, jnp.stack([jnp.asarray(x, dtype) for x in tolerance]), jnp.ones((), dtype), setup)
+    key = jax.random.key(0) if key is None else key
+    result = _solve(problem, targets.astype(dtype), start.astype(dtype), key)
+    return result if batched else jax.tree.map(lambda x: x[0], result)
+
+
+def _start(model: Model, q0: Array | None, n: int, batched: bool) -> Float[Array, "n nq"]:
+    if q0 is None:
+        low, high = model.position_lower, model.position_upper
+        q0 = jnp.clip(neutral(model), low, high)
+    q0 = check_array(q0, "q0")
+    if q0.ndim == 2 and batched:
+        return check_array(q0, "q0", (n, model.nq), "number of targets, model.nq")
+    return jnp.broadcast_to(check_array(q0, "q0", (model.nq,), "model.nq")[None], (n, model.nq))
+
+
+def _moving(
+    model: Model, links: tuple[int, ...], ref: int | None, joints: Sequence[str | int] | None
+) -> tuple[int, ...]:
+    """The joints that may move, those that others mimic instead of the ones that mimic."""
+    tree = model.tree
+    paths = [frozenset(() if k is None else tree.path(tree.link_bodies[k])) for k in (*links, ref)]
+    between = frozenset().union(*(path ^ paths[-1] for path in paths[:-1]))
+    leaders = [i if m is None else m.source for i, m in enumerate(tree.mimics)]
+    on_the_way = {leaders[i] for i in between}
+    chosen = sorted(on_the_way) if joints is None else [model.joint_index(joint) for joint in joints]
+    if not on_the_way.intersection(chosen):
+        names = ", ".join(repr(tree.link_names[k]) for k in links)
+        raise ModelError(f"none of the joints that may move moves {names}")
+    for i in chosen:
+        if tree.mimics[i] is not None or chosen.count(i) > 1:
+            reason = "is listed twice" if tree.mimics[i] is None else "mimics another: name that one"
+            raise ModelError(f"joint {tree.joint_names[i]!r} {reason}")
+    return tuple(chosen)
+
+
+@jax.custom_jvp
+def _solve(problem: Problem, target: Array, q0: Array, key: PRNGKeyArray) -> IkResult:
+    found = search(problem, target, q0, key)
+    distance, angle = jax.vmap(lambda q, T: problem.size(problem.error(q, T)))(found.q, target).T
+    reached = (distance <= problem.tolerance[0]) & (angle <= problem.tolerance[1])
+    finite = jnp.isfinite(target).all(axis=(1, 2, 3)) & jnp.isfinite(q0).all(axis=1)
+    status = jnp.where(reached, IkStatus.SOLVED, jnp.where(finite, IkStatus.NOT_FOUND, IkStatus.NOT_FINITE))
+    return IkResult(found.q, status, distance, angle, found.attempts, found.iterations)
+
+
+@_solve.defjvp
+def _solve_jvp(primals: tuple, tangents: tuple) -> tuple[IkResult, IkResult]:
+    problem, target, q0, key = primals
+    result = _solve(problem, target, q0, key)
+    moves = jax.vmap(partial(_follow, problem, tangents[0]))(result.q, target, tangents[1], tangents[2], result.solved)
+    zeros = jax.tree.map(_no_tangent, result)
+    return result, eqx.tree_at(lambda r: r.q, zeros, moves)
+
+
+def _no_tangent(x: Array) -> Array | np.ndarray:
+    return jnp.zeros_like(x) if jnp.issubdtype(x.dtype, jnp.floating) else np.zeros(x.shape, jax.dtypes.float0)
+
+
+def _follow(
+    problem: Problem, d_problem: Problem, q: Array, target: Array, d_target: Array, d_q0: Array, solved: Array
+) -> Array:
+    """The change of a solution that keeps its error zero."""
+    d_still = jnp.where(problem.moving, 0.0, d_q0)
+    _, d_error = jax.jvp(lambda p, x, T: p.error(x, T), (problem, q, target), (d_problem, d_still, d_target))
+    J, d_error = problem.jacobian(q).reshape(-1, len(problem.velocities)), d_error.reshape(-1)
+    J = jnp.where((problem.blocked(q, 1.0) | problem.blocked(q, -1.0))[None, :], 0.0, J)
+    step = product(jnp.linalg.pinv(J, rtol=1e3 * jnp.finfo(q.dtype).eps), d_error)
+    dv = jnp.zeros(problem.model.nv, q.dtype).at[problem.velocities].set(step, unique_indices=True)
+    return jnp.where(solved, d_still + qdot_from_v(problem.model, q, dv), d_still)

@@ -1,0 +1,204 @@
+"""Robots and humanoids in pymanoid's terms against pinocchio, whose 6-vectors are linear first, too."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import rbydyn_jax as rb
+from rbydyn_jax.compat.pymanoid import Contact, Humanoid, Robot, with_rpy_base
+from rbydyn_jax.testing import random_tree
+from tests.helpers import X64, assert_close, normal, oracle
+from tests.oracles.conventions import swap_rows
+
+pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
+P, NORMAL = (0.2, -0.3, 0.5), (0.1, -0.2, 1.0)
+
+
+@pytest.fixture(scope="module")
+def humanoid():
+    model = with_rpy_base(random_tree(5, ("revolute", "prismatic"), n=2, armature=False))
+    return Humanoid(model, normal(1, model.nv), normal(2, model.nv))
+
+
+@pytest.fixture(scope="module")
+def twin(humanoid):
+    oracle("pinocchio")
+    from tests.oracles.pinocchio_oracle import pin_model
+
+    return pin_model(humanoid.model)
+
+
+@pytest.fixture(scope="module")
+def tip(humanoid):
+    return humanoid.model.link_names[-1]
+
+
+@pytest.fixture(scope="module")
+def qdd(humanoid):
+    return normal(3, humanoid.nb_dofs)
+
+
+def at_point(twin, robot, link, point, qdd=None):
+    """pinocchio's Jacobian [linear; angular] at a point of the world, and the acceleration of the link there."""
+    pin = oracle("pinocchio")
+    k = robot.model.link_index(link)
+    local = np.linalg.inv(twin.fk(robot.q)[k]) @ [*point, 1.0]
+    frame = twin._frame(link)
+    placement = twin.model.frames[frame].placement * pin.SE3(np.eye(3), local[:3])
+    moved = twin.model.copy()
+    at = moved.addFrame(pin.Frame("point", twin.model.frames[frame].parentJoint, 0, placement, pin.FrameType.OP_FRAME))
+    data, axes = moved.createData(), pin.LOCAL_WORLD_ALIGNED
+    J = pin.computeFrameJacobian(moved, data, twin.q(robot.q), at, axes) @ twin.G
+    if qdd is None:
+        return J
+    pin.forwardKinematics(moved, data, twin.q(robot.q), twin.v(robot.qd), twin.v(qdd))
+    pin.updateFramePlacements(moved, data)
+    return J, pin.getFrameClassicalAcceleration(moved, data, at, axes).vector
+
+
+def test_jacobian_at_a_point(humanoid, twin, tip):
+    """The point is not ignored."""
+    p = jnp.array(P)
+    want = at_point(twin, humanoid, tip, P)
+    assert_close(humanoid.compute_link_jacobian(tip, p), want)
+    assert_close(humanoid.compute_link_pos_jacobian(tip, p), want[:3])
+    assert_close(humanoid.compute_link_jacobian(tip), swap_rows(twin.jacobian(humanoid.q, tip)))
+    other = humanoid.model.link_names[-2]
+    contacts = [Contact(jnp.ones(2), p, link=tip), Contact(jnp.ones(2), 2 * p, link=other)]
+    both = np.concatenate([want, at_point(twin, humanoid, other, 2 * np.array(P))])
+    assert_close(humanoid.compute_contact_jacobian(contacts), both)
+    with pytest.raises(rb.ModelError, match="link"):
+        humanoid.compute_contact_jacobian([Contact(jnp.ones(2))])
+
+
+def test_hessian_gives_accelerations(humanoid, twin, tip, qdd):
+    """a = J qdd + qd H qd: linear and angular, which is not doubled; rotations beyond joint j do not turn its axis."""
+    p, qd = jnp.array(P), humanoid.qd
+    H = humanoid.compute_link_hessian(tip, p)
+    assert H.shape == (humanoid.nb_dofs, 6, humanoid.nb_dofs)
+    J, want = at_point(twin, humanoid, tip, P, qdd)
+    assert_close(J @ np.asarray(qdd) + np.einsum("i,iaj,j->a", qd, H, qd), want)
+    assert_close(humanoid.compute_contact_hessian([Contact(jnp.ones(2), p, link=tip)]), H)
+
+
+def test_pose_jacobian(humanoid, twin, tip):
+    """The quaternion's rate, by a difference of scipy's quaternions along the velocity."""
+    J, h = humanoid.compute_link_pose_jacobian(tip), 1e-6
+    k = humanoid.model.link_index(tip)
+
+    def pose(t):
+        T = twin.fk(humanoid.q + t * humanoid.qd)[k]
+        return np.concatenate([Rotation.from_matrix(T[:3, :3]).as_quat(canonical=True)[[3, 0, 1, 2]], T[:3, 3]])
+
+    assert_close(J @ humanoid.qd, (pose(h) - pose(-h)) / (2 * h), kind="difference")
+
+
+def test_inverse_dynamics(humanoid, twin, qdd):
+    q, qd = humanoid.q, humanoid.qd
+    tm, tc, tg = humanoid.compute_inverse_dynamics(qdd)
+    assert_close(tm + tc + tg, twin.rnea(q, qd, qdd))
+    assert_close(tg, twin.gravity(q))
+    M = humanoid.compute_inertia_matrix()
+    assert_close(M, twin.crba(q))
+    assert_close(M[:3, :3], humanoid.mass * np.eye(3))  # sliders weigh what they carry
+    gravity = np.asarray(humanoid.model.gravity)
+    assert_close(humanoid.compute_static_gravity_torques(), -twin.com_jacobian(q).T @ gravity * humanoid.mass)
+
+
+def test_external_torques_help_the_actuators(humanoid):
+    others = normal(4, humanoid.nb_dofs)
+    tm, tc, tg = humanoid.compute_inverse_dynamics(external_torque=others)
+    assert tm is None
+    assert_close(tg, humanoid.compute_static_gravity_torques() - others)
+    assert_close(humanoid.compute_static_gravity_torques(others), tg)
+    assert np.isfinite(tc).all()
+
+
+@pytest.fixture(scope="module")
+def found(humanoid, qdd):
+    """What a humanoid tells of its mass, compiled as one program: the facade is one of pure functions."""
+    p, normal = jnp.array(P), jnp.array(NORMAL)
+
+    @jax.jit
+    def compute(model, q, qd):
+        robot = Humanoid(model, q, qd)
+        return {
+            "com": (robot.com, robot.comd, robot.compute_com_acceleration(qdd), robot.compute_com_jacobian()),
+            "cam": (robot.cam, robot.compute_cam_jacobian(), robot.compute_cam_hessian(), robot.compute_cam_rate(qdd)),
+            "angular": (robot.compute_angular_momentum(p), robot.compute_angular_momentum_jacobian(p)),
+            "wrench": (robot.compute_gravito_inertial_wrench(qdd, p), robot.compute_net_contact_wrench(qdd, p)),
+            "zmp": robot.compute_zmp(qdd, p, normal),
+        }
+
+    return compute(humanoid.model, humanoid.q, humanoid.qd)
+
+
+def test_centre_of_mass_and_momentum(humanoid, twin, qdd, found):
+    pin = oracle("pinocchio")
+    q, qd, p = humanoid.q, humanoid.qd, jnp.array(P)
+    velocity, acceleration = twin.com_motion(q, qd, qdd)
+    com = twin.center_of_mass(q)
+    for got, want in zip(found["com"], (com, velocity, acceleration, twin.com_jacobian(q)), strict=True):
+        assert_close(got, want)
+    pin.computeCentroidalMomentumTimeVariation(twin.model, twin.data, twin.q(q), twin.v(qd), twin.v(qdd))
+    h, rate = twin.data.hg, twin.data.dhg
+    cam, J, H, cam_rate = found["cam"]
+    assert_close(cam, h.angular)
+    assert_close(J @ qd, h.angular)
+    assert_close(cam_rate, rate.angular)
+    assert_close(J @ qdd + jnp.einsum("i,iaj,j->a", qd, H, qd), rate.angular)  # not doubled
+    momentum, jacobian = found["angular"]
+    want = h.angular + np.cross(com - p, h.linear)
+    assert_close(momentum, want)
+    assert_close(jacobian @ qd, want)
+    for hessian in (humanoid.compute_com_hessian, lambda: humanoid.compute_angular_momentum_hessian(p)):
+        assert jax.eval_shape(hessian).shape == (humanoid.nb_dofs, 3, humanoid.nb_dofs)
+
+
+def test_wrench_and_zmp(humanoid, twin, qdd, found):
+    """The base's six joint forces are the wrench of the ground: linear ones at once, the ZMP from its moments."""
+    gravito_inertial, wrench = (np.asarray(x) for x in found["wrench"])
+    tau = twin.rnea(humanoid.q, humanoid.qd, qdd)
+    assert_close(wrench[:3], tau[[humanoid.TRANS_X, humanoid.TRANS_Y, humanoid.TRANS_Z]])
+    assert_close(gravito_inertial, -wrench)
+    arm = np.asarray(found["zmp"]) - np.array(P)
+    assert abs(float(arm @ NORMAL)) < 1e-9
+    moment = wrench[3:] - np.cross(arm, wrench[:3])
+    assert_close(np.cross(NORMAL, moment), np.zeros(3), 1e-9, scale=float(np.abs(wrench).max()))
+
+
+def test_base(humanoid):
+    robot, angles = Humanoid(humanoid.model), jnp.array([0.3, -0.5, 1.2])
+    robot.set_pos(jnp.array(P))
+    robot.set_rpy(angles)
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = Rotation.from_euler("xyz", angles).as_matrix(), P
+    assert_close(robot.T, T)
+    assert_close(robot.get_link_transform("floating_base_ROT_R"), T)
+    pose = robot.pose
+    for change, value in ((robot.set_quat, robot.quat), (robot.set_pose, pose), (robot.set_transform, robot.T)):
+        robot.set_rpy(jnp.zeros(3))
+        change(value)
+        assert_close(robot.T, T)
+    with pytest.raises(rb.ModelError, match="TRANS_X"):
+        Humanoid(rb.robots.two_link_arm())
+
+
+def test_state_and_limits():
+    robot = Robot(rb.robots.two_link_arm())
+    robot.set_dof_values(jnp.array([5.0]), [1], clamp=True)
+    assert robot.q.tolist() == [0.0, float(robot.q_max[1])]
+    robot.set_dof_limits(jnp.array([-1.0]), jnp.array([0.5]), [1])
+    assert [x.tolist() for x in robot.get_dof_limits([1])] == [[-1.0], [0.5]]
+    robot.set_dof_velocities(jnp.array([0.1, 0.2]))
+    assert robot.get_dof_velocities([1]).tolist() == [0.2] and robot.get_dof_values([0]).tolist() == [0.0]
+    with pytest.raises(rb.ShapeError, match="q must"):
+        robot.set_dof_values(jnp.zeros(3), [0, 1])
+    with pytest.raises(rb.ShapeError, match="dof_indices"):
+        robot.get_dof_values([2])
+    with pytest.raises(rb.ModelError, match="several coordinates"):
+        Robot(random_tree(1, n=8))

@@ -1,0 +1,103 @@
+"""pyrobot's kinematics of a real arm with a gripper, against pinocchio and scipy."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import rbydyn_jax as rb
+from rbydyn_jax import robots
+from rbydyn_jax.compat.pyrobot import Kinematics, KinematicsError, _rotation
+from tests.helpers import X64, assert_close, example_robot, oracle
+from tests.oracles.conventions import swap_rows
+
+pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
+Q = [0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5]
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return Kinematics(example_robot("panda_description/urdf/panda.urdf"), "panda_link0", "panda_hand")
+
+
+@pytest.fixture(scope="module")
+def twin(arm):
+    oracle("pinocchio")
+    from tests.oracles.pinocchio_oracle import pin_model
+
+    return pin_model(arm.model)
+
+
+def full(arm):
+    return np.array([*Q, 0.0, 0.0][: arm.model.nq])
+
+
+def test_forward_kinematics(arm, twin):
+    assert arm.arm_dof == 7 and arm.joint_names[0] == "panda_joint1"
+    for frame in ("panda_hand", "panda_link4"):
+        position, quaternion = arm.forward_kinematics(Q, frame)
+        T = twin.fk(full(arm))[arm.model.link_index(frame)]
+        assert_close(position, T[:3, 3])
+        assert_close(quaternion, Rotation.from_matrix(T[:3, :3]).as_quat(canonical=True))
+    with pytest.raises(rb.NameNotFoundError):
+        arm.forward_kinematics(Q, "hand")
+    with pytest.raises(rb.ShapeError, match="joint_pos must have 7"):
+        arm.forward_kinematics([0.0] * 6, "panda_hand")
+
+
+def test_jacobian_and_velocity(arm, twin):
+    want = swap_rows(twin.jacobian(full(arm), "panda_hand"))[:, :7]
+    assert_close(arm.get_jacobian(Q), want)
+    qd = np.linspace(-1.0, 1.0, 7)
+    assert_close(arm.compute_fk_velocity(Q, qd), want @ qd)
+
+
+def test_inverse_kinematics_round_trip(arm):
+    position, quaternion = arm.forward_kinematics(Q, "panda_hand")
+    R = Rotation.from_quat(quaternion)
+    for orientation in (quaternion, R.as_matrix(), R.as_euler("xyz")):
+        q = arm.inverse_kinematics(position.tolist(), np.asarray(orientation).tolist())
+        assert q.shape == (7,)
+        p, back = arm.forward_kinematics(q, "panda_hand")
+        assert np.abs(p - position).max() < 1e-5 and np.abs(back - quaternion).max() < 1e-5
+    near = arm.inverse_kinematics(position, quaternion, np.array(Q) + 0.01)
+    assert np.abs(near - np.array(Q)).max() < 0.1
+
+
+def test_the_order_of_euler_angles():
+    """The golden case is of yaw, pitch and roll, as pyrobot's code has them."""
+    xyzw = [0.5714598517, -0.1201424763, 0.257628538, 0.7698226807]
+    got = _rotation([0.3, -0.5, 1.2], "ypr", jnp.dtype(float))
+    assert_close(Rotation.from_matrix(got).as_quat(canonical=True), xyzw, 1e-9)
+    assert_close(
+        _rotation([0.3, -0.5, 1.2], "rpy", jnp.dtype(float)), Rotation.from_euler("xyz", [0.3, -0.5, 1.2]).as_matrix()
+    )
+
+
+def test_what_raises():
+    flat = Kinematics(robots.two_link_arm(), "base", "tool")
+    with pytest.raises(KinematicsError, match="no configuration"):
+        flat.inverse_kinematics([3.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0])
+    with pytest.raises(KinematicsError, match="no configuration"):
+        flat.inverse_kinematics([np.nan, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0])
+    with pytest.raises(KinematicsError, match="rotation matrix"):
+        flat.inverse_kinematics([0.5, 0.0, 0.0], np.diag([1.0, 1.0, -1.0]))
+    with pytest.raises(KinematicsError, match="finite"):
+        flat.inverse_kinematics([0.5, 0.0, 0.0], [0.0, np.nan, 0.0])
+    with pytest.raises(KinematicsError, match="order"):
+        flat.inverse_kinematics([0.5, 0.0, 0.0], [0.0, 0.0, 0.0], order="xyz")
+    with pytest.raises(rb.ShapeError, match="orientation"):
+        flat.inverse_kinematics([0.5, 0.0, 0.0], [0.0, 0.0])
+    with pytest.raises(rb.ModelError, match="no joint lies between"):
+        Kinematics(robots.two_link_arm(), "lower", "tool")
+    with pytest.raises(rb.NameNotFoundError):
+        Kinematics(robots.two_link_arm(), "base", "hand")
+
+
+def test_sliding_joints_are_joints():
+    gantry = rb.RobotBuilder("gantry").link("base").link("slide", 1.0)
+    gantry = gantry.prismatic("x", "base", "slide", axis=(1, 0, 0), lower=-1.0, upper=1.0)
+    rail = Kinematics(rb.build_model(gantry.build_description()), "base", "slide")
+    assert_close(rail.forward_kinematics([0.25], "slide")[0], [0.25, 0.0, 0.0])
