@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any, cast
 
 import jax
+from jax.core import ShapedArray
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.extend.mlir import ir
@@ -34,7 +35,7 @@ ad.deflinear2(_sized_p, lambda ct, x: [ct if type(ct) is ad.Zero else _sized_p.b
 
 def _lower_sized(ctx: mlir.LoweringRuleContext, x: ir.Value) -> list[ir.Value]:
     """No single kernel where arrays are large: XLA:CPU shares its operations among threads and then cannot emit it."""
-    aval, op = cast(jax.core.ShapedArray, ctx.avals_in[0]), x.owner
+    aval, op = cast(ShapedArray, ctx.avals_in[0]), x.owner
     if aval.size * aval.dtype.itemsize >= _LARGE_BYTES and not isinstance(op, ir.Block):
         attributes = op.attributes
         if _ATTRIBUTES in attributes:

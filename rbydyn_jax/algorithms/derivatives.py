@@ -9,9 +9,8 @@ from jaxtyping import Array, Float
 from .._check import public
 from ..model.model import Model
 from ._api import arguments
-from ._variations import inverse_dynamics_matrices
-from .forward_dynamics import aba
-from .mass_matrix import inverse_by_blocks
+from ._layout import batch_first
+from ._variations import forward_dynamics_matrices, inverse_dynamics_matrices
 
 
 class RneaDerivatives(eqx.Module):
@@ -86,7 +85,7 @@ def aba_derivatives(
 ) -> AbaDerivatives:
     r"""The derivatives $\partial a/\partial q$, $\partial a/\partial v$, $\partial a/\partial\tau = M^{-1}$ of `aba`.
 
-    From those of inverse dynamics at the acceleration that `aba` finds: $\partial a/\partial x = -M^{-1}\,
+    From those of inverse dynamics at the acceleration $a = M^{-1} (\tau - c)$: $\partial a/\partial x = -M^{-1}\,
     \partial\,\mathrm{rnea}/\partial x$ [Carpentier and Mansard 2018]. Along q they are in tangent coordinates; `f_ext`
     is held constant in the axes of the bodies. O(n^3), nearly all of it products of matrices.
 
@@ -109,8 +108,6 @@ def aba_derivatives(
         -19.62
     """
     model, q, v, tau, f_ext = arguments(model, q=q, v=v, tau=tau, f_ext=f_ext)
-    a = aba(model, q, v, tau, f_ext)
-    dq, dv, M = inverse_dynamics_matrices(model, q, v, a, f_ext, wrt=("q", "v", "a"))
-    inverse = inverse_by_blocks(M)
-    moved = -inverse @ jnp.concatenate([dq, dv], axis=1)
+    dq, dv, inverse = forward_dynamics_matrices(model, q, v, tau, f_ext)
+    moved = -(inverse @ batch_first(jnp.concatenate([dq, dv], axis=1)))
     return AbaDerivatives(moved[:, : model.nv], moved[:, model.nv :], 0.5 * (inverse + inverse.T))

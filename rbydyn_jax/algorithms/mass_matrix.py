@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -9,6 +11,8 @@ from jaxtyping import Array, Float
 from .._check import public
 from ..model.model import Model
 from ._api import arguments
+from ._kernels import opaque
+from ._layout import batch_first
 from ._traversal import Traversal, traverse
 from ._world import at_origin, composite_momenta, symmetric
 
@@ -45,7 +49,11 @@ def crba(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
 
 
 def _product(a: Array, b: Array) -> Array:
-    return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
+    if max(*a.shape, *b.shape) > 6:
+        return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
+    # XLA:CPU takes several times as long for a batch of products of matrices as small as these.
+    a, b = opaque((a, b))
+    return opaque(functools.reduce(jax.lax.add, (a[:, k, None] * b[None, k] for k in range(len(b)))))
 
 
 def inverse_by_blocks(M: Float[Array, "n n"]) -> Float[Array, "n n"]:
@@ -56,7 +64,7 @@ def inverse_by_blocks(M: Float[Array, "n n"]) -> Float[Array, "n n"]:
     n = M.shape[0]
     if n < 2:
         return 1.0 / M
-    k = n // 2
+    k, M = n // 2, batch_first(M)
     A, B, C = M[:k, :k], M[:k, k:], M[k:, k:]
     A_inverse = inverse_by_blocks(A)
     W = _product(A_inverse, B)
