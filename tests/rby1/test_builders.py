@@ -103,7 +103,7 @@ def examples() -> dict[str, list[doctest.Example]]:
     found = {}
     for name in NAMES:
         cls = getattr(sdk, name)
-        for method in ("", *methods(cls)):
+        for method in ("", *sorted(methods(cls))):
             text = inspect.cleandoc((getattr(cls, method) if method else cls).__doc__ or "")
             parsed = doctest.DocTestParser().get_examples(text)
             if parsed and not failure(parsed, sdk):
