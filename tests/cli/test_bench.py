@@ -41,7 +41,7 @@ def test_precision_is_told_to_people_and_machines(pendulum, capsys):
     assert "pendulum: float32 against float64 in 8 random states inside the limits" in out
     assert "cond(M): median 1, worst 1" in out
     joint = next(row for row in out.splitlines() if row.startswith("hinge"))
-    assert len(joint.split()) == 8  # all algorithms but fk, whose parts are links
+    assert len(joint.split()) == 10  # all algorithms but fk, whose parts are links
     assert out.endswith("float32 will do.\n")
 
     assert main(["bench", str(pendulum), "--precision", "--samples", "8", "--json"]) == 0
