@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -179,6 +179,15 @@ def com_velocity(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> 
     return com_jacobian(model, q) @ v
 
 
+def along_velocities(f: Callable, model: Model, q: Array) -> Array:
+    """d f(q (+) e_i) for each velocity direction i, as the first axis."""
+
+    def along(e: Array) -> Array:
+        return jax.jvp(f, (q,), (qdot_from_v(model, q, e),))[1]
+
+    return jax.vmap(along)(jnp.eye(model.nv, dtype=q.dtype))
+
+
 @public()
 def com_acceleration(
     model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], a: Float[Array, "nv"]
@@ -211,11 +220,7 @@ def com_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 3 nv"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-
-    def along(e: Array) -> Array:
-        return jax.jvp(lambda x: com_jacobian(model, x), (q,), (qdot_from_v(model, q, e),))[1]
-
-    return jax.vmap(along)(jnp.eye(model.nv, dtype=q.dtype))
+    return along_velocities(lambda x: com_jacobian(model, x), model, q)
 
 
 @public("ref")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -13,21 +11,12 @@ from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import so3
 from ._api import arguments
-from .centroidal import center_of_mass, momentum_matrix
+from .centroidal import along_velocities, center_of_mass, momentum_matrix
 
 
 def _about(point: Array, matrix: Float[Array, "6 nv"]) -> Float[Array, "6 nv"]:
     """A momentum matrix about the world origin, moved to a point: l - p x (linear momentum)."""
     return jnp.concatenate([matrix[:3] - so3.hat(point) @ matrix[3:], matrix[3:]])
-
-
-def _derivative(f: Callable, model: Model, q: Array) -> Array:
-    """d f(q (+) e_i) for each velocity direction i, as the first axis."""
-
-    def along(e: Array) -> Array:
-        return jax.jvp(f, (q,), (qdot_from_v(model, q, e),))[1]
-
-    return jax.vmap(along)(jnp.eye(model.nv, dtype=q.dtype))
 
 
 @public()
@@ -107,7 +96,7 @@ def centroidal_momentum_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Ar
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return _derivative(lambda x: centroidal_momentum_matrix(model, x), model, q)
+    return along_velocities(lambda x: centroidal_momentum_matrix(model, x), model, q)
 
 
 @public()
@@ -168,4 +157,4 @@ def angular_momentum_hessian(model: Model, q: Float[Array, "nq"], point: Float[A
         ShapeError: An argument has another shape.
     """
     model, q, point = arguments(model, q=q, point=point)
-    return _derivative(lambda x: angular_momentum_jacobian(model, x, point), model, q)
+    return along_velocities(lambda x: angular_momentum_jacobian(model, x, point), model, q)

@@ -19,6 +19,7 @@ from ..io.restructure import attach
 from ..model.edit import with_gravity
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree, MobileBase
+from ._wheels import planar_adjoint, wheel_maps
 
 PLANAR_BASE = "planar_base"
 
@@ -48,7 +49,7 @@ def mobility_twist(model: Model, wheels: Float[Array, "w"]) -> Float[Array, "3"]
     """
     base = _mobile_base(model)
     rates = check_array(wheels, "wheels", (len(base.joints),), "one for each wheel")
-    return jnp.asarray(_to_base(base) @ np.linalg.pinv(_rates(base)), rates.dtype) @ rates
+    return jnp.asarray(_to_base(base) @ wheel_maps(base.kind, base.params)[0], rates.dtype) @ rates
 
 
 @public()
@@ -75,7 +76,7 @@ def wheel_velocities(model: Model, twist: Float[Array, "3"]) -> Float[Array, "w"
     """
     base = _mobile_base(model)
     moved = check_array(twist, "twist", (3,))
-    return jnp.asarray(_rates(base) @ _to_mobile(base), moved.dtype) @ moved
+    return jnp.asarray(_to_wheels(base), moved.dtype) @ moved
 
 
 def with_planar_base(model: Model) -> Model:
@@ -153,7 +154,7 @@ def rolling_constraint(model: Model) -> Float[Array, "m nv"]:
     sideways = _to_mobile(mobile)[2:] if mobile.kind == "differential" else np.zeros((0, 3))
     A = np.zeros((count + len(sideways), model.nv))
     A[np.arange(count), wheels] = 1.0
-    A[:, base] = np.concatenate([-_rates(mobile) @ _to_mobile(mobile), sideways])
+    A[:, base] = np.concatenate([-_to_wheels(mobile), sideways])
     return jnp.asarray(A, model.inertias.dtype)
 
 
@@ -176,27 +177,14 @@ def _coordinates(tree: KinematicTree) -> tuple[np.ndarray, np.ndarray]:
 
 def _to_base(base: MobileBase) -> np.ndarray:
     """Planar twists of the frame between the wheels to those of the base link."""
-    return _planar_adjoint(np.array(base.origin).reshape(4, 4))
+    return planar_adjoint(np.array(base.origin).reshape(4, 4))
 
 
 def _to_mobile(base: MobileBase) -> np.ndarray:
     """Planar twists of the base link to those of the frame between the wheels."""
-    return _planar_adjoint(np.linalg.inv(np.array(base.origin).reshape(4, 4)))
+    return planar_adjoint(np.linalg.inv(np.array(base.origin).reshape(4, 4)))
 
 
-def _planar_adjoint(T: np.ndarray) -> np.ndarray:
-    """The rows and columns of Ad(T) for wz, vx and vy."""
-    R, p = T[:3, :3], T[:3, 3]
-    A = np.zeros((3, 3))
-    A[0, 0], A[1:, 1:], A[1:, 0] = R[2, 2], R[:2, :2], np.cross(p, R[:, 2])[:2]
-    return A
-
-
-def _rates(base: MobileBase) -> np.ndarray:
-    """The matrix from the planar twist of the frame between the wheels to the rates of the wheels."""
-    if base.kind == "differential":  # axes to the right: they turn backwards
-        width, radius = base.params
-        return -np.array([[width / 2, 1.0, 0.0], [-width / 2, 1.0, 0.0]]) / radius
-    x, y, radius = base.params
-    lever = x + y
-    return np.array([[lever, 1.0, 1.0], [-lever, 1.0, -1.0], [lever, 1.0, -1.0], [-lever, 1.0, 1.0]]) / radius
+def _to_wheels(base: MobileBase) -> np.ndarray:
+    """Planar twists of the base link to the rates of the wheels."""
+    return wheel_maps(base.kind, base.params)[1] @ _to_mobile(base)

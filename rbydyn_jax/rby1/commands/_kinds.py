@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -47,15 +48,15 @@ class Scope:
         return self.model.position_lower[i], self.model.position_upper[i]
 
 
-class Kind:
+class Kind(ABC):
     """One kind of field."""
 
     static = False  # whether JAX is to treat the value as a constant of the structure, not as a number
     optional = True  # whether a check lets the field be unset
 
+    @abstractmethod
     def convert(self, value: Any, name: str) -> Any:
         """Returns the value as it is kept, or raises what a wrong type deserves."""
-        raise NotImplementedError
 
     def problems(self, value: Any, scope: Scope) -> Iterator[Problem]:
         """Yields the element concerned and what is wrong with it."""

@@ -10,6 +10,7 @@ from ..._errors import DtypeError, NameNotFoundError
 from ...io.description import RobotDescription
 from ...robots.descriptions import describe_rby1a, describe_rby1m, describe_rby1ub
 
+CONTROL_PERIOD = 0.002  # of the robot [s]
 COMPONENTS = ("mobility", "body", "head", "right_arm", "left_arm", "torso")
 
 
@@ -49,7 +50,7 @@ class ModelDescription:
     position_lower: tuple[float, ...]
     position_upper: tuple[float, ...]
     velocity_limit: tuple[float, ...]
-    control_period: float = 0.002
+    control_period: float = CONTROL_PERIOD
 
     @property
     def robot_dof(self) -> int:

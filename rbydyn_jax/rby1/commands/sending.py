@@ -18,7 +18,33 @@ Sendable = RobotCommand | WholeBodyCommand | ComponentBasedCommand | JogCommand 
 _running: set[CommandHandle] = set()
 
 
-class CommandHandle:
+class _Handle:
+    """What is under way on the robot, through a handler of the SDK and with its methods."""
+
+    _handler: Any
+
+    def is_done(self) -> bool:
+        """Whether it has ended, for whatever reason."""
+        return self._handler.is_done()
+
+    def wait(self) -> None:
+        """Returns when it has ended."""
+        self._handler.wait()
+
+    def wait_for(self, timeout_ms: int) -> bool:
+        """Returns when it has ended or the time is over, and whether it has ended.
+
+        Args:
+            timeout_ms: The time [ms].
+        """
+        return self._handler.wait_for(timeout_ms)
+
+    def cancel(self) -> None:
+        """Ends it: the command, or the stream with the command that was sent last."""
+        self._handler.cancel()
+
+
+class CommandHandle(_Handle):
     """A command that was sent. It runs on whether or not this object is kept; `cancel` ends it, and so does the end of
     the process.
 
@@ -33,26 +59,6 @@ class CommandHandle:
         _running.difference_update([h for h in tuple(_running) if h.is_done()])
         _running.add(self)
 
-    def is_done(self) -> bool:
-        """Whether the command has ended, for whatever reason."""
-        return self._handler.is_done()
-
-    def wait(self) -> None:
-        """Returns when the command has ended."""
-        self._handler.wait()
-
-    def wait_for(self, timeout_ms: int) -> bool:
-        """Returns when the command has ended or the time is over, and whether it has ended.
-
-        Args:
-            timeout_ms: The time [ms].
-        """
-        return self._handler.wait_for(timeout_ms)
-
-    def cancel(self) -> None:
-        """Ends the command."""
-        self._handler.cancel()
-
     def get(self) -> RobotCommandFeedback:
         """Waits until the command has ended, and returns the robot's last word on it."""
         return read_feedback(self._handler.get())
@@ -62,7 +68,7 @@ class CommandHandle:
         return self._handler.get_status()
 
 
-class CommandStream:
+class CommandStream(_Handle):
     """A stream of commands, each of which takes the place of the one before; `create_command_stream` opens one.
 
     The methods are those of the SDK's stream handler, and errors of the connection are the SDK's `RuntimeError`.
@@ -98,26 +104,6 @@ class CommandStream:
             timeout_ms: How long to wait for the answer [ms].
         """
         return read_feedback(self._handler.request_feedback(timeout_ms))
-
-    def is_done(self) -> bool:
-        """Whether the stream has ended."""
-        return self._handler.is_done()
-
-    def wait(self) -> None:
-        """Returns when the stream has ended."""
-        self._handler.wait()
-
-    def wait_for(self, timeout_ms: int) -> bool:
-        """Returns when the stream has ended or the time is over, and whether it has ended.
-
-        Args:
-            timeout_ms: The time [ms].
-        """
-        return self._handler.wait_for(timeout_ms)
-
-    def cancel(self) -> None:
-        """Ends the stream and the command that it has sent last."""
-        self._handler.cancel()
 
 
 def send(

@@ -10,11 +10,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ._algebra import adjoint, inverse
+from .._wheels import planar_adjoint, wheel_maps
+from ._algebra import inverse
 from ._errors import ModelError
 from ._values import array, checked
-
-_PLANAR = np.ix_([2, 3, 4], [2, 3, 4])  # w about z, vx, vy of a twist
 
 
 class MobileBaseType(enum.Enum):
@@ -168,20 +167,7 @@ def resolve(base: MobileBase, joint_names: Sequence[str]) -> Mobility:
         if name not in joint_names:
             raise ModelError(f"the {wheel} wheel {name!r} of the mobile base is no moving joint of the robot")
     indices = [joint_names.index(name) for name in base.joints]
-    forward, backward = _differential(*base.params) if differential else _mecanum(*base.params)
-    Ad = adjoint(base.T)
+    forward, backward = wheel_maps(kind, base.params)
     resolved = (MobileBaseDifferential if differential else MobileBaseMecanum)(base, indices)
-    return Mobility(resolved, tuple(indices), Ad[_PLANAR] @ forward, backward @ adjoint(inverse(base.T))[_PLANAR])
-
-
-def _differential(b: float, r: float) -> tuple[np.ndarray, np.ndarray]:
-    """The wheels turn about -y, so that the robot drives forward where they turn backward."""
-    forward = np.array([[-r / b, r / b], [-r / 2, -r / 2], [0.0, 0.0]])
-    backward = np.array([[-b / (2 * r), -1 / r, 0.0], [b / (2 * r), -1 / r, 0.0]])
-    return forward, backward
-
-
-def _mecanum(Lx: float, Ly: float, r: float) -> tuple[np.ndarray, np.ndarray]:
-    L = Lx + Ly
-    signs = np.array([[L, 1, 1], [-L, 1, -1], [L, 1, -1], [-L, 1, 1]])  # of w, vx, vy; rows fr, fl, rr, rl
-    return (signs / [L * L, 1, 1]).T * (r / 4), signs / r
+    to_base, to_mobile = planar_adjoint(base.T), planar_adjoint(inverse(base.T))
+    return Mobility(resolved, tuple(indices), to_base @ forward, backward @ to_mobile)

@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ..._check import check_array
-from ..._errors import DtypeError, ModelError
+from ..._errors import ModelError
 from ...model.model import Model
 from ..commands import (
     BodyCommand,
@@ -142,11 +142,6 @@ def _component(model: Model, command: JointImpedanceControlCommand, joints: Join
 
 
 def _array(x: Any, name: str, shape: tuple[int, ...], meaning: str = "") -> Array:
-    if isinstance(x, list | tuple | int):
-        try:
-            x = np.asarray(x, float)
-        except (TypeError, ValueError):
-            raise DtypeError(f"command.{name} must be numbers, got {x!r}") from None
     array = check_array(x, f"command.{name}", shape, meaning)
     if not isinstance(array, Tracer):
         low = np.isnan(array) if name == "position" else ~(np.asarray(array) >= 0.0)

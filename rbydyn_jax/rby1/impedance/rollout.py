@@ -20,10 +20,9 @@ from ...algorithms.inverse_dynamics import bias_forces, gravity_forces
 from ...algorithms.mass_matrix import crba
 from ...model.model import Model, check_model
 from ...planning.profiles import TrapezoidalProfile, trapezoidal_profile
+from ..commands.models import CONTROL_PERIOD
 from .components import Component, Joints, components
 from .law import component_torques, follow_dtype
-
-CONTROL_PERIOD = 0.002  # of the RB-Y1 [s]
 
 
 class Rollout(eqx.Module):
