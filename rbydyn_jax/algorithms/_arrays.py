@@ -171,6 +171,33 @@ class Arrays:
         rows = [f[g.bodies] for g in self.groups]
         return [Force(Vec3(*(r[..., k] for k in range(3))), Vec3(*(r[..., k] for k in range(3, 6)))) for r in rows]
 
+    @staticmethod
+    def _numbers(T: jax.Array) -> tuple[jax.Array, ...]:
+        """R by rows, then p, of transforms."""
+        return (*(T[..., i, j] for i in range(3) for j in range(3)), *(T[..., i, 3] for i in range(3)))
+
+    def split_poses(self, T: jax.Array) -> list[tuple]:
+        """The twelve numbers (R by rows, then p) of the pose of each body, from those of the links."""
+        return [self._numbers(T[np.array(self.tree.principal_links)[g.bodies]]) for g in self.groups]
+
+    def sum_links(self, f: Callable, *links: jax.Array) -> list:
+        """For each body the sum of `f` over its links; of each (n_links, 4, 4) array `f` gets a link's transform."""
+        per_link = f(*(transform_from_numbers(self._numbers(x)) for x in links))
+        is_on = np.arange(self.tree.nb)[:, None] == np.array(self.tree.link_bodies)[None]
+
+        def total(x: jax.Array, bodies: np.ndarray) -> jax.Array:
+            return jnp.where(is_on, x, 0.0).sum(axis=1)[bodies]
+
+        return [jax.tree.map(lambda x, g=g: total(x, g.bodies), per_link) for g in self.groups]
+
+    def move_links(self, f: Callable, motions: list, T: jax.Array) -> jax.Array:
+        """`f(motion of its body, pose)` for each link, (n_links, 4, 4); a link of the world does not move."""
+        rows = jnp.pad(self.stack_bodies([(*m.w, *m.v) for m in motions], 6), ((0, 1), (0, 0)))  # the world is -1
+        columns = rows[np.array(self.tree.link_bodies)].T
+        change = f(Motion(Vec3(*columns[:3]), Vec3(*columns[3:])), transform_from_numbers(self._numbers(T)))
+        top = jnp.stack([jnp.stack([*row, p], axis=-1) for row, p in zip(change.R, change.p, strict=True)], axis=-2)
+        return jnp.pad(top, ((0, 0), (0, 1), (0, 0)))
+
     def split_armature(self) -> list[tuple]:
         """The rotor inertia of each joint."""
         per_dof = self.coordinates.armature
@@ -305,5 +332,4 @@ class Arrays:
 
     def link_transform(self, poses: list, link: int) -> Transform:
         """The pose of one link, from the poses of the bodies."""
-        T = self.link_matrix(poses, link)
-        return transform_from_numbers([*(T[i, j] for i in range(3) for j in range(3)), *(T[i, 3] for i in range(3))])
+        return transform_from_numbers(self._numbers(self.link_matrix(poses, link)))

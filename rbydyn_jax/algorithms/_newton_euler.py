@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -72,7 +73,7 @@ def _rnea(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None)
 
 
 def _plain(model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
-    return traverse(model, _rnea, q, v, a, f_ext)
+    return traverse(model, _rnea, q, v, a, f_ext, parts=True)
 
 
 def _adjoint_outward(
@@ -114,7 +115,7 @@ def _adjoint_inward(
 
 
 def _adjoint(
-    run: Traversal, wrt: Sequence[str], v: Array | None, a: Array | None, f_ext: Array | None, cotangent: Array
+    wrt: Sequence[str], run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None, cotangent: Array
 ) -> tuple[Array, ...]:
     velocities, accelerations, wrenches = _inputs(run, v, a, f_ext)
     cotangents = run.split_v(cotangent)
@@ -169,7 +170,7 @@ class _Adjoint(LinearMap):
 
     def apply(self, parameters: tuple, arguments: tuple) -> tuple:
         model, q, v, a, f_ext = parameters
-        return traverse(model, lambda run, *rest: _adjoint(run, self.wrt, *rest), q, v, a, f_ext, *arguments)
+        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, parts=True)
 
     def transpose(self) -> LinearMap:
         return _Tangent(self.wrt)

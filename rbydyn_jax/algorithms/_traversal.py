@@ -22,6 +22,7 @@ from ..model.model import Model
 from ..spatial._algebra import Vec3
 from ._arrays import Arrays
 from ._kernels import opaque, tags_available
+from ._parts import in_parts
 from ._unrolled import Unrolled
 
 UNROLLED_LIMIT = 64  # more bodies than this are scanned: the unrolled program grows with their number
@@ -34,8 +35,12 @@ def gravity_root(model: Model) -> Vec3:
     return Vec3(*(-model.gravity[k] for k in range(3)))
 
 
-def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any) -> Any:
-    """Runs `algorithm(traversal, *arrays)` with the traversal that suits the tree and the platform lowered for."""
+def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any, parts: bool = False) -> Any:
+    """Runs `algorithm(traversal, *arrays)` with the traversal that suits the tree and the platform lowered for.
+
+    With `parts` a large batch is computed a part at a time on a CPU: for what is much arithmetic for each number that
+    goes in or comes out.
+    """
 
     def unrolled(*inputs: Any) -> Any:
         model, q, *rest = opaque(inputs)
@@ -44,6 +49,8 @@ def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any) -> A
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
         return algorithm(Arrays(model, q), *rest)
 
+    if parts:
+        unrolled = in_parts(unrolled)
     wanted = model.tree.traversal
     if model.nb > UNROLLED_LIMIT or not tags_available() or wanted == "arrays":
         return scanned(model, q, *arrays)

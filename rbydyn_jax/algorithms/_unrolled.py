@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from ..model.model import Model
 from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
-from ..spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO, Force, Scalar, Transform, Vec3
+from ..spatial._algebra import IDENTITY, MINUS_ONE, O3, ONE, ZERO, ZERO_MAT3, Force, Motion, Scalar, Transform, Vec3
 from ._body import Body, Coordinates, add_states, inertia_from_row, transform_from_numbers
 from ._kernels import kernel
 from ._layout import Rows, batch_last, join, take_scalars
@@ -104,6 +105,37 @@ class Unrolled:
         return [
             Force(Vec3(*scalars[6 * i : 6 * i + 3]), Vec3(*scalars[6 * i + 3 : 6 * i + 6])) for i in range(self.tree.nb)
         ]
+
+    def _poses(self, T: jax.Array) -> list[Rows]:
+        T = batch_last(T.reshape(-1))
+        entries = [*(4 * i + j for i in range(3) for j in range(3)), 3, 7, 11]
+        return [Rows(T, tuple(16 * k + entry for entry in entries)) for k in range(len(self.tree.link_names))]
+
+    def split_poses(self, T: jax.Array) -> list[Rows]:
+        """The twelve numbers (R by rows, then p) of the pose of each body, from those of the links."""
+        poses = self._poses(T)
+        return [poses[link] for link in self.tree.principal_links]
+
+    def sum_links(self, f: Callable, *links: jax.Array) -> list:
+        """For each body the sum of `f` over its links; of each (n_links, 4, 4) array `f` gets a link's transform."""
+
+        def total(given: list) -> Any:
+            return functools.reduce(add_states, (f(*(transform_from_numbers(x.scalars) for x in xs)) for xs in given))
+
+        per_link = list(zip(*(self._poses(x) for x in links), strict=True))
+        of_body = [[k for k, body in enumerate(self.tree.link_bodies) if body == i] for i in range(self.tree.nb)]
+        return [kernel(total)([per_link[k] for k in links]) for links in of_body]
+
+    def move_links(self, f: Callable, motions: list, T: jax.Array) -> jax.Array:
+        """`f(motion of its body, pose)` for each link, (n_links, 4, 4); a link of the world does not move."""
+
+        def change(motion: Motion, pose: Rows) -> Transform:
+            return f(motion, transform_from_numbers(pose.scalars))
+
+        still = Transform(ZERO_MAT3, O3)
+        bodies, run = self.tree.link_bodies, kernel(change)
+        changes = [run(motions[i], x) if i >= 0 else still for i, x in zip(bodies, self._poses(T), strict=True)]
+        return self._matrices(changes, corner=ZERO)
 
     def outward(self, step: Callable, root: Any, *inputs: list, bodies: Sequence[int] | None = None) -> list:
         """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
@@ -207,10 +239,10 @@ class Unrolled:
         """The 4x4 matrix of one link, from the poses of the bodies."""
         return self._matrices([self.link_transform(poses, link)])[0]
 
-    def _matrices(self, transforms: list[Transform]) -> jax.Array:
+    def _matrices(self, transforms: list[Transform], corner: Scalar = ONE) -> jax.Array:
         flat: list[Scalar] = []
         for T in transforms:
             for row, p in zip(T.R, T.p, strict=True):
                 flat += [*row, p]
-            flat += [ZERO, ZERO, ZERO, ONE]
+            flat += [ZERO, ZERO, ZERO, corner]
         return self.join(flat).reshape(-1, 4, 4)

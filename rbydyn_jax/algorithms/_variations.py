@@ -12,66 +12,46 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..model.model import Model
-from ..spatial._algebra import Force, Motion
-from ._kernels import opaque
+from ..spatial._algebra import Force
+from ._layout import batch_first
 from ._traversal import Traversal, traverse
 from ._world import (
+    Moving,
     Table,
     at_origin,
     force,
     inertia,
     inertias,
     motion,
+    moving,
     of_owners,
     owners,
     pose,
-    poses_and_motions,
     stage,
     sum_paths,
     sum_subtrees,
     symmetric,
     unsymmetric,
 )
-from .coriolis import VelocityProduct, velocities, velocity_product
+from .coriolis import VelocityProduct, velocity_product
 from .mass_matrix import inverse_by_blocks
 
 
-class _Moving(NamedTuple):
-    """The robot in motion: tables of bodies, but for S and its rates, which are of degrees of freedom."""
+class _Bodies(NamedTuple):
+    """Inertias of the bodies and their momenta."""
 
-    poses: Table
-    S: Table
-    rates: Table  # S v
-    V: Table
-    V0: Table  # of the parents
     inertias: tuple[Array, ...]
     momenta: tuple[Array, ...]
 
 
-def _moving(run: Traversal, v: Array | None) -> _Moving:
-    poses, motions = poses_and_motions(run)
-    rates, V, V0 = velocities(run, motions, opaque(jnp.zeros(run.tree.nv, run.dtype)) if v is None else v)
-    own = inertias(run, poses)
-    momenta = stage(run, lambda C, V: inertia(C).apply(motion(V)), own, V)
-    return _Moving(poses, motions, rates, V, V0, own, momenta)
-
-
-def _accelerations(run: Traversal, moving: _Moving, a: Array | None) -> tuple[Table, Table]:
-    """Those of the bodies and of their parents: sums of V_p x S v + S a along the path, from that of the base."""
-
-    def added(S: Table, rates: Table, V0: Table, *a: Array) -> Motion:
-        turned = motion(V0).cross(motion(rates))
-        return turned + motion(S).scale(a[0]) if a else turned
-
-    driven = () if a is None else (run.coordinates.spread_v(a),)
-    steps = stage(run, added, moving.S, moving.rates, of_owners(run, moving.V0), *driven)
-    base = jnp.concatenate([jnp.zeros(3, run.dtype), -run.model.gravity])[:, None]
-    A, A0 = (total + base for total in sum_paths(run, steps, owners(run.tree)))
-    return A, A0
+def _bodies(run: Traversal, state: Moving) -> _Bodies:
+    own = inertias(run, state.poses)
+    return _Bodies(own, stage(run, lambda C, V: inertia(C).apply(motion(V)), own, state.V))
 
 
 def _taken(P: Table, C: Table, V: Table, A: Table, H: Table, *f: Table) -> Force:
@@ -90,9 +70,7 @@ class _Variation(NamedTuple):
     loads: dict[str, Table]  # 6 rows for each of them
 
 
-def _variation(run: Traversal, moving: _Moving, a: Array | None, f_ext: Array | None) -> _Variation:
-    A, A0 = _accelerations(run, moving, a)
-
+def _variation(run: Traversal, state: Moving, bodies: _Bodies, f_ext: Array | None) -> _Variation:
     def own(P: Table, C: Table, V: Table, A: Table, H: Table, *f: Table) -> tuple:
         return velocity_product(inertia(C), motion(V), force(H)), _taken(P, C, V, A, H, *f)
 
@@ -110,13 +88,13 @@ def _variation(run: Traversal, moving: _Moving, a: Array | None, f_ext: Array | 
 
     # Each result of a stage is a loop of its own, which computes anew what it shares with others: hence these steps.
     f = () if f_ext is None else (f_ext.T,)
-    loads = moving.inertias + stage(run, own, moving.poses, moving.inertias, moving.V, A, moving.momenta, *f)
+    loads = bodies.inertias + stage(run, own, state.poses, bodies.inertias, state.V, state.A, bodies.momenta, *f)
     carried = of_owners(run, sum_subtrees(run, loads))
-    changes = stage(run, variations, moving.S, *(of_owners(run, x) for x in (moving.V0, A0, moving.V)))
-    found = stage(run, answers, moving.S, carried, changes)
+    changes = stage(run, variations, state.S, *(of_owners(run, x) for x in (state.V0, state.A0, state.V)))
+    found = stage(run, answers, state.S, carried, changes)
     psi, psi2, both = changes[:3], changes[6:12], changes[12:]
     return _Variation(
-        moving.S, found[:9], {"q": (*psi2, *psi), "v": (*both, *moving.S[:3])}, {"q": found[9:15], "v": found[15:]}
+        state.S, found[:9], {"q": (*psi2, *psi), "v": (*both, *state.S[:3])}, {"q": found[9:15], "v": found[15:]}
     )
 
 
@@ -129,7 +107,8 @@ def _matrix(run: Traversal, found: _Variation, wrt: str) -> Array:
 def _matrices(
     wrt: Sequence[str], run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None
 ) -> tuple[Array, ...]:
-    found = _variation(run, _moving(run, v), a, f_ext)
+    state = moving(run, v, a)
+    found = _variation(run, state, _bodies(run, state), f_ext)
     return tuple(_matrix(run, found, name) for name in wrt)
 
 
@@ -137,28 +116,33 @@ def inverse_dynamics_matrices(
     model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None, *, wrt: Sequence[str]
 ) -> tuple[Float[Array, "nv nv"], ...]:
     """The derivatives of `newton_euler` with respect to those of q (as a velocity), v and a that are in `wrt`."""
-    return traverse(model, partial(_matrices, wrt), at_origin(model, q), v, a, f_ext)
+    return traverse(model, partial(_matrices, wrt), at_origin(model, q), v, a, f_ext, parts=True)
 
 
 def _forward_matrices(run: Traversal, v: Array, tau: Array, f_ext: Array | None) -> tuple[Array, Array, Array]:
-    moving = _moving(run, v)
-    A, _ = _accelerations(run, moving, None)
+    state = moving(run, v, None)
+    bodies = _bodies(run, state)
     f = () if f_ext is None else (f_ext.T,)
-    taken = stage(run, _taken, moving.poses, moving.inertias, moving.V, A, moving.momenta, *f)
-    carried = of_owners(run, sum_subtrees(run, moving.inertias + taken))
+    taken = stage(run, _taken, state.poses, bodies.inertias, state.V, state.A, bodies.momenta, *f)
+    carried = of_owners(run, sum_subtrees(run, bodies.inertias + taken))
 
     def answers(S: Table, C: Table) -> tuple:
         return inertia(C).apply(motion(S)), motion(S).dot(force(C[10:]))
 
-    found = stage(run, answers, moving.S, carried)
-    inverse = inverse_by_blocks(symmetric(run, found[:6], moving.S))
+    found = stage(run, answers, state.S, carried)
+    inverse = inverse_by_blocks(symmetric(run, found[:6], state.S))
     a = inverse @ (tau - run.coordinates.gather(found[6]))
-    varied = _variation(run, moving, a, f_ext)
-    return _matrix(run, varied, "q"), _matrix(run, varied, "v"), inverse
+    driven = stage(run, lambda S, a: motion(S).scale(a), state.S, run.coordinates.spread_v(a))
+    A, A0 = sum_paths(run, driven, owners(run.tree))
+    state = state._replace(A=state.A + A, A0=state.A0 + A0)
+    varied = _variation(run, state, bodies, f_ext)
+    lost = jnp.concatenate([_matrix(run, varied, "q"), _matrix(run, varied, "v")], axis=1)
+    moved = -jnp.matmul(inverse, batch_first(lost), precision=jax.lax.Precision.HIGHEST)
+    return moved[:, : run.tree.nv], moved[:, run.tree.nv :], 0.5 * (inverse + inverse.T)
 
 
 def forward_dynamics_matrices(
     model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None
 ) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
-    """The derivatives of `newton_euler` in q and v at the acceleration that `tau` causes, and the inverse of M."""
-    return traverse(model, _forward_matrices, at_origin(model, q), v, tau, f_ext)
+    """The derivatives of the acceleration with respect to q (as a velocity), v and tau: the last is M^-1."""
+    return traverse(model, _forward_matrices, at_origin(model, q), v, tau, f_ext, parts=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +17,11 @@ import numpy as np
 
 from ..model.model import Model
 from ..model.tree import KinematicTree
-from ..spatial._algebra import IDENTITY, Force, Inertia, Motion, Structural, Sym3, Transform, Vec3
+from ..spatial._algebra import IDENTITY, NO_MOTION, O3, Force, Inertia, Motion, Structural, Sym3, Transform, Vec3
 from ._body import Body, inertia_from_row, transform_from_numbers
+from ._kernels import opaque
 from ._layout import batch_first
-from ._traversal import Traversal
+from ._traversal import Traversal, gravity_root
 
 # The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
 Table = jax.Array | tuple[jax.Array, ...]
@@ -49,11 +50,46 @@ def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tu
 
 def poses_and_motions(run: Traversal) -> tuple[Table, Table]:
     """The poses of all bodies (12, nb), and the columns of their motion subspaces (6, dofs)."""
-    found = run.outward(_step, IDENTITY)
+    return _poses_and_motions(run, run.outward(_step, IDENTITY))
+
+
+def _poses_and_motions(run: Traversal, found: list) -> tuple[Table, Table]:
     poses, motions = run.item(found, 0), run.item(found, 1)
     rows = [(*T.R.r0, *T.R.r1, *T.R.r2, *T.p) for T in poses]
     columns = [tuple((*s.w, *s.v) for s in per_joint) for per_joint in motions]
     return batch_first(run.table(rows, 12)), batch_first(run.columns(columns, 6))
+
+
+class Moving(NamedTuple):
+    """A robot in motion: tables of the bodies, but for S, whose columns are those of the degrees of freedom."""
+
+    poses: Table
+    S: Table
+    V: jax.Array
+    V0: jax.Array  # velocities of the parents
+    A: jax.Array
+    A0: jax.Array  # accelerations of the parents
+
+
+def _moving_step(body: Body, parent: tuple[Transform, Motion, Motion], v: tuple, a: tuple) -> tuple[tuple, tuple]:
+    pose, V0, A0 = parent[0] @ body.transform, *parent[1:]
+    S = tuple(pose.motion(s) for s in body.subspace)
+    V, A = V0, A0
+    for s, rate, drive in zip(S, v, a, strict=True):
+        V = V + s.scale(rate)
+        A = A + V0.cross(s.scale(rate)) + s.scale(drive)
+    return (pose, V, A), (pose, S, V, V0, A, A0)
+
+
+def moving(run: Traversal, v: jax.Array | None, a: jax.Array | None) -> Moving:
+    """The robot in motion; None stands for zero. Its base is accelerated against gravity."""
+    # V must not be constants: those would have no batch.
+    velocities = run.split_v(opaque(jnp.zeros(run.tree.nv, run.dtype)) if v is None else v)
+    accelerations = run.no_v() if a is None else run.split_v(a)
+    base = Motion(O3, gravity_root(run.model))
+    found = run.outward(_moving_step, (IDENTITY, NO_MOTION, base), velocities, accelerations)
+    motions = (run.table([(*m.w, *m.v) for m in run.item(found, k)], 6) for k in range(2, 6))
+    return Moving(*_poses_and_motions(run, found), *(batch_first(x) for x in motions))
 
 
 def owners(tree: KinematicTree) -> tuple[int, ...]:

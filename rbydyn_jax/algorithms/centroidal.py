@@ -129,7 +129,7 @@ def momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _momentum_matrix, q)
+    return traverse(model, _momentum_matrix, q, parts=True)
 
 
 @public()

@@ -17,11 +17,9 @@ from ._world import (
     inertia,
     inertias,
     motion,
+    moving,
     of_owners,
-    owners,
-    poses_and_motions,
     stage,
-    sum_paths,
     sum_subtrees,
     unsymmetric,
 )
@@ -59,15 +57,8 @@ def velocity_product(inertia: Inertia, v: Motion, momentum: Force) -> VelocityPr
     return VelocityProduct(momentum.f, b)
 
 
-def velocities(run: Traversal, motions: Table, v: Array) -> tuple[Table, Array, Array]:
-    """What each degree of freedom adds to the velocity, the velocities of all bodies, and those of their parents."""
-    added = stage(run, lambda S, v: motion(S).scale(v), motions, run.coordinates.spread_v(v))
-    return added, *sum_paths(run, added, owners(run.tree))
-
-
 def _coriolis(run: Traversal, v: Array) -> Array:
-    poses, motions = poses_and_motions(run)
-    _, V, _ = velocities(run, motions, v)
+    poses, motions, V, *_ = moving(run, v, None)
     own = inertias(run, poses)
 
     def product(C: Table, V: Table) -> VelocityProduct:
@@ -110,4 +101,4 @@ def coriolis_matrix(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) 
         True
     """
     model, q, v = arguments(model, q=q, v=v)
-    return traverse(model, _coriolis, at_origin(model, q), v)
+    return traverse(model, _coriolis, at_origin(model, q), v, parts=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
 from ._api import arguments
-from ._layout import batch_first
 from ._variations import forward_dynamics_matrices, inverse_dynamics_matrices
 
 
@@ -108,6 +106,4 @@ def aba_derivatives(
         -19.62
     """
     model, q, v, tau, f_ext = arguments(model, q=q, v=v, tau=tau, f_ext=f_ext)
-    dq, dv, inverse = forward_dynamics_matrices(model, q, v, tau, f_ext)
-    moved = -(inverse @ batch_first(jnp.concatenate([dq, dv], axis=1)))
-    return AbaDerivatives(moved[:, : model.nv], moved[:, model.nv :], 0.5 * (inverse + inverse.T))
+    return AbaDerivatives(*forward_dynamics_matrices(model, q, v, tau, f_ext))

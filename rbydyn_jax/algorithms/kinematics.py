@@ -8,20 +8,10 @@ from jaxtyping import Array, Float
 from .._check import public
 from ..model.model import Model
 from ..spatial import se3
-from ..spatial._algebra import IDENTITY, Transform
+from ..spatial._algebra import IDENTITY
 from ._api import arguments
-from ._body import Body
+from ._poses import body_pose_step, link_poses
 from ._traversal import Traversal, traverse
-
-
-def body_pose_step(body: Body, parent: Transform) -> tuple[Transform, Transform]:
-    """T_world_body from the parent's."""
-    pose = parent @ body.transform
-    return pose, pose
-
-
-def _fk(run: Traversal) -> Array:
-    return run.link_poses(run.outward(body_pose_step, IDENTITY))
 
 
 @public()
@@ -45,7 +35,7 @@ def fk(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nl 4 4"]:
         True
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _fk, q)
+    return link_poses(model, q)
 
 
 @public("link", "ref")

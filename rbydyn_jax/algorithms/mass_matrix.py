@@ -45,7 +45,7 @@ def crba(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
         0.5
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _crba, at_origin(model, q))
+    return traverse(model, _crba, at_origin(model, q), parts=True)
 
 
 def _product(a: Array, b: Array) -> Array:
@@ -74,6 +74,11 @@ def inverse_by_blocks(M: Float[Array, "n n"]) -> Float[Array, "n n"]:
     return jnp.concatenate([top, jnp.concatenate([-X.T, S_inverse], axis=1)])
 
 
+def _inverse(run: Traversal) -> Array:
+    inverse = inverse_by_blocks(_crba(run))
+    return 0.5 * (inverse + inverse.T)
+
+
 @public()
 def mass_matrix_inverse(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
     r"""The inverse $M(q)^{-1}$ of `crba`, by elimination of blocks; not finite where M is singular. O(n^3).
@@ -86,5 +91,4 @@ def mass_matrix_inverse(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    inverse = inverse_by_blocks(crba(model, q))
-    return 0.5 * (inverse + inverse.T)
+    return traverse(model, _inverse, at_origin(model, q), parts=True)

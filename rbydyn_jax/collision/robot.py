@@ -16,8 +16,8 @@ from .._check import check_array, check_integer, public
 from .._errors import RbydynError, ShapeError
 from ..algorithms._api import arguments
 from ..algorithms._layout import join
+from ..algorithms._poses import body_pose_step
 from ..algorithms._traversal import Traversal, traverse
-from ..algorithms.kinematics import body_pose_step
 from ..model.model import Model, check_model
 from ..spatial._algebra import IDENTITY, Vec3
 from .distance import CapsuleDistance, Vector, between, segment_distance

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax.algorithms import _newton_euler, forward_dynamics
+from rbydyn_jax.algorithms import _newton_euler, _poses, forward_dynamics
 from rbydyn_jax.algorithms._linear import LinearMap, apply_linear
 from rbydyn_jax.spatial import se3
 from rbydyn_jax.testing import random_tree
@@ -34,7 +34,16 @@ RULES = {
         lambda m, q, v, a, f: _newton_euler._plain(m, q, None, None, None),
     ),
     "aba": (rb.aba, forward_dynamics._plain),
+    "fk": (
+        lambda m, q, v, a, f: projected(m, rb.fk(m, q)),
+        lambda m, q, v, a, f: projected(m, _poses._plain(m, q)),
+    ),
 }
+
+
+def projected(model, poses):
+    """As many numbers as there are forces, made of all of the poses."""
+    return normal(7, model.nv, poses.size) @ poses.reshape(-1)
 
 
 def one(name, seed=0):
@@ -116,7 +125,16 @@ def flat(J):
 @needs_float64
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    ("name", "which"), [("free", "rnea"), ("free", "aba"), ("mimic", "aba"), ("mimic", "bias"), ("mimic", "gravity")]
+    ("name", "which"),
+    [
+        ("free", "rnea"),
+        ("free", "aba"),
+        ("mimic", "aba"),
+        ("mimic", "bias"),
+        ("mimic", "gravity"),
+        ("free", "fk"),
+        ("mimic", "fk"),
+    ],
 )
 def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):
     model, batch = small(name), small_states(name)
@@ -131,7 +149,7 @@ def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):
 
 
 @needs_float64
-@pytest.mark.parametrize(("name", "which"), [("free", "rnea"), ("mimic", "aba")])
+@pytest.mark.parametrize(("name", "which"), [("free", "rnea"), ("mimic", "aba"), ("free", "fk"), ("mimic", "fk")])
 def test_hessians_equal_differentiation_of_the_plain_algorithm(name, which):
     model, batch = small(name), small_states(name)
     (q, v, a, f), weight = (x[0] for x in batch), normal(5, model.nv)

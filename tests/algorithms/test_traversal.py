@@ -14,13 +14,13 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax.algorithms import (
     _newton_euler,
+    _poses,
     _traversal,
     _variations,
     centroidal,
     coriolis,
     forward_dynamics,
     jacobians,
-    kinematics,
     mass_matrix,
 )
 from rbydyn_jax.algorithms._arrays import Arrays, group_runs
@@ -28,13 +28,17 @@ from rbydyn_jax.algorithms._kernels import tags_available
 from rbydyn_jax.algorithms._layout import batch_last, join
 from rbydyn_jax.algorithms._trigonometry import sincos
 from rbydyn_jax.algorithms._unrolled import Unrolled
-from rbydyn_jax.spatial._algebra import MINUS_ONE, ONE, ZERO
+from rbydyn_jax.spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO
 from rbydyn_jax.testing import random_tree
 from tests.algorithms.cases import robot, states, tips
 from tests.helpers import X64, assert_close, normal
 
 ALGORITHMS = {
-    "fk": lambda run, s, link: kinematics._fk(run),
+    "fk": lambda run, s, link: run.link_poses(run.outward(_poses.body_pose_step, IDENTITY)),
+    "moved_poses": lambda run, s, link: _poses._push_forward(run, rb.fk(run.model, s.q), s.v),
+    "pulled_back_poses": lambda run, s, link: _poses._pull_back(
+        run, rb.fk(run.model, s.q), jnp.sin(3.0 * rb.fk(run.model, s.q))
+    ),
     "jacobian": lambda run, s, link: jacobians._jacobian(run, *link, "local"),
     "rnea": lambda run, s, link: _newton_euler._rnea(run, s.v, s.a, s.f_ext),
     "gravity": lambda run, s, link: _newton_euler._rnea(run, None, None, None),
@@ -43,7 +47,7 @@ ALGORITHMS = {
     "momentum_matrix": lambda run, s, link: centroidal._momentum_matrix(run),
     "aba": lambda run, s, link: forward_dynamics._aba(run, s.tau, s.v, s.f_ext, gravity=True),
     "rnea_gradient": lambda run, s, link: jnp.concatenate(
-        _newton_euler._adjoint(run, ("q", "v", "a"), s.v, s.a, s.f_ext, s.tau)
+        _newton_euler._adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)
     ),
     "aba_derivatives": lambda run, s, link: jnp.stack(_variations._forward_matrices(run, s.v, s.tau, s.f_ext)),
     "rnea_derivatives": lambda run, s, link: jnp.stack(_variations._matrices(("q", "v", "a"), run, s.v, s.a, s.f_ext)),
@@ -64,7 +68,9 @@ def test_both_traversals_agree(algorithm, name):
 
 
 @pytest.mark.parametrize("name", ["mimic", "chain"])
-@pytest.mark.parametrize("algorithm", ["fk", "rnea", "crba", "coriolis"])
+@pytest.mark.parametrize(
+    "algorithm", ["fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "rnea_derivatives"]
+)
 def test_both_traversals_agree_with_mimic_joints_and_in_mixed_runs(algorithm, name):
     model, batch = robot(name), jax.tree.map(lambda x: x[:8], states(name))
     link = tuple(model.link_index(k) for k in tips(name))
@@ -156,7 +162,7 @@ def test_every_step_is_one_kernel_in_the_compiled_program():
 
 
 LARGE = {
-    "rnea": lambda m, x: rb.rnea(m, x, x, x),
+    "poses": rb.fk,
     "gradient": lambda m, x: jax.grad(lambda y: (rb.fk(m, y) ** 2).sum())(x),
 }
 
@@ -170,6 +176,37 @@ def test_large_batches_compile(which):
     program = f.lower(model, jnp.tile(x, (256, 1))).compile()
     assert not any("xla_cpu_small_call" in line for line in calls_of(program.as_text()))
     assert_close(program(model, jnp.tile(x, (256, 1)))[-64:], few)
+
+
+PARTS = {
+    "rnea": lambda m, x: rb.rnea(m, x, x, x),
+    "gradient": lambda m, x: jax.grad(lambda y: (rb.rnea(m, y, y, y) ** 2).sum())(x),
+    "derivatives": lambda m, x: rb.aba_derivatives(m, x, x, x),
+}
+
+
+@pytest.mark.parametrize("which", PARTS)
+@pytest.mark.parametrize("size", [500, 769])  # of two equal parts, and a prime
+def test_large_batches_are_computed_in_parts(which, size):
+    model, f = robot("panda_like"), jax.jit(jax.vmap(PARTS[which], (None, 0)))
+    x = normal(3, size, model.nv)
+    text = f.lower(model, x).compile().as_text()
+    assert " while(" in text and any("xla_cpu_small_call" in line for line in calls_of(text))
+    assert f"[{size}," not in "".join(line for line in text.splitlines() if "xla_cpu_small_call" in line)
+    few = slice(size - 64, size)
+    for got, want in zip(jax.tree.leaves(f(model, x)), jax.tree.leaves(f(model, x[few])), strict=True):
+        assert_close(got[few], want, kind="solve")
+
+
+def test_a_loss_of_a_large_batch_has_a_gradient():
+    model, x = robot("panda_like"), normal(3, 500, 7)
+
+    def loss(x):
+        return (jax.vmap(rb.crba, (None, 0))(model, x) ** 2).sum()
+
+    gradient = jax.jit(jax.grad(loss))
+    assert_close(gradient(x)[:100], gradient(x[:100]))
+    assert_close(jax.jit(jax.jvp, static_argnums=0)(loss, (x,), (x,))[1], (gradient(x) * x).sum(), kind="solve")
 
 
 CONSTANT = {
