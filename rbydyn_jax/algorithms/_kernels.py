@@ -63,13 +63,13 @@ def opaque(values: Any) -> Any:
     return jax.tree.map(jax.lax.optimization_barrier, values)
 
 
-def kernel(f: Callable[..., Any], *, single: bool = True) -> Callable[..., Any]:
-    """`f` as one CPU kernel, or as several (not `single`) apart from all others.
+def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` as one CPU kernel, or where arrays are large as several, apart from all others.
 
-    Its arguments and results are pytrees of arrays; what it closes over must be static. A single kernel is for arrays
-    of the batch's shape only, and is several where the batch is large: XLA:CPU would share it among threads, and fails.
+    Its arguments and results are pytrees of arrays; what it closes over must be static. Large arrays cannot be in a
+    single kernel: XLA:CPU shares their operations among threads, and fails to emit it.
     """
-    tags = {"inlineable": "false", _SMALL: "true"} if single else {"inlineable": "false"}
+    tags = {"inlineable": "false", _SMALL: "true"}
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
@@ -80,14 +80,11 @@ def kernel(f: Callable[..., Any], *, single: bool = True) -> Callable[..., Any]:
             with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):  # the tags are not for what is inside
                 return jaxpr_as_fun(program)(*needed)
 
-        needed = [x for x, is_used in zip(given, used, strict=True) if is_used]
-        if single:
-            needed = [_sized_p.bind(x) for x in needed]  # what comes out of the transposed kernel
+        # Of the arguments, because they are what comes out of the transposed kernel.
+        needed = [_sized_p.bind(x) for x, is_used in zip(given, used, strict=True) if is_used]
         with set_xla_metadata(**tags):
             computed = jax.jit(body, inline=False)(*needed)
-        if single:
-            computed = [_sized_p.bind(x) for x in computed]
-        available = [*given, *computed]
+        available = [*given, *(_sized_p.bind(x) for x in computed)]
         return jax.tree.unflatten(jax.tree.structure(shape), [available[k] for k in places])
 
     return call

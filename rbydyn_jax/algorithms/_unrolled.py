@@ -210,7 +210,7 @@ class Unrolled:
 
     def stage(self, f: Callable) -> Callable:
         """`f`, which works on the arrays of all bodies at once, apart from what comes before and after."""
-        return kernel(f, single=False)
+        return kernel(f)
 
     def columns(self, values: list, width: int) -> jax.Array:
         """The array (width, dofs of all joints) of a tuple of columns, one for each degree of freedom of a joint."""
