@@ -326,6 +326,9 @@ for lowered in (
     text = lowered.compile().as_text()
     assert "num_partitions=8" in text and "xla_cpu_small_call" in text
     assert not any(x in text for x in ("all-gather", "all-to-all", "all-reduce", "collective-permute"))
+
+x = jax.device_put(q[:2048], split)  # a loop over parts of what is split would gather them
+assert "all-gather" not in jax.jit(jax.vmap(rb.rnea, (None, 0, 0, 0))).lower(arm, x, x, x).compile().as_text()
 print("passed")
 """
 

@@ -20,6 +20,8 @@ from ._linear import jvp_along
 # Few enough for a core's cache, and enough that starting a loop costs nothing against it. Multiples of 256 are cut into
 # equal parts wherever they are cut: the results of `map_batch` do not depend on its chunks.
 _PART, _LARGEST = 256, 384
+# A larger batch may be split over the devices of a mesh by JAX, which would send every part to all of them.
+_SHARED = 1024
 
 _parts_p = Primitive("rbydyn_parts")
 _parts_p.multiple_results = True
@@ -39,6 +41,9 @@ def in_parts(f: Callable[..., Any]) -> Callable[..., Any]:
 def _size_of_part(size: int) -> int:
     """A divisor of the size of the batch if there is one of about the right size."""
     if not isinstance(size, int) or size <= _LARGEST:  # a size that is only known when an exported program runs
+        return size
+    own = bool(jax.sharding.get_abstract_mesh().manual_axes)  # in `shard_map` all rows are on this device
+    if size > _SHARED and jax.device_count() > 1 and not own:
         return size
     near = sorted(range(_PART // 2, _LARGEST + 1), key=lambda part: abs(part - _PART))
     return next((part for part in near if size % part == 0), _PART)
