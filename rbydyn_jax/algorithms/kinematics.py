@@ -18,6 +18,8 @@ from ._traversal import Traversal, traverse
 def fk(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nl 4 4"]:
     r"""Poses of all links, $T_{world,link}$, by $T_i = T_{p(i)} X_i J_i(q_i)$; O(n) [Featherstone 2008, sec. 4.4].
 
+    Derivatives are analytic: a gradient takes one pass over the tree, from the poses alone.
+
     Args:
         model: The robot.
         q: Configuration [rad, m].
