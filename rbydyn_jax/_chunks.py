@@ -115,6 +115,14 @@ def filled(x: Any, size: int, xp: Any) -> Any:
     return x if missing <= 0 else xp.concatenate([x, xp.broadcast_to(x[-1:], (missing, *x.shape[1:]))])
 
 
+def in_turn(f: Callable[[list], Any], rows: list, width: int) -> Any:
+    """`f(rows)` in a loop over `width` of them at a time, within one program."""
+    size = rows[0].shape[0]
+    number = -(-size // width)
+    cut = [filled(x, number * width, jnp).reshape(number, width, *x.shape[1:]) for x in rows]
+    return jax.tree.map(lambda x: x.reshape(number * width, *x.shape[2:])[:size], jax.lax.map(f, cut))
+
+
 def destination(out: Any, results: Any, size: int) -> Any:
     """Arrays for `size` results: new ones, or `out` if it is right."""
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct((size, *x.shape[1:]), x.dtype), results)

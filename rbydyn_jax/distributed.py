@@ -19,7 +19,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from ._batched import Batched, take_apart
 from ._check import check_integer, require
-from ._chunks import InMemory, OnDevices, destination, everywhere, filled, first, on_host, over
+from ._chunks import InMemory, OnDevices, destination, everywhere, filled, first, in_turn, on_host, over
 from ._errors import DtypeError, RbydynError, ShapeError
 
 # On a CPU the values between the kernels of a chunk have to stay in a core's cache, and what a call costs (some 50 us)
@@ -150,11 +150,8 @@ def _in_one_program(function: Batched, mesh: Mesh | None, chunk: int, shared: li
     def loop(shared: list, rows: list) -> Any:
         share = rows[0].shape[0]
         width = min(chunk, _whole(max(share, 1)))
-        number = -(-share // width)
-        chunks = [filled(x, number * width, jnp).reshape(number, width, *x.shape[1:]) for x in rows]
         compute = functools.partial(function, shared)
-        results = jax.lax.map(compute if number < 2 else jax.checkpoint(compute, prevent_cse=False), chunks)
-        return jax.tree.map(lambda x: x.reshape(number * width, *x.shape[2:])[:share], results)
+        return in_turn(compute if share <= width else jax.checkpoint(compute, prevent_cse=False), rows, width)
 
     rows = [filled(jnp.asarray(x), -(-size // devices) * devices, jnp) for x in batch]
     return first(size, mesh, over(mesh, loop)(shared, rows))

@@ -86,11 +86,14 @@ def _apply(*operands: jax.Array, linear: LinearMap, tree: Any, out: tuple) -> Ar
     return linear.apply(jax.tree.unflatten(tree, leaves), arguments)
 
 
+def pruned(program: ClosedJaxpr) -> ClosedJaxpr:
+    """The program without what it computes in vain; lowering does that for whole programs, not for a primitive's."""
+    jaxpr, _ = partial_eval.dce_jaxpr(program.jaxpr, [True] * len(program.out_avals), instantiate=True)
+    return ClosedJaxpr(jaxpr, program.consts)
+
+
 def _pruned(*operands: jax.Array, **static: Any) -> list:
-    """`_apply` without what it computes in vain; lowering does that for whole programs, but not for a primitive's."""
-    traced = jax.make_jaxpr(lambda *xs: _apply(*xs, **static))(*operands)
-    jaxpr, _ = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals), instantiate=True)
-    return jaxpr_as_fun(ClosedJaxpr(jaxpr, traced.consts))(*operands)
+    return jaxpr_as_fun(pruned(jax.make_jaxpr(lambda *xs: _apply(*xs, **static))(*operands)))(*operands)
 
 
 _linear_p.def_impl(jax.jit(_apply, static_argnames=("linear", "tree", "out")))

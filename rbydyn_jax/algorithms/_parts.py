@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from ._linear import jvp_along
+from .._chunks import in_turn
+from ._linear import jvp_along, pruned
 
 # Few enough for a core's cache, and enough that starting a loop costs nothing against it. Multiples of 256 are cut into
 # equal parts wherever they are cut: the results of `map_batch` do not depend on its chunks.
@@ -33,7 +34,7 @@ def in_parts(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
         traced, shape = jax.make_jaxpr(lambda *xs: f(*jax.tree.unflatten(tree, xs)), return_shape=True)(*given)
-        return jax.tree.unflatten(jax.tree.structure(shape), _parts_p.bind(*given, program=traced))
+        return jax.tree.unflatten(jax.tree.structure(shape), _parts_p.bind(*given, program=pruned(traced)))
 
     return call
 
@@ -74,14 +75,7 @@ def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr) -> tuple
         return jaxpr_as_fun(program)(*(next(row) if b else x for x, b in zip(operands, is_batched, strict=True)))
 
     part = _size_of_part(size)
-    if part == size:
-        results = jax.vmap(one)(first)
-    else:
-        missing = -size % part
-        if missing:
-            first = [jnp.concatenate([x, jnp.broadcast_to(x[-1:], (missing, *x.shape[1:]))]) for x in first]
-        cut = [x.reshape(-1, part, *x.shape[1:]) for x in first]
-        results = [x.reshape(-1, *x.shape[2:])[:size] for x in jax.lax.map(jax.vmap(one), cut)]
+    results = jax.vmap(one)(first) if part == size else in_turn(jax.vmap(one), first, part)
     return results, [0] * len(results)
 
 

@@ -33,9 +33,7 @@ def _plain(model: Model, q: Array) -> Array:
 
 
 def _outward(body: Body, parent: Motion, numbers: tuple, v: tuple) -> tuple[Motion, Motion]:
-    pose, V = transform_from_numbers(numbers), parent
-    for s, k in zip(body.subspace, v, strict=True):
-        V = V + pose.motion(s).scale(k)
+    V = parent + transform_from_numbers(numbers).motion(body.spin(v))
     return V, V
 
 
@@ -65,25 +63,17 @@ def _pull_back(run: Traversal, T: Array, cotangent: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class _Tangent(LinearMap):
+class _Changes(LinearMap):
     """Changes of position (as velocities) to changes of the poses; the parameters are the model, q and the poses."""
 
+    transposed: bool = False
+
     def apply(self, parameters: tuple, arguments: tuple) -> tuple:
         model, q, T = parameters
-        return (traverse(model, _push_forward, q, T, *arguments),)
+        return (traverse(model, _pull_back if self.transposed else _push_forward, q, T, *arguments),)
 
     def transpose(self) -> LinearMap:
-        return _Adjoint()
-
-
-@dataclass(frozen=True)
-class _Adjoint(LinearMap):
-    def apply(self, parameters: tuple, arguments: tuple) -> tuple:
-        model, q, T = parameters
-        return (traverse(model, _pull_back, q, T, *arguments),)
-
-    def transpose(self) -> LinearMap:
-        return _Tangent()
+        return _Changes(not self.transposed)
 
 
 @jax.custom_jvp
@@ -97,7 +87,7 @@ def _link_poses_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
     T = link_poses(model, q)
     if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
         return T, jvp_of(_plain, primals, tangents)
-    (change,) = apply_linear(_Tangent(), (model, q, T), (v_from_qdot(model, q, tangents[1]),), [T.shape])
+    (change,) = apply_linear(_Changes(), (model, q, T), (v_from_qdot(model, q, tangents[1]),), [T.shape])
     return T, change
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from ..spatial import inertia, se3
 from ._api import arguments
 from ._traversal import Traversal, traverse
 from ._world import at_origin, composite_momenta
-from .jacobians import jacobian
+from .jacobians import along_velocities, jacobian
 from .kinematics import body_poses, fk, link_pose
 from .mass_matrix import mass_matrix_inverse
 
@@ -177,15 +177,6 @@ def com_velocity(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> 
     """
     model, q, v = arguments(model, q=q, v=v)
     return com_jacobian(model, q) @ v
-
-
-def along_velocities(f: Callable, model: Model, q: Array) -> Array:
-    """d f(q (+) e_i) for each velocity direction i, as the first axis."""
-
-    def along(e: Array) -> Array:
-        return jax.jvp(f, (q,), (qdot_from_v(model, q, e),))[1]
-
-    return jax.vmap(along)(jnp.eye(model.nv, dtype=q.dtype))
 
 
 @public()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -248,7 +249,7 @@ def link_acceleration(
     return J @ a + Jdot @ v
 
 
-def _directions(f, model: Model, q: Array) -> Array:
+def along_velocities(f: Callable, model: Model, q: Array) -> Array:
     """d f(q (+) e_i) for each velocity direction i, as the first axis."""
     return jax.vmap(lambda e: _rate(f, model, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
 
@@ -279,7 +280,7 @@ def hessian(
         ShapeError: An argument has another shape.
     """
     model, q = arguments(model, q=q)
-    return _directions(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q)
+    return along_velocities(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q)
 
 
 @public("link", "ref")
@@ -329,7 +330,7 @@ def point_hessian(
         ShapeError: An argument has another shape.
     """
     model, q, point = arguments(model, q=q, point=point)
-    return _directions(lambda x: point_jacobian(model, x, link, point), model, q)
+    return along_velocities(lambda x: point_jacobian(model, x, link, point), model, q)
 
 
 @public("link")

@@ -11,7 +11,8 @@ from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import so3
 from ._api import arguments
-from .centroidal import along_velocities, center_of_mass, momentum_matrix
+from .centroidal import center_of_mass, momentum_matrix
+from .jacobians import along_velocities
 
 
 def _about(point: Array, matrix: Float[Array, "6 nv"]) -> Float[Array, "6 nv"]:
