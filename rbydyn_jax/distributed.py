@@ -26,9 +26,9 @@ from ._errors import DtypeError, RbydynError, ShapeError
 # has to be little against a chunk; an accelerator wants as many configurations as it has threads.
 _CHUNK_CPU, _CHUNK_ACCELERATOR = 1024, 65536
 # XLA:CPU computes what whole vectors leave over one by one, and unrolls short loops; either changes which products and
-# sums are fused, and so the last bit. In multiples of this nothing is left over and no loop is short: in float32 on
-# vectors of 16, loops were short up to 144.
-_GRAIN = 256
+# sums are fused, and so the last bit. In multiples of this nothing is left over and no loop is short (in float32 on
+# vectors of 16, loops were short up to 144), and all large functions are loops over equal parts of a chunk.
+_GRAIN = 512
 
 Report = Callable[[int], object]
 
@@ -68,7 +68,7 @@ def map_batch(
             and floats are inputs of the program; other values (names of links, integers) are part of it.
         in_axes: Like that of `jax.vmap`: 0 for a batch, None for what is shared; for all arguments, or a tuple with one
             for each (or for each part of it).
-        chunk: Configurations at a time on each device, rounded up to a multiple of 256; 1024 on CPUs and 65536 on
+        chunk: Configurations at a time on each device, rounded up to a multiple of 512; 1024 on CPUs and 65536 on
             accelerators if None.
         mesh: Devices to split the batch over, along all its axes; None is the device or mesh on which the arrays are.
             With several processes (`jax.distributed`) NumPy arrays are the part of this process, of any size, for its
@@ -107,9 +107,10 @@ def map_batch(
     chunk = _chunk(chunk, mesh, batch)
     inside = _is_traced((shared, batch, jnp.empty(())))  # of jit, vmap or grad
     if size and not inside:
-        chunks = (InMemory if in_memory or on_host(batch, mesh) else OnDevices)(batch, mesh, chunk, out)
+        used = _one_device(batch) if mesh is None and jax.device_count() > 1 else mesh
+        chunks = (InMemory if in_memory or on_host(batch, used) else OnDevices)(batch, used, chunk, out)
         with _reporter(progress, size) as report:
-            inside = not _loop(function, mesh, everywhere(mesh, shared), chunks, report)
+            inside = not _loop(function, used, everywhere(used, shared), chunks, report)
         if not inside:
             return chunks.result()
     if inside and (out is not None or progress):
@@ -174,6 +175,12 @@ def _mesh(mesh: Mesh | None, batch: list, in_memory: bool) -> Mesh | None:
     if jax.sharding.get_abstract_mesh().empty:  # axes of type Explicit are for programs in which a mesh has been set
         return Mesh(mesh.devices, mesh.axis_names)
     return mesh
+
+
+def _one_device(batch: list) -> Mesh:
+    """The mesh of the device where JAX computes: it tells functions that their batch is not split."""
+    (device,) = next(iter([*_concrete(batch), jnp.zeros(())])).devices()
+    return Mesh(np.array([device]), ("batch",))
 
 
 def _chunk(chunk: int | None, mesh: Mesh | None, batch: list) -> int:

@@ -117,7 +117,7 @@ class Arrays:
         placements = numbers_from_pattern(geometry, tree.placement_pattern, 12)
         axes = numbers_from_pattern(geometry, tree.axis_pattern, 3)
         starts = np.cumsum([0, *(j.nq for j in tree.joints)])
-        sine, cosine = jnp.sin(q), jnp.cos(q)  # `sincos` holds CPU tags
+        sine, cosine = jnp.sin(q), jnp.cos(q)  # `sincos` is a kernel of the CPU
         bodies = []
         for group in self.groups:
             at = starts[group.bodies]

@@ -1,111 +1,147 @@
-"""One XLA:CPU kernel for a function: the only place that knows of XLA's internal tags.
+"""One loop for all results of a step: the only place that knows how XLA:CPU fuses.
 
-XLA:CPU fuses by cloning values into every consumer; a straight-line recursion over a tree grows exponentially that way.
-Two metadata tags stop it: `inlineable=false` keeps a call from being inlined, and `xla_cpu_small_call=true` makes the
-emitter compile the whole callee as one LLVM kernel. They are no stable interface: they are used for lowering to CPU
-only, on jaxlib versions on which they were seen to work, and a test reads the compiled HLO.
+XLA:CPU makes a loop of its own for every result, and clones into it whatever that result needs. What a step shares
+among its results is computed once for each of them, and a straight-line recursion over a tree grows exponentially.
+`kernel` stops that with an `mhlo.fusion` of nothing but the results themselves: XLA then fuses what leads to them into
+it, so that one loop computes them all, and what comes after starts from them.
+
+The operation is private to XLA: it is used for lowering to CPU only, on jaxlib versions on which it was seen to work,
+and tests read the compiled program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 import jax
-from jax.core import ShapedArray
-from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
+import numpy as np
+from jax.extend.core import JaxprEqn, Primitive
 from jax.extend.mlir import ir
-from jax.interpreters import ad, batching, mlir
-from jax.interpreters.partial_eval import dce_jaxpr
+from jax.extend.mlir.dialects import stablehlo
+from jax.interpreters import ad, batching, mlir, partial_eval
+
+from .._errors import RbydynError
 
 _TESTED_FROM, _TESTED_BELOW = (0, 10), (0, 13)
-_ATTRIBUTES, _SMALL = "mhlo.frontend_attributes", "xla_cpu_small_call"
-# XLA:CPU shares an operation on half a megabyte among threads; a dozen arrays of this size are less.
-_LARGE_BYTES = 24 * 1024
-
-_sized_p = Primitive("rbydyn_sized")  # the identity, on what goes into and comes out of a single kernel
-_sized_p.def_impl(lambda x: x)
-_sized_p.def_abstract_eval(lambda x: x)
-batching.defvectorized(_sized_p)
-ad.deflinear2(_sized_p, lambda ct, x: [ct if type(ct) is ad.Zero else _sized_p.bind(ct)])
-
-
-def _lower_sized(ctx: mlir.LoweringRuleContext, x: ir.Value) -> list[ir.Value]:
-    """No single kernel where arrays are large: XLA:CPU shares its operations among threads and then cannot emit it."""
-    aval, op = cast(ShapedArray, ctx.avals_in[0]), x.owner
-    if aval.size * aval.dtype.itemsize >= _LARGE_BYTES and not isinstance(op, ir.Block):
-        attributes = op.attributes
-        if _ATTRIBUTES in attributes:
-            tags = {a.name: a.attr for a in ir.DictAttr(attributes[_ATTRIBUTES]) if a.name != _SMALL}
-            attributes[_ATTRIBUTES] = ir.DictAttr.get(tags)
-    return [x]
-
-
-mlir.register_lowering(_sized_p, _lower_sized, cacheable=False)  # a cached rule would not see where x comes from
+# A fusion of one result is not what XLA expects this early: it ends the process. See `_bound`.
+_FEW = 3
 
 
 @cache
-def tags_available() -> bool:
-    """Whether this jaxlib is one on which the tags were seen to work."""
+def fusions_available() -> bool:
+    """Whether this jaxlib is one on which fusions were seen to work."""
     found = tuple(int(part) for part in version("jaxlib").split(".")[:2])
     return _TESTED_FROM <= found < _TESTED_BELOW
 
 
 def opaque(values: Any) -> Any:
-    """The arrays of a pytree, hidden from XLA's constant folding; what goes into kernels and comes out has to be.
+    """The arrays of a pytree, hidden from XLA's simplifications.
 
-    XLA would fold constants (a captured robot, a cotangent of ones) into the callee of a kernel, whose parameter then
-    has no use, and XLA:CPU ends the process when it emits a kernel with such a parameter.
+    It would evaluate what depends on constants alone (a captured robot) with its slow interpreter, and take out of a
+    kernel what a slice of its results leaves out.
     """
     return jax.tree.map(jax.lax.optimization_barrier, values)
 
 
 def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f` as one CPU kernel, or where arrays are large as several, apart from all others.
-
-    Its arguments and results are pytrees of arrays; what it closes over must be static. Large arrays cannot be in a
-    single kernel: XLA:CPU shares their operations among threads, and fails to emit it.
-    """
-    tags = {"inlineable": "false", _SMALL: "true"}
+    """`f`, of pytrees of arrays, with all results of one shape computed in one loop on a CPU."""
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
-        traced, shape = jax.make_jaxpr(lambda *xs: f(*jax.tree.unflatten(tree, xs)), return_shape=True)(*given)
-        program, used, places = _essential(traced)
-
-        def body(*needed: jax.Array) -> Any:
-            with set_xla_metadata(inlineable=None, xla_cpu_small_call=None):  # the tags are not for what is inside
-                return jaxpr_as_fun(program)(*needed)
-
-        # Of the arguments, because they are what comes out of the transposed kernel.
-        needed = [_sized_p.bind(x) for x, is_used in zip(given, used, strict=True) if is_used]
-        with set_xla_metadata(**tags):
-            computed = jax.jit(body, inline=False)(*needed)
-        available = [*given, *(_sized_p.bind(x) for x in computed)]
-        return jax.tree.unflatten(jax.tree.structure(shape), [available[k] for k in places])
+        started = _start_p.bind(*given)
+        results, shape = jax.tree.flatten(f(*jax.tree.unflatten(tree, started)))
+        known = {id(x) for x in started}
+        new = {id(x): x for x in results if id(x) not in known}  # without arguments, and each once
+        ended = dict(zip(new, _end_p.bind(*new.values()), strict=True)) if new else {}
+        return jax.tree.unflatten(shape, [ended.get(id(x), x) for x in results])
 
     return call
 
 
-def _essential(traced: ClosedJaxpr) -> tuple[ClosedJaxpr, list[bool], list[int]]:
-    """The program without unused arguments, and without results that are arguments or other results.
+# Where the arguments of a kernel begin and where its results end: the identity, and each the transpose of the other, so
+# that the transposed step is a kernel as well.
+_start_p, _end_p = Primitive("rbydyn_start"), Primitive("rbydyn_end")
 
-    XLA:CPU ends the process on a kernel with an argument that is not used, where that is a constant. Returned besides
-    are which arguments are used, and which of all arguments and the results that are left each result is.
+
+def _of_each(primitive: Primitive, values: Sequence) -> list:
+    """The primitive on those of the values that are not symbolic zeros."""
+    results = iter(primitive.bind(*(x for x in values if type(x) is not ad.Zero)))
+    return [x if type(x) is ad.Zero else next(results) for x in values]
+
+
+def _pruned(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
+    if not any(used):
+        return used, None
+    eqn: JaxprEqn = context[-1]  # a newer JAX says before it which arguments are live
+    kept_in = [x for x, is_used in zip(eqn.invars, used, strict=True) if is_used]
+    kept_out = [x for x, is_used in zip(eqn.outvars, used, strict=True) if is_used]
+    return used, eqn.replace(invars=kept_in, outvars=kept_out)
+
+
+def _define(primitive: Primitive, transpose: Primitive) -> None:
+    primitive.multiple_results = True
+    primitive.def_impl(lambda *xs: list(xs))
+    primitive.def_abstract_eval(lambda *xs: [x.update(weak_type=False) for x in xs])
+    mlir.register_lowering(primitive, lambda ctx, *xs: list(xs))
+    batching.primitive_batchers[primitive] = lambda xs, axes: (primitive.bind(*xs), list(axes))
+    ad.primitive_jvps[primitive] = lambda xs, tangents: (primitive.bind(*xs), _of_each(primitive, tangents))
+    ad.primitive_transposes[primitive] = lambda cts, *xs: _of_each(transpose, cts)
+    partial_eval.dce_rules[primitive] = _pruned
+
+
+_define(_start_p, _end_p)
+_define(_end_p, _start_p)
+
+
+def _hidden(values: Sequence[ir.Value]) -> list[ir.Value]:
+    return list(stablehlo.OptimizationBarrierOp(list(values)).results)
+
+
+def _fused(values: Sequence[ir.Value]) -> list[ir.Value]:
+    """An `mhlo.fusion` that returns its arguments, all of one type."""
+    values = _hidden(values)  # XLA may not find that two of them are one
+    types = [x.type for x in values]
+    kind = ir.Attribute.parse("#mhlo<fusion_kind kLoop>")
+    fusion = ir.Operation.create("mhlo.fusion", types, values, {"fusion_kind": kind}, regions=1)
+    block = fusion.regions[0].blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
+    with ir.InsertionPoint(block):
+        ir.Operation.create("mhlo.return", [], list(block.arguments))
+    return list(fusion.results)
+
+
+def _bound(values: list[ir.Value]) -> list[ir.Value]:
+    """Each value, such that none is used without another one.
+
+    XLA drops the results of a fusion that turn out to have no use after all (in a branch that is never taken), and ends
+    the process when a single one is left. Here each seems to need the next, until XLA has fused and sees the constant.
     """
-    jaxpr = traced.jaxpr
-    places, kept = {var: k for k, var in enumerate(jaxpr.invars)}, []
-    for k, var in enumerate(jaxpr.outvars):
-        if isinstance(var, Literal):
-            kept.append(k)
-        elif var not in places:
-            places[var] = len(jaxpr.invars) + len(kept)
-            kept.append(k)
-    order = {k: len(jaxpr.invars) + n for n, k in enumerate(kept)}
-    results = [order[k] if k in order else places[var] for k, var in enumerate(jaxpr.outvars)]
-    wanted = [k in order for k in range(len(jaxpr.outvars))]
-    pruned, used = dce_jaxpr(jaxpr, wanted)
-    return ClosedJaxpr(pruned, traced.consts), used, results
+    (chosen,) = _hidden([mlir.ir_constant(np.array(True))])
+    shape = values[0].type.shape
+    if shape:
+        booleans = ir.RankedTensorType.get(list(shape), ir.IntegerType.get_signless(1))
+        chosen = stablehlo.broadcast_in_dim(booleans, chosen, mlir.dense_int_array([]))
+    return [stablehlo.select(chosen, x, values[k - 1]) for k, x in enumerate(values)]
+
+
+def _zeros(kind: ir.RankedTensorType) -> ir.Value:
+    zero = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, 0.0))
+    return stablehlo.constant(zero)
+
+
+def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value) -> list[ir.Value]:
+    if ctx.module_context.lowering_parameters.for_export:
+        raise RbydynError("jax.export cannot write the CPU kernels of this library: use rbydyn_jax.export_function")
+    of_type: dict[str, list[ir.Value]] = {}
+    for x in dict.fromkeys(values):  # the cotangents of the terms of a sum are one
+        of_type.setdefault(str(x.type), []).append(x)
+    results: dict[ir.Value, ir.Value] = {}
+    for together in of_type.values():
+        fused = _fused(together if len(together) > 1 else [*together, _zeros(together[0].type)])
+        results.update(zip(together, _bound(fused) if len(fused) <= _FEW else fused, strict=False))
+    return [results[x] for x in values]
+
+
+mlir.register_lowering(_end_p, _lower_end, platform="cpu", cacheable=False)  # a cached rule does not see what is one

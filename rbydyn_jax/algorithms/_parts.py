@@ -1,8 +1,9 @@
 """A function whose batch is computed a part at a time, so that what it keeps for each configuration stays in cache.
 
-The arithmetic on tables takes some 20 KB for each configuration: of a batch of a thousand, the tables go to memory and
-back between any two of its loops. `in_parts` is the function itself, but for its batching rule: a large batch becomes
-a loop over parts of it.
+The arithmetic takes some 10 to 20 KB for each configuration: of a batch of a thousand, it goes to memory and back
+between any two loops. And arrays of a power of two of configurations begin at the same place of the cache, where only a
+few have room side by side. `in_parts` is the function itself, but for its batching rule: a large batch becomes a loop
+over parts of it, and a part is filled up to another size where its arrays would drive each other out.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from .._chunks import in_turn
+from .._chunks import filled, in_turn
 from ._linear import jvp_along, pruned
 
-# Few enough for a core's cache, and enough that starting a loop costs nothing against it. Multiples of 256 are cut into
+# Few enough for a core's cache, and enough that starting a loop costs nothing against it. Multiples of 512 are cut into
 # equal parts wherever they are cut: the results of `map_batch` do not depend on its chunks.
 _PART, _LARGEST = 256, 384
-# A larger batch may be split over the devices of a mesh by JAX, which would send every part to all of them.
-_SHARED = 1024
+# Bytes of a line of the cache, and a stride of which only a few arrays fit into the first cache side by side.
+_LINE, _ALIASING = 64, 1024
 
 _parts_p = Primitive("rbydyn_parts")
 _parts_p.multiple_results = True
@@ -43,11 +44,16 @@ def _size_of_part(size: int) -> int:
     """A divisor of the size of the batch if there is one of about the right size."""
     if not isinstance(size, int) or size <= _LARGEST:  # a size that is only known when an exported program runs
         return size
-    own = bool(jax.sharding.get_abstract_mesh().manual_axes)  # in `shard_map` all rows are on this device
-    if size > _SHARED and jax.device_count() > 1 and not own:
-        return size
     near = sorted(range(_PART // 2, _LARGEST + 1), key=lambda part: abs(part - _PART))
     return next((part for part in near if size % part == 0), _PART)
+
+
+def _spread(size: int, itemsize: int) -> int:
+    """The size, or a little more where arrays of it would all begin at the same place of the cache and drive each other
+    out: then an odd number of cache lines."""
+    if not isinstance(size, int) or size * itemsize % _ALIASING:
+        return size
+    return size + _LINE // itemsize
 
 
 def _whole(*operands: jax.Array, program: ClosedJaxpr) -> list[jax.Array]:
@@ -69,13 +75,22 @@ def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr) -> tuple
     size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
     is_batched = [axis is not None for axis in axes]
     first = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
+    shared = [x for x, axis in zip(operands, axes, strict=True) if axis is None]
 
-    def one(rows: Sequence) -> list[jax.Array]:
-        row = iter(rows)
-        return jaxpr_as_fun(program)(*(next(row) if b else x for x, b in zip(operands, is_batched, strict=True)))
+    def all_of(rows: Sequence) -> list[jax.Array]:
+        number = rows[0].shape[0]
+        wide = _spread(number, max(x.dtype.itemsize for x in program.out_avals))
+        # Bound to the rows, or XLA would take the arithmetic on numbers of the model out of the loop, one by one.
+        given, rows = jax.lax.optimization_barrier((shared, [filled(x, wide, jnp) for x in rows]))
+
+        def one(row: Sequence) -> list[jax.Array]:
+            unbatched, batched = iter(given), iter(row)
+            return jaxpr_as_fun(program)(*(next(batched if b else unbatched) for b in is_batched))
+
+        return [x[:number] for x in jax.vmap(one)(rows)]
 
     part = _size_of_part(size)
-    results = jax.vmap(one)(first) if part == size else in_turn(jax.vmap(one), first, part)
+    results = all_of(first) if part == size else in_turn(all_of, first, part)
     return results, [0] * len(results)
 
 

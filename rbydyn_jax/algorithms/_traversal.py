@@ -4,9 +4,9 @@ An algorithm is written once, as steps on one body in the structural scalars of 
 the steps from the root outward or from the leaves inward. There are two, with one interface:
 
 - `Unrolled` (in `_unrolled`) takes each body in turn, drops what is structurally zero, and makes one CPU kernel of each
-step.
+  step.
 - `Arrays` (in `_arrays`) takes all isomorphic unbranched runs of joints at once and scans along them: its program does
-  not grow with the length of a chain, and it holds no CPU tags.
+  not grow with the length of a chain, and holds nothing that is private to XLA:CPU.
 
 `traverse` chooses: `Unrolled` when lowering for CPU a tree of moderate size, `Arrays` everywhere else.
 """
@@ -21,7 +21,7 @@ import jax
 from ..model.model import Model
 from ..spatial._algebra import Vec3
 from ._arrays import Arrays
-from ._kernels import opaque, tags_available
+from ._kernels import fusions_available, opaque
 from ._parts import in_parts
 from ._unrolled import Unrolled
 
@@ -33,6 +33,11 @@ Traversal = Unrolled | Arrays
 def gravity_root(model: Model) -> Vec3:
     """The acceleration of the base that stands for gravity: its opposite."""
     return Vec3(*(-model.gravity[k] for k in range(3)))
+
+
+def _may_be_split() -> bool:
+    """Whether JAX may split the batch over devices: it would send all of a kernel's arguments to each of them."""
+    return jax.device_count() > 1 and not jax.sharding.get_abstract_mesh().manual_axes
 
 
 def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any, parts: bool = False) -> Any:
@@ -52,8 +57,8 @@ def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any, part
     if parts:
         unrolled = in_parts(unrolled)
     wanted = model.tree.traversal
-    if model.nb > UNROLLED_LIMIT or not tags_available() or wanted == "arrays":
+    if model.nb > UNROLLED_LIMIT or not fusions_available() or wanted == "arrays" or _may_be_split():
         return scanned(model, q, *arrays)
-    if wanted == "auto" and {device.platform for device in jax.devices()} == {"cpu"}:
+    if {device.platform for device in jax.devices()} == {"cpu"}:
         return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
     return jax.lax.platform_dependent(model, q, *arrays, cpu=unrolled, default=scanned)

@@ -114,13 +114,13 @@ def export_function(
     """A function as a program for a file, which runs robots of the same tree without tracing anything of this library.
 
     Together with `set_compilation_cache`, which keeps the machine code, a process is ready in a fraction of a second.
+    On a CPU the program runs several times slower than the function itself, whose kernels cannot be written to a file.
 
     Args:
         model: A robot of the tree for which the program is; its numbers are inputs.
         function: As an entry of `precompile`.
         batch: How many configurations at a time, None for one, or ``"any"``: any number of them, a compilation for
-            each. On a CPU that last program runs several times slower than one for a known batch, because XLA takes it
-            apart.
+            each.
         dtype: Of all arrays; default is that of the model.
         platforms: Where it shall run: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``. None of them has to be at hand.
 
@@ -142,9 +142,7 @@ def export_function(
         raise DtypeError(f"platforms must be a sequence of names such as ('cpu', 'cuda'), got {platforms!r}")
     size: Any = export.symbolic_shape("batch")[0] if batch == "any" else check_batch(batch)
     call = resolve_call(function, model, dtype)
-    # XLA inlines all calls of a program with a batch of any size, and with them the CPU kernels of an unrolled tree.
-    traversal = "arrays" if batch == "any" else "auto" if tuple(platforms) == ("cpu",) else "portable"
-    tree = dataclasses.replace(model.tree, traversal=traversal)
+    tree = dataclasses.replace(model.tree, traversal="arrays")  # the CPU kernels of an unrolled tree are not portable
     names = [f.name for f in dataclasses.fields(model) if f.name != "tree"]
     kinds: list[str | None] = []
 

@@ -57,8 +57,8 @@ class KinematicTree:
         capsule_coltypes: Its group bits.
         capsule_colaffinities: The group bits that it is tested against.
         mobile_base: Wheels, if the robot has them.
-        traversal: How programs walk over the tree: ``"auto"`` by the devices at hand, ``"portable"`` by the platform
-            for which they are lowered, ``"arrays"`` in arrays everywhere. `export_function` alone needs the others.
+        traversal: How programs walk over the tree: ``"auto"`` by the platform, ``"arrays"`` in plain array operations
+            everywhere, which `export_function` alone needs.
         report: What was corrected or not used when the robot was read; no part of the identity of the tree.
     """
 
@@ -76,7 +76,7 @@ class KinematicTree:
     capsule_coltypes: tuple[int, ...] = ()
     capsule_colaffinities: tuple[int, ...] = ()
     mobile_base: MobileBase | None = None
-    traversal: Literal["auto", "portable", "arrays"] = "auto"
+    traversal: Literal["auto", "arrays"] = "auto"
     report: tuple[Finding, ...] = field(default=(), repr=False)
 
     @cached_property
