@@ -302,26 +302,26 @@ for arm, meshes in ((robots.panda_like(), (line,)), (robots.two_link_arm(), (gri
         for size in (0, 7, 2056, 4100):
             told = []
             report = lambda done, size: told.append(done)
-            M = map_batch(rb.crba, arm, q[:size], in_axes=axes, chunk=256, mesh=mesh, progress=report)
+            M = map_batch(rb.crba, arm, q[:size], in_axes=axes, chunk=512, mesh=mesh, progress=report)
             assert type(M) is np.ndarray and np.array_equal(M, whole[:size]), size
             assert told == [min(k, size) for k in range(4096, size + 4096, 4096)], told
         for size in (7, 2056, 4100):
-            M = map_batch(rb.crba, arm, jnp.asarray(q[:size]), in_axes=axes, chunk=256, mesh=mesh)
+            M = map_batch(rb.crba, arm, jnp.asarray(q[:size]), in_axes=axes, chunk=512, mesh=mesh)
             assert np.array_equal(M, whole[:size]), size
             assert size % 8 or [x.data.shape[0] for x in M.addressable_shards] == 8 * [size // 8]
 
 split = NamedSharding(line, P("batch"))
-M = map_batch(rb.crba, arm, jax.device_put(q[:2056], split), in_axes=axes, chunk=256)
+M = map_batch(rb.crba, arm, jax.device_put(q[:2056], split), in_axes=axes, chunk=512)
 assert M.sharding == split and np.array_equal(M, whole[:2056])
 
-slope = jax.grad(lambda q: map_batch(rb.potential_energy, arm, q, in_axes=axes, chunk=256, mesh=explicit).sum())(q)
+slope = jax.grad(lambda q: map_batch(rb.potential_energy, arm, q, in_axes=axes, chunk=512, mesh=explicit).sum())(q)
 np.testing.assert_allclose(slope, jax.vmap(rb.gravity_forces, axes)(arm, q), atol=1e-3)
 
 function, shared, batch = take_apart(rb.crba, (arm, q[:2048]), axes)
 rows = jax.device_put(batch, split)
 for lowered in (
     distributed._program.lower(function, line, shared, rows),
-    distributed._in_one_program.lower(function, line, 256, shared, rows),
+    distributed._in_one_program.lower(function, line, 512, shared, rows),
 ):
     text = lowered.compile().as_text()
     assert "num_partitions=8" in text and "rbydyn_end" in text
@@ -356,13 +356,13 @@ q = np.linspace(-3.0, 3.0, 1200, dtype=np.float32)[:, None]
 want = 9.81 * np.sin(q)
 
 mine = slice(0, 450) if process == 0 else slice(450, 1200)  # NumPy arrays: each process has its own rows
-tau = map_batch(rb.gravity_forces, model, q[mine], in_axes=(None, 0), chunk=256, mesh=mesh)
+tau = map_batch(rb.gravity_forces, model, q[mine], in_axes=(None, 0), chunk=512, mesh=mesh)
 assert type(tau) is np.ndarray
 np.testing.assert_allclose(tau, want[mine], atol=1e-5)
 
 split = NamedSharding(mesh, P("batch"))  # JAX arrays: one array of all processes
 whole = jax.make_array_from_process_local_data(split, q[600 * process : 600 * process + 600])
-gravity = lambda q: map_batch(rb.gravity_forces, model, q, in_axes=(None, 0), chunk=256, mesh=mesh)
+gravity = lambda q: map_batch(rb.gravity_forces, model, q, in_axes=(None, 0), chunk=512, mesh=mesh)
 for tau in (gravity(whole), jax.jit(gravity)(whole)):
     assert tau.shape == (1200, 1) and tau.sharding.is_equivalent_to(split, 2)
     assert sum(x.data.shape[0] for x in tau.addressable_shards) == 600

@@ -30,7 +30,6 @@ from ..spatial._algebra import (
     Vec3,
     add,
     mul,
-    number,
     skew,
     sub,
 )
@@ -38,6 +37,7 @@ from ._api import arguments
 from ._body import Body
 from ._linear import LinearMap, apply_linear, is_zero, jvp_of
 from ._newton_euler import newton_euler
+from ._reciprocal import reciprocal
 from ._traversal import Traversal, gravity_root, traverse
 from .mass_matrix import crba, mass_matrix_inverse
 
@@ -89,7 +89,7 @@ def _solve(D: list[list[Scalar]], columns: list[list[Scalar]]) -> list[list[Scal
                 value = sub(value, mul(L[i][k], mul(L[j][k], pivots[k])))
             if i == j:
                 pivots.append(value)
-                inverse.append(1.0 / number(value))
+                inverse.append(reciprocal(value))
             else:
                 L[i][j] = mul(value, inverse[j])
     solved = []

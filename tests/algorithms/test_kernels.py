@@ -15,8 +15,6 @@ from rbydyn_jax.algorithms._kernels import kernel
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal
 
-DTYPE = np.float64 if X64 else np.float32
-
 
 def three(x, y):
     shared = x * y + x
@@ -24,7 +22,7 @@ def three(x, y):
 
 
 def x_and_y(*shape):
-    return normal(0, *shape).astype(DTYPE), normal(1, *shape).astype(DTYPE)
+    return normal(0, *shape), normal(1, *shape)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 300), (0,)])
@@ -54,7 +52,7 @@ def test_results_of_several_shapes_and_some_that_do_not_depend_on_the_batch():
         return x * k, x + k, k * k, k + 1.0, jnp.outer(x, x) * k
 
     x, _ = x_and_y(6, 4)
-    k = jnp.asarray(2.0, DTYPE)
+    k = jnp.asarray(2.0, x.dtype)
     got, want = (jax.jit(jax.vmap(f, (0, None)))(x, k) for f in (kernel(f), f))
     jax.tree.map(assert_close, got, want)
 

@@ -163,9 +163,8 @@ def test_every_step_is_one_kernel_in_the_compiled_program(algorithm):
     lowered = jax.jit(jax.vmap(getattr(rb, algorithm), (None, 0, 0, 0))).lower(model, x, x, x)
     text = lowered.compile().as_text()
     passes = {"rnea": 2, "aba": 3}[algorithm]
-    assert (
-        passes * (model.nb - 2) <= len(kernels_of(text)) <= passes * model.nb + 6
-    )  # wheels need fewer; some have two shapes
+    assert passes * model.nb <= len(kernels_of(text)) <= passes * model.nb + 6  # a few have results of two shapes
+    assert len(text.splitlines()) < 40_000
     # What the results of a step share is computed once. Without kernels there is ten times as much.
     assert arithmetic_in(text) < 1.1 * arithmetic_in(lowered.as_text())
 

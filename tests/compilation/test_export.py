@@ -104,6 +104,12 @@ def test_jax_itself_is_told_how_to_export(arm):
         jax.export.export(jax.jit(rb.rnea))(arm, *(jnp.zeros(2) for _ in range(3)))
 
 
+@pytest.mark.parametrize("platforms", [("cpu",), ("cuda",), ("cpu", "cuda")])
+def test_programs_hold_nothing_private_to_a_compiler(arm, platforms):
+    text = rb.export_function(arm, "aba", 8, platforms=platforms)._program.mlir_module()
+    assert "stablehlo.multiply" in text and "fusion" not in text
+
+
 def test_a_program_for_two_platforms_runs_on_this_one(arm):
     q = normal(0, 2)
     exported = rb.export_function(arm, "fk", platforms=("cpu", "cuda"))
