@@ -23,6 +23,7 @@ from ..model.model import Model, numbers_from_pattern
 from ..model.tree import KinematicTree
 from ..spatial._algebra import ZERO, Force, Motion, Scalar, Structural, Transform, Vec3
 from ._body import Body, Coordinates, inertia_from_row, transform_from_numbers
+from ._limbs import Blocks, ancestors, owners, whole
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ def _dense(tree: Any, shape: tuple[int, ...], dtype: Any) -> Any:
         return jnp.full(shape, float(x.value), dtype) if _is_structural(x) else jnp.broadcast_to(x, shape)
 
     return jax.tree.map(fill, tree, is_leaf=_is_structural)
+
+
+def _weighted(table: Sequence[jax.Array], weights: np.ndarray) -> jax.Array:
+    rows = jnp.stack(table)
+    return jnp.matmul(rows, weights.astype(rows.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
 class Arrays:
@@ -293,9 +299,28 @@ class Arrays:
             places += [place for body in group.bodies.reshape(-1) for place in starts(int(body))]
         return jnp.concatenate(blocks)[np.argsort(places)]
 
-    def stage(self, f: Callable) -> Callable:
-        """`f`, which works on the arrays of all bodies at once."""
+    def lanes(self, f: Callable) -> Callable:
+        """`f`, which works on the arrays of all bodies at once, on their leading axes."""
         return f
+
+    stage = lanes
+
+    @property
+    def blocks(self) -> Blocks:
+        """Those of the degrees of freedom, for matrices."""
+        return whole(len(owners(self.tree)))
+
+    def sum_subtrees(self, table: Sequence[jax.Array]) -> jax.Array:
+        """For each body the sum of the columns of it and of all that it carries; `table` has a row (nb,) for each."""
+        return _weighted(table, ancestors(self.tree))
+
+    def sum_paths(self, table: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
+        """For each body the sum of the columns of it and of its ancestors, and of its ancestors alone; `table` has
+        rows with a number for each degree of freedom."""
+        with_own = ancestors(self.tree)
+        above = with_own & ~np.eye(self.tree.nb, dtype=bool)
+        both = _weighted(table, np.concatenate([with_own, above])[:, list(owners(self.tree))].T)
+        return both[:, : self.tree.nb], both[:, self.tree.nb :]
 
     def columns(self, values: list, width: int) -> jax.Array:
         """The array (width, dofs of all joints) of a tuple of columns, one for each degree of freedom of a joint."""

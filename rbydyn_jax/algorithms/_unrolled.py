@@ -15,8 +15,10 @@ from ..model.model import Model
 from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
 from ..spatial._algebra import IDENTITY, MINUS_ONE, O3, ONE, ZERO, ZERO_MAT3, Force, Motion, Scalar, Transform, Vec3
 from ._body import Body, Coordinates, add_states, inertia_from_row, transform_from_numbers
-from ._kernels import kernel
+from ._kernels import kernel, opaque
+from ._lanes import in_lanes
 from ._layout import Rows, batch_last, join, take_scalars
+from ._limbs import Blocks, limbs, owners
 from ._trigonometry import sincos
 
 _CONSTANTS = {IS_ZERO: ZERO, IS_ONE: ONE, IS_MINUS_ONE: MINUS_ONE}
@@ -208,9 +210,57 @@ class Unrolled:
         """The array (nb, width) of a flat sequence for each body."""
         return self.join([x for row in values for x in row]).reshape(self.tree.nb, width)
 
+    def lanes(self, f: Callable) -> Callable:
+        """`f`, which works on the arrays of all bodies at once, on their leading axes."""
+        return in_lanes(f)
+
     def stage(self, f: Callable) -> Callable:
-        """`f`, which works on the arrays of all bodies at once, apart from what comes before and after."""
-        return kernel(f)
+        """The same, apart from what comes before and after."""
+        return in_lanes(kernel(f))
+
+    @property
+    def blocks(self) -> Blocks:
+        """Those of the degrees of freedom, for matrices."""
+        return limbs(self.tree)
+
+    def sum_subtrees(self, table: Sequence[jax.Array]) -> jax.Array:
+        """For each body the sum of the columns of it and of all that it carries; `table` has a row (nb,) for each."""
+
+        def totals(rows: jax.Array) -> list:
+            of_body = [rows[:, i] for i in range(self.tree.nb)]
+            for i in reversed(self.tree.order):
+                if (parent := self.tree.parents[i]) >= 0:
+                    of_body[parent] = of_body[parent] + of_body[i]
+            return of_body
+
+        rows = in_lanes(jnp.stack)(table)
+        return self._side_by_side(self.stage(totals)(rows)) if self.tree.nb else rows
+
+    def sum_paths(self, table: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
+        """For each body the sum of the columns of it and of its ancestors, and of its ancestors alone; `table` has
+        rows with a number for each degree of freedom."""
+
+        def totals(rows: jax.Array) -> list:
+            of_body = [jnp.zeros_like(rows[:, 0])] * self.tree.nb
+            for k, i in enumerate(owners(self.tree)):
+                of_body[i] = of_body[i] + rows[:, k]
+            for i in self.tree.order:
+                if (parent := self.tree.parents[i]) >= 0:
+                    of_body[i] = of_body[i] + of_body[parent]
+            return of_body
+
+        def of_parents(of_body: list) -> jax.Array:
+            return jnp.stack([of_body[p] if p >= 0 else jnp.zeros_like(of_body[0]) for p in self.tree.parents], axis=1)
+
+        rows = in_lanes(jnp.stack)(table)
+        if not self.tree.nb:
+            return rows, rows
+        of_body = self.stage(totals)(rows)
+        return self._side_by_side(of_body), in_lanes(of_parents)(of_body)
+
+    @staticmethod
+    def _side_by_side(columns: list) -> jax.Array:
+        return in_lanes(lambda columns: jnp.stack(columns, axis=1))(columns)
 
     def columns(self, values: list, width: int) -> jax.Array:
         """The array (width, dofs of all joints) of a tuple of columns, one for each degree of freedom of a joint."""
@@ -218,7 +268,9 @@ class Unrolled:
 
     def table(self, columns: Sequence, width: int) -> jax.Array:
         """The array (width, number of columns) of flat sequences, such as one for each body."""
-        return self.join([column[k] for k in range(width) for column in columns]).reshape(width, len(columns))
+        joined = self.join([column[k] for k in range(width) for column in columns])
+        table = in_lanes(lambda x: x.reshape(width, len(columns), *x.shape[1:]))(joined)
+        return opaque(table)  # or XLA joins the rows of a part of it once more
 
     def _link_transform(self, geometry: jax.Array, pose: Transform, link: int) -> Transform:
         return pose @ transform_from_numbers(self._numbers(geometry, self.tree.link_pattern[link]))

@@ -18,6 +18,8 @@ from jaxtyping import Array, Float
 
 from ..model.model import Model
 from ..spatial._algebra import Force
+from ._elimination import inverse, mass_matrix, times
+from ._lanes import apart
 from ._layout import batch_first
 from ._traversal import Traversal, traverse
 from ._world import (
@@ -30,34 +32,26 @@ from ._world import (
     motion,
     moving,
     of_owners,
-    owners,
     pose,
     stage,
-    sum_paths,
-    sum_subtrees,
     symmetric,
     unsymmetric,
 )
 from .coriolis import VelocityProduct, velocity_product
-from .mass_matrix import inverse_by_blocks
 
 
-class _Bodies(NamedTuple):
-    """Inertias of the bodies and their momenta."""
+def _loads(run: Traversal, state: Moving, f_ext: Array | None) -> tuple[Array, ...]:
+    """Of each body about the world origin: its inertia, its velocity product, and the force that it takes."""
 
-    inertias: tuple[Array, ...]
-    momenta: tuple[Array, ...]
+    def loads(C: Table, P: Table, V: Table, A: Table, *f: Table) -> tuple[VelocityProduct, Force]:
+        I, v = inertia(C), motion(V)  # noqa: E741 - Featherstone's letter
+        momentum = I.apply(v)
+        taken = I.apply(motion(A)) + v.cross_force(momentum)
+        return velocity_product(I, v, momentum), taken - pose(P).force(force(f[0])) if f else taken
 
-
-def _bodies(run: Traversal, state: Moving) -> _Bodies:
     own = inertias(run, state.poses)
-    return _Bodies(own, stage(run, lambda C, V: inertia(C).apply(motion(V)), own, state.V))
-
-
-def _taken(P: Table, C: Table, V: Table, A: Table, H: Table, *f: Table) -> Force:
-    """The force that each body takes, about the world origin."""
-    total = inertia(C).apply(motion(A)) + motion(V).cross_force(force(H))
-    return total - pose(P).force(force(f[0])) if f else total
+    f = () if f_ext is None else (f_ext.T,)
+    return own + stage(run, loads, own, state.poses, state.V, state.A, *f)
 
 
 class _Variation(NamedTuple):
@@ -70,9 +64,8 @@ class _Variation(NamedTuple):
     loads: dict[str, Table]  # 6 rows for each of them
 
 
-def _variation(run: Traversal, state: Moving, bodies: _Bodies, f_ext: Array | None) -> _Variation:
-    def own(P: Table, C: Table, V: Table, A: Table, H: Table, *f: Table) -> tuple:
-        return velocity_product(inertia(C), motion(V), force(H)), _taken(P, C, V, A, H, *f)
+def _variation(run: Traversal, state: Moving, carried: Table) -> _Variation:
+    """`carried` are the loads of the subtrees."""
 
     def variations(S: Table, V0: Table, A0: Table, V: Table) -> tuple:
         s, v0 = motion(S), motion(V0)
@@ -86,10 +79,7 @@ def _variation(run: Traversal, state: Moving, bodies: _Bodies, f_ext: Array | No
         of_v = B.apply(s).scale(2.0) + I.apply(both)
         return I.apply(s), B.apply_transposed(s).n.scale(2.0), of_q, of_v
 
-    # Each result of a stage is a loop of its own, which computes anew what it shares with others: hence these steps.
-    f = () if f_ext is None else (f_ext.T,)
-    loads = bodies.inertias + stage(run, own, state.poses, bodies.inertias, state.V, state.A, bodies.momenta, *f)
-    carried = of_owners(run, sum_subtrees(run, loads))
+    carried = of_owners(run, carried)
     changes = stage(run, variations, state.S, *(of_owners(run, x) for x in (state.V0, state.A0, state.V)))
     found = stage(run, answers, state.S, carried, changes)
     psi, psi2, both = changes[:3], changes[6:12], changes[12:]
@@ -108,7 +98,7 @@ def _matrices(
     wrt: Sequence[str], run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None
 ) -> tuple[Array, ...]:
     state = moving(run, v, a)
-    found = _variation(run, state, _bodies(run, state), f_ext)
+    found = _variation(run, state, run.sum_subtrees(_loads(run, state, f_ext)))
     return tuple(_matrix(run, found, name) for name in wrt)
 
 
@@ -121,24 +111,31 @@ def inverse_dynamics_matrices(
 
 def _forward_matrices(run: Traversal, v: Array, tau: Array, f_ext: Array | None) -> tuple[Array, Array, Array]:
     state = moving(run, v, None)
-    bodies = _bodies(run, state)
-    f = () if f_ext is None else (f_ext.T,)
-    taken = stage(run, _taken, state.poses, bodies.inertias, state.V, state.A, bodies.momenta, *f)
-    carried = of_owners(run, sum_subtrees(run, bodies.inertias + taken))
+    loads = _loads(run, state, f_ext)
+    carried = run.sum_subtrees(loads)
 
     def answers(S: Table, C: Table) -> tuple:
-        return inertia(C).apply(motion(S)), motion(S).dot(force(C[10:]))
+        return inertia(C).apply(motion(S)), motion(S).dot(force(C[22:]))
 
-    found = stage(run, answers, state.S, carried)
-    inverse = inverse_by_blocks(symmetric(run, found[:6], state.S))
-    a = inverse @ (tau - run.coordinates.gather(found[6]))
+    found = stage(run, answers, state.S, of_owners(run, carried))
+    M_inverse = inverse(run, mass_matrix(run, found[:6], state.S)).dense(run)
+    a = times(run, M_inverse, tau - run.coordinates.gather(found[6]))
     driven = stage(run, lambda S, a: motion(S).scale(a), state.S, run.coordinates.spread_v(a))
-    A, A0 = sum_paths(run, driven, owners(run.tree))
-    state = state._replace(A=state.A + A, A0=state.A0 + A0)
-    varied = _variation(run, state, bodies, f_ext)
-    lost = jnp.concatenate([_matrix(run, varied, "q"), _matrix(run, varied, "v")], axis=1)
-    moved = -jnp.matmul(inverse, batch_first(lost), precision=jax.lax.Precision.HIGHEST)
-    return moved[:, : run.tree.nv], moved[:, run.tree.nv :], 0.5 * (inverse + inverse.T)
+    A, A0 = run.sum_paths(driven)
+    gained = run.sum_subtrees(stage(run, lambda C, A: inertia(C).apply(motion(A)), loads[:10], A))
+
+    def accelerated(A: Table, A0: Table, old_A: Table, old_A0: Table, gained: Table, F: Table) -> tuple:
+        return motion(old_A) + motion(A), motion(old_A0) + motion(A0), force(F) + force(gained)
+
+    rows = stage(run, accelerated, A, A0, state.A, state.A0, gained, carried[22:])
+    state = state._replace(A=rows[:6], A0=rows[6:12])
+    varied = _variation(run, state, (*carried[:22], *rows[12:]))
+    M_inverse = run.lanes(apart)(M_inverse)
+
+    def moved(wrt: str) -> Array:
+        return jnp.matmul(M_inverse, batch_first(-_matrix(run, varied, wrt)), precision=jax.lax.Precision.HIGHEST)
+
+    return moved("q"), moved("v"), M_inverse
 
 
 def forward_dynamics_matrices(

@@ -8,7 +8,7 @@ program hardly grows with the robot.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..model.model import Model
-from ..model.tree import KinematicTree
 from ..spatial._algebra import IDENTITY, NO_MOTION, O3, Force, Inertia, Motion, Structural, Sym3, Transform, Vec3
 from ._body import Body, inertia_from_row, transform_from_numbers
 from ._kernels import opaque
 from ._layout import batch_first
+from ._limbs import masks
 from ._traversal import Traversal, gravity_root
 
 # The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
@@ -57,7 +57,7 @@ def _poses_and_motions(run: Traversal, found: list) -> tuple[Table, Table]:
     poses, motions = run.item(found, 0), run.item(found, 1)
     rows = [(*T.R.r0, *T.R.r1, *T.R.r2, *T.p) for T in poses]
     columns = [tuple((*s.w, *s.v) for s in per_joint) for per_joint in motions]
-    return batch_first(run.table(rows, 12)), batch_first(run.columns(columns, 6))
+    return run.table(rows, 12), run.columns(columns, 6)
 
 
 class Moving(NamedTuple):
@@ -89,54 +89,22 @@ def moving(run: Traversal, v: jax.Array | None, a: jax.Array | None) -> Moving:
     base = Motion(O3, gravity_root(run.model))
     found = run.outward(_moving_step, (IDENTITY, NO_MOTION, base), velocities, accelerations)
     motions = (run.table([(*m.w, *m.v) for m in run.item(found, k)], 6) for k in range(2, 6))
-    return Moving(*_poses_and_motions(run, found), *(batch_first(x) for x in motions))
-
-
-def owners(tree: KinematicTree) -> tuple[int, ...]:
-    """The body of each degree of freedom."""
-    return tuple(i for i, joint in enumerate(tree.joints) for _ in range(joint.nv))
-
-
-@functools.lru_cache(maxsize=64)
-def _ancestors(tree: KinematicTree) -> np.ndarray:
-    """Whether body [j, i] is an ancestor of body j, or j itself."""
-    on_path = np.zeros((tree.nb, tree.nb), bool)
-    for j in range(tree.nb):
-        on_path[j, list(tree.path(j))] = True
-    return on_path
-
-
-def _weighted(table: Table, weights: np.ndarray) -> jax.Array:
-    rows = table if isinstance(table, jax.Array) else jnp.stack(table)
-    return jnp.matmul(rows, weights.astype(rows.dtype), precision=jax.lax.Precision.HIGHEST)
-
-
-def sum_paths(run: Traversal, table: Table, bodies: Sequence[int]) -> tuple[jax.Array, jax.Array]:
-    """For each body the sum of the columns of it and of its ancestors, and of its ancestors alone; `bodies` are those
-    that columns belong to."""
-    whole = _ancestors(run.tree)
-    above = whole & ~np.eye(run.tree.nb, dtype=bool)
-    both = _weighted(table, np.concatenate([whole, above])[:, list(bodies)].T)
-    return both[:, : run.tree.nb], both[:, run.tree.nb :]
-
-
-def sum_subtrees(run: Traversal, table: Table) -> Table:
-    """For each body the sum of the columns of it and of all that it carries."""
-    return _weighted(table, _ancestors(run.tree))
-
-
-@functools.lru_cache(maxsize=64)
-def _masks(tree: KinematicTree) -> tuple[np.ndarray, np.ndarray]:
-    """For degrees of freedom [j, i]: whether i's joint is an ancestor of j's; whether they are of one joint."""
-    owner = np.array(owners(tree), int)
-    same = owner[:, None] == owner[None, :]
-    return _ancestors(tree)[np.ix_(owner, owner)] & ~same, same
+    return Moving(*_poses_and_motions(run, found), *motions)
 
 
 def of_owners(run: Traversal, table: Table) -> Table:
     """The columns of degrees of freedom, from those of the bodies."""
-    index = owners(run.tree)
-    return table if index == tuple(range(run.tree.nb)) else tuple(x[np.array(index, int)] for x in table)
+    sizes = [joint.nv for joint in run.tree.joints]
+    if set(sizes) <= {1}:
+        return table
+
+    def spread(table: Table) -> jax.Array:
+        rows = table if isinstance(table, jax.Array) else jnp.stack(table)
+        columns = [rows[:, i : i + 1] for i in range(len(sizes))]
+        repeated = (jnp.broadcast_to(x, (len(rows), n, *x.shape[2:])) for x, n in zip(columns, sizes, strict=True))
+        return jnp.concatenate(list(repeated), axis=1)
+
+    return run.lanes(spread)(table)
 
 
 def motion(table: Table) -> Motion:
@@ -178,12 +146,13 @@ def inertias(run: Traversal, poses: Table) -> tuple[jax.Array, ...]:
 def composite_momenta(run: Traversal) -> tuple[Table, Table]:
     """The columns of S, and those of I_c S: the momentum that each motion gives to all that its joint carries."""
     poses, motions = poses_and_motions(run)
-    composite = of_owners(run, sum_subtrees(run, inertias(run, poses)))
+    composite = of_owners(run, run.sum_subtrees(inertias(run, poses)))
     return motions, stage(run, lambda S, C: inertia(C).apply(motion(S)), motions, composite)
 
 
-def products(left: Table, right: Table) -> jax.Array:
+def _products(run: Traversal, left: Table, right: Table) -> jax.Array:
     """The products [j, i] of column j of `left` with column i of `right`."""
+    left, right = (batch_first(run.lanes(jnp.stack)(list(table))) for table in (left, right))
     terms = [a[:, None] * b[None, :] for a, b in zip(left, right, strict=True)]
     return functools.reduce(jax.lax.add, terms)
 
@@ -193,17 +162,17 @@ def products(left: Table, right: Table) -> jax.Array:
 
 def symmetric(run: Traversal, left: Table, right: Table) -> jax.Array:
     """The symmetric matrix of the products of each joint (left) with itself and its ancestors (right)."""
-    below, same = _masks(run.tree)
+    below, same = masks(run.tree)
     taken = below | np.tril(same)
-    lower, upper = products(left, right), products(right, left)
+    lower, upper = _products(run, left, right), _products(run, right, left)
     full = jnp.where(taken, lower, jnp.where(taken.T, upper, 0.0)) + jnp.diag(run.coordinates.armature)
     return _independent(run, full)
 
 
 def unsymmetric(run: Traversal, lower: tuple[Table, Table], upper: tuple[Table, Table]) -> jax.Array:
     """The matrix of the products `lower` [j, i] of each joint with itself and its ancestors i, and `upper` [i, j]."""
-    below, same = _masks(run.tree)
-    full = jnp.where(below | same, products(*lower), jnp.where(below.T, products(*upper), 0.0))
+    below, same = masks(run.tree)
+    full = jnp.where(below | same, _products(run, *lower), jnp.where(below.T, _products(run, *upper), 0.0))
     return _independent(run, full)
 
 

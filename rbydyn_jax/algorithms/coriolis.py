@@ -20,7 +20,6 @@ from ._world import (
     moving,
     of_owners,
     stage,
-    sum_subtrees,
     unsymmetric,
 )
 
@@ -65,7 +64,7 @@ def _coriolis(run: Traversal, v: Array) -> Array:
         return velocity_product(inertia(C), motion(V), inertia(C).apply(motion(V)))
 
     own += stage(run, product, own, V)
-    carried = of_owners(run, sum_subtrees(run, own))
+    carried = of_owners(run, run.sum_subtrees(own))
 
     def forces(S: Table, V: Table, C: Table) -> tuple:
         s, I, B = motion(S), inertia(C), VelocityProduct.of_rows(C[10:])  # noqa: E741 - Featherstone's letter

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
 from ._api import arguments
-from ._kernels import opaque
-from ._layout import batch_first
+from ._elimination import inverse, mass_matrix
+from ._lanes import apart
 from ._traversal import Traversal, traverse
 from ._world import at_origin, composite_momenta, symmetric
 
 
 def _crba(run: Traversal) -> Array:
-    motions, momenta = composite_momenta(run)
-    return symmetric(run, momenta, motions)
+    S, momenta = composite_momenta(run)
+    return symmetric(run, momenta, S)
 
 
 @public()
@@ -48,35 +44,9 @@ def crba(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
     return traverse(model, _crba, at_origin(model, q), parts=True)
 
 
-def _product(a: Array, b: Array) -> Array:
-    if max(*a.shape, *b.shape) > 6:
-        return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
-    # XLA:CPU takes several times as long for a batch of products of matrices as small as these.
-    a, b = opaque((a, b))
-    return opaque(functools.reduce(jax.lax.add, (a[:, k, None] * b[None, k] for k in range(len(b)))))
-
-
-def inverse_by_blocks(M: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """The inverse of a symmetric positive definite matrix, by elimination of blocks, halved down to single entries.
-
-    Nearly all of it is products of matrices: for a batch of small ones several times as fast as Cholesky factors.
-    """
-    n = M.shape[0]
-    if n < 2:
-        return 1.0 / M
-    k, M = n // 2, batch_first(M)
-    A, B, C = M[:k, :k], M[:k, k:], M[k:, k:]
-    A_inverse = inverse_by_blocks(A)
-    W = _product(A_inverse, B)
-    S_inverse = inverse_by_blocks(C - _product(B.T, W))
-    X = _product(W, S_inverse)
-    top = jnp.concatenate([A_inverse + _product(X, W.T), -X], axis=1)
-    return jnp.concatenate([top, jnp.concatenate([-X.T, S_inverse], axis=1)])
-
-
 def _inverse(run: Traversal) -> Array:
-    inverse = inverse_by_blocks(_crba(run))
-    return 0.5 * (inverse + inverse.T)
+    S, momenta = composite_momenta(run)
+    return run.lanes(apart)(inverse(run, mass_matrix(run, momenta, S)).dense(run))
 
 
 @public()

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from .._errors import DtypeError, ModelError
 from ..algorithms._body import Coordinates
-from ..algorithms._world import owners
+from ..algorithms._limbs import owners
 from ..io.description import JOINT_KINDS, JointKind
 from ..model.joints import plane_directions
 from ..model.model import Model

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from ..algorithms._elimination import inverse_by_blocks
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
-from ..algorithms.mass_matrix import inverse_by_blocks
 from ..model.configuration import clamp, integrate, random_configuration
 from ..model.model import Model
 from ..spatial import so3

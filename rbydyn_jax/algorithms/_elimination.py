@@ -1,0 +1,213 @@
+"""The mass matrix in blocks of limbs, to be solved for.
+
+Eliminated from the leaves to the root, it keeps its zeros between limbs [Featherstone 2008, sec. 6.5, here by blocks].
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._kernels import opaque
+from ._lanes import spread_to
+from ._layout import batch_first
+from ._limbs import Blocks, in_a_row, masks
+from ._reciprocal import reciprocal
+from ._traversal import Traversal
+from ._unrolled import Unrolled
+from ._world import Table, symmetric
+
+Entries = Mapping[tuple[int, int], jax.Array]  # by the block of the row and that of the column; others are zero
+
+_MOST = 64  # sums of more products are left to XLA
+
+
+class BlockMatrix(NamedTuple):
+    """A symmetric matrix: the entries of each block with itself and with its ancestors, or with those before it."""
+
+    blocks: Blocks
+    entries: Entries
+
+    @staticmethod
+    def of(blocks: Blocks, dense: jax.Array) -> BlockMatrix:
+        """The parts of a whole matrix."""
+        part = blocks.slices
+        return BlockMatrix(blocks, {(j, i): dense[part[j], part[i]] for j, i in blocks.pairs})
+
+    def dense(self, run: Traversal) -> jax.Array:
+        """The whole matrix, in lanes."""
+        sizes = [_size(part) for part in self.blocks.slices]
+        if not sizes:
+            return jnp.zeros((0, 0), run.dtype)
+
+        def block(entries: Entries, j: int, i: int) -> jax.Array:
+            if (j, i) in entries:
+                return entries[j, i]
+            if (i, j) in entries:
+                return jnp.swapaxes(entries[i, j], 0, 1)
+            like = entries[0, 0]
+            return jnp.zeros((sizes[j], sizes[i], *like.shape[2:]), like.dtype)
+
+        def joined(entries: Entries) -> jax.Array:
+            columns = range(len(sizes))
+            rows = [jnp.concatenate([block(entries, j, i) for i in columns], axis=1) for j in columns]
+            return jnp.concatenate(rows)
+
+        return run.lanes(joined)(self.entries)
+
+
+def _size(part: slice) -> int:
+    return part.stop - part.start
+
+
+def mass_matrix(run: Traversal, momenta: Table, S: Table) -> BlockMatrix:
+    """The joint-space inertia matrix, of the columns of S and of I_c S."""
+    if run.tree.has_mimics:  # they couple distant joints
+        return BlockMatrix.of(in_a_row(run.tree.nv), symmetric(run, momenta, S))
+    blocks, (below, same) = run.blocks, masks(run.tree)
+
+    def outer(left: Table, right: Table, rows: slice, columns: slice) -> jax.Array:
+        terms = (a[rows][:, None] * b[columns][None, :] for a, b in zip(left, right, strict=True))
+        return functools.reduce(jax.lax.add, terms)
+
+    def entries(momenta: Table, S: Table, armature: jax.Array) -> dict:
+        found = {(j, i): outer(momenta, S, blocks.slices[j], blocks.slices[i]) for j, i in blocks.pairs}
+        for k, part in enumerate(blocks.slices):
+            taken = below[part, part] | np.tril(same[part, part])
+            other = jnp.where(spread_to(taken.T, found[k, k]), outer(S, momenta, part, part), 0.0)
+            own = jnp.where(spread_to(taken, other), found[k, k], other)
+            found[k, k] = own + spread_to(np.eye(_size(part), dtype=own.dtype), own) * armature[part][:, None]
+        return found
+
+    return BlockMatrix(blocks, run.stage(entries)(momenta, S, run.coordinates.armature))
+
+
+def _product(a: Array, b: Array) -> Array:
+    if max(*a.shape, *b.shape) > 6:
+        return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
+    # XLA:CPU takes several times as long for a batch of products of matrices as small as these.
+    a, b = opaque((a, b))
+    return opaque(functools.reduce(jax.lax.add, (a[:, k, None] * b[None, k] for k in range(len(b)))))
+
+
+def inverse_by_blocks(M: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """The inverse of a symmetric positive definite matrix, by elimination of blocks, halved down to single entries.
+
+    Nearly all of it is products of matrices: for a batch of small ones several times as fast as Cholesky factors.
+    """
+    n = M.shape[0]
+    if n < 2:
+        return 1.0 / M
+    k, M = n // 2, batch_first(M)
+    A, B, C = M[:k, :k], M[:k, k:], M[k:, k:]
+    A_inverse = inverse_by_blocks(A)
+    W = _product(A_inverse, B)
+    S_inverse = inverse_by_blocks(C - _product(B.T, W))
+    X = _product(W, S_inverse)
+    top = jnp.concatenate([A_inverse + _product(X, W.T), -X], axis=1)
+    return jnp.concatenate([top, jnp.concatenate([-X.T, S_inverse], axis=1)])
+
+
+def _swept(M: jax.Array) -> list[jax.Array]:
+    """The lower triangle, by rows, of the inverse of a small symmetric matrix: the sweep operator on scalars."""
+    n = M.shape[0]
+    A = [[M[i, j] for j in range(i + 1)] for i in range(n)]
+    for k in range(n):
+        inverse = reciprocal(A[k][k])
+        column = [A[max(i, k)][min(i, k)] for i in range(n)]
+        scaled = [x * inverse for x in column]
+        for i in range(n):
+            for j in range(i + 1):
+                if i == k or j == k:
+                    A[i][j] = -inverse if i == j else scaled[j if i == k else i]
+                else:
+                    A[i][j] = A[i][j] - scaled[i] * column[j]
+    return [-x for row in A for x in row]
+
+
+def _inverses(run: Traversal, of: Mapping[int, jax.Array]) -> dict[int, jax.Array]:
+    if not isinstance(run, Unrolled):
+        return {b: inverse_by_blocks(x) for b, x in of.items()}
+
+    def full(triangles: dict[int, list]) -> dict[int, jax.Array]:
+        found = {}
+        for b, entries in triangles.items():
+            n = len(of[b])
+            places = [(max(i, j), min(i, j)) for i in range(n) for j in range(n)]
+            rows = jnp.stack([entries[i * (i + 1) // 2 + j] for i, j in places])
+            found[b] = rows.reshape(n, n, *rows.shape[1:])
+        return found
+
+    return run.lanes(full)(run.stage(lambda of: {b: _swept(x) for b, x in of.items()})(of))
+
+
+def _times(a: jax.Array, b: jax.Array) -> jax.Array:
+    """a b, in lanes."""
+    if len(b) > _MOST:
+        return jnp.einsum("ij...,jk...->ik...", a, b, precision=jax.lax.Precision.HIGHEST)
+    return functools.reduce(jax.lax.add, (a[:, k, None] * b[None, k] for k in range(len(b))))
+
+
+def times(run: Traversal, M: jax.Array, x: jax.Array) -> jax.Array:
+    """M x, of a matrix in lanes."""
+    return run.lanes(lambda M, x: _times(M, x[:, None])[:, 0])(M, x) if len(x) else x
+
+
+def _T(x: jax.Array) -> jax.Array:
+    return jnp.swapaxes(x, 0, 1)
+
+
+def _sum(terms: Iterable[jax.Array]) -> jax.Array:
+    return functools.reduce(jax.lax.add, terms)
+
+
+def inverse(run: Traversal, M: BlockMatrix) -> BlockMatrix:
+    """The inverse of a positive definite matrix; blocks that carry as many others below each other at once."""
+    blocks = M.blocks
+    # M is L^T D L: of each block and its ancestors, D^-1, L, and D L.
+    D_inverse: dict[int, jax.Array] = {}
+    L: dict[tuple[int, int], jax.Array] = {}
+    DL: dict[tuple[int, int], jax.Array] = {}
+
+    def less(rows: dict, L: dict, DL: dict) -> dict:
+        def carried(b: int, i: int) -> jax.Array:
+            return _sum(_times(_T(DL[d, b]), L[d, i]) for d in blocks.below[b])
+
+        return {(b, i): x - carried(b, i) for (b, i), x in rows.items()}
+
+    for level in reversed(blocks.levels):
+        rows = {(b, i): M.entries[b, i] for b in level for i in (*blocks.above[b], b)}
+        if any(blocks.below[b] for b in level):
+            rows |= run.stage(less)({key: x for key, x in rows.items() if blocks.below[key[0]]}, L, DL)
+        D_inverse |= _inverses(run, {b: rows.pop((b, b)) for b in level})
+        DL |= rows
+        if rows:
+            L |= run.stage(lambda D, rows: {(b, i): _times(D[b], x) for (b, i), x in rows.items()})(D_inverse, rows)
+
+    def across(b: int, k: int, L: dict, X: dict) -> jax.Array:
+        return _sum(_times(L[b, a], X[a, k] if (a, k) in X else _T(X[k, a])) for a in blocks.above[b])
+
+    def to_those_above(L: dict, X: dict, pairs: Sequence[tuple[int, int]]) -> dict:
+        return {(b, k): -across(b, k, L, X) for b, k in pairs}
+
+    def to_those_beside(D: dict, L: dict, X: dict, level: Sequence[int]) -> dict:
+        pairs = [(b, k) for b in level for k in level if k < b and blocks.root(k) == blocks.root(b)]
+        found = to_those_above(L, X, pairs)
+        for b in level:
+            moved = across(b, b, L, X)
+            found[b, b] = D[b] - 0.5 * (moved + _T(moved))
+        return found
+
+    X = {(b, b): D_inverse[b] for b in blocks.levels[0]} if blocks.levels else {}
+    for depth, level in enumerate(blocks.levels[1:], start=1):
+        known = [k for upper in blocks.levels[:depth] for k in upper]
+        pairs = [(b, k) for b in level for k in known if blocks.root(k) == blocks.root(b)]
+        X |= run.stage(functools.partial(to_those_above, pairs=pairs))(L, X)
+        X |= run.stage(functools.partial(to_those_beside, level=level))(D_inverse, L, X)
+    return BlockMatrix(blocks, X)

@@ -1,0 +1,101 @@
+"""Functions of arrays that know nothing of a batch, with the batch as lanes behind the axes that they work on.
+
+Under `vmap` JAX moves the batch to the front wherever it spreads, stacks or reshapes an array, and XLA:CPU would read
+with strides in the loops that follow. `in_lanes` lets a function spread, stack and reshape as it likes: under `vmap` it
+is given arrays with one more axis at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental.layout import Layout, with_layout_constraint
+from jax.extend.core import JaxprEqn, Primitive, jaxpr_as_fun
+from jax.interpreters import ad, batching, mlir, partial_eval
+
+from ._linear import jvp_along, pruned
+
+_lanes_p = Primitive("rbydyn_lanes")
+_lanes_p.multiple_results = True
+
+
+def in_lanes(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f`, of pytrees of arrays, which works on leading axes: `a[:, None] * b[None, :]` or `jnp.stack(rows)`.
+
+    All that depends on the batch must be an argument, and what `f` closes over may have no axes; see `spread_to`.
+    """
+
+    def call(*args: Any) -> Any:
+        given, tree = jax.tree.flatten(args)
+        shapes = []
+
+        def flat(*xs: jax.Array) -> list:
+            results, shape = jax.tree.flatten(f(*jax.tree.unflatten(tree, xs)))
+            shapes.append(shape)
+            return results
+
+        results = _lanes_p.bind(*given, f=flat)
+        return jax.tree.unflatten(shapes[0], results)
+
+    return call
+
+
+def spread_to(constant: np.ndarray, x: jax.Array) -> np.ndarray:
+    """A constant for the leading axes of `x`, the same in all lanes."""
+    return constant.reshape(constant.shape + (1,) * (x.ndim - constant.ndim))
+
+
+def apart(matrix: jax.Array) -> jax.Array:
+    """A matrix in lanes, stored one lane after the other, as it is outside."""
+    if matrix.ndim == 2:
+        return matrix
+    inside = with_layout_constraint(matrix, Layout(tuple(range(matrix.ndim))))  # or so would be what leads here
+    return with_layout_constraint(inside, Layout((*range(2, matrix.ndim), 0, 1)))
+
+
+def _lowered(*xs: jax.Array, f: Callable) -> list:
+    return jaxpr_as_fun(pruned(jax.make_jaxpr(f)(*xs)))(*xs)
+
+
+def _shapes(*xs: Any, f: Callable) -> list:
+    return [x.update(weak_type=False) for x in jax.make_jaxpr(f)(*xs).out_avals]
+
+
+def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable) -> tuple[list, list]:
+    moved = {k: t for k, t in enumerate(tangents) if type(t) is not ad.Zero}
+    return _lanes_p.bind(*primals, f=f), jvp_along(lambda xs: f(*xs), primals, moved)
+
+
+def _batch(xs: Sequence, axes: Sequence, *, f: Callable) -> tuple[list, list]:
+    size = next(x.shape[axis] for x, axis in zip(xs, axes, strict=True) if axis is not None)
+    last = [
+        jnp.broadcast_to(x[..., None], (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
+        for x, axis in zip(xs, axes, strict=True)
+    ]
+    results = _lanes_p.bind(*last, f=f)
+    return results, [y.ndim - 1 for y in results]
+
+
+def _without_vain(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
+    eqn: JaxprEqn = context[-1]
+    if not any(used):
+        return [False] * len(eqn.invars), None
+    f = eqn.params["f"]
+
+    def wanted(*xs: jax.Array) -> list:
+        return [y for y, is_used in zip(f(*xs), used, strict=True) if is_used]
+
+    kept = [x for x, is_used in zip(eqn.outvars, used, strict=True) if is_used]
+    return [True] * len(eqn.invars), eqn.replace(outvars=kept, params={"f": wanted})
+
+
+_lanes_p.def_impl(lambda *xs, f: f(*xs))
+_lanes_p.def_abstract_eval(_shapes)
+ad.primitive_jvps[_lanes_p] = _jvp
+batching.primitive_batchers[_lanes_p] = _batch
+partial_eval.dce_rules[_lanes_p] = _without_vain
+mlir.register_lowering(_lanes_p, mlir.lower_fun(_lowered, multiple_results=True), cacheable=False)

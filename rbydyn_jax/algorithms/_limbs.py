@@ -1,0 +1,99 @@
+"""What follows from the topology alone: who carries whom, and the degrees of freedom in blocks of limbs."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from ..model.tree import KinematicTree
+
+_LONGEST = 8  # degrees of freedom of a block, beyond which it is cut: what belongs to a block is unrolled
+
+
+@functools.lru_cache(maxsize=64)
+def owners(tree: KinematicTree) -> tuple[int, ...]:
+    """The body of each degree of freedom."""
+    return tuple(i for i, joint in enumerate(tree.joints) for _ in range(joint.nv))
+
+
+@functools.lru_cache(maxsize=64)
+def ancestors(tree: KinematicTree) -> np.ndarray:
+    """Whether body [j, i] is an ancestor of body j, or j itself."""
+    on_path = np.zeros((tree.nb, tree.nb), bool)
+    for j in range(tree.nb):
+        on_path[j, list(tree.path(j))] = True
+    return on_path
+
+
+@functools.lru_cache(maxsize=64)
+def masks(tree: KinematicTree) -> tuple[np.ndarray, np.ndarray]:
+    """For degrees of freedom [j, i]: whether i's joint is an ancestor of j's; whether they are of one joint."""
+    owner = np.array(owners(tree), int)
+    same = owner[:, None] == owner[None, :]
+    return ancestors(tree)[np.ix_(owner, owner)] & ~same, same
+
+
+class Blocks(NamedTuple):
+    """A partition of degrees of freedom such that those of two blocks are either all related, or none.
+
+    The blocks are slices, in the order of the degrees of freedom.
+    """
+
+    slices: tuple[slice, ...]
+    above: tuple[tuple[int, ...], ...]  # the ancestors of each block, from the root on
+    below: tuple[tuple[int, ...], ...]  # all blocks that each one carries
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Each block with itself and its ancestors."""
+        return [(j, i) for j, above in enumerate(self.above) for i in (*above, j)]
+
+    @property
+    def levels(self) -> list[list[int]]:
+        """The blocks by the number of their ancestors, the roots first."""
+        depths = [len(above) for above in self.above]
+        return [[k for k, depth in enumerate(depths) if depth == d] for d in range(max(depths, default=-1) + 1)]
+
+    def root(self, block: int) -> int:
+        """The block without ancestors that carries it, or itself."""
+        return (*self.above[block], block)[0]
+
+
+def _blocks(starts: list[int], size: int, parents: list[int]) -> Blocks:
+    def path(k: int) -> tuple[int, ...]:
+        return () if parents[k] < 0 else (*path(parents[k]), parents[k])
+
+    above = tuple(path(k) for k in range(len(starts)))
+    below = tuple(tuple(j for j, path in enumerate(above) if k in path) for k in range(len(starts)))
+    return Blocks(tuple(map(slice, starts, [*starts[1:], size])), above, below)
+
+
+def whole(size: int) -> Blocks:
+    """A single block."""
+    return _blocks([0] if size else [], size, [-1])
+
+
+def in_a_row(size: int) -> Blocks:
+    """Blocks each of which is carried by the one before: all are related."""
+    starts = list(range(0, size, _LONGEST))
+    return _blocks(starts, size, list(range(-1, len(starts) - 1)))
+
+
+@functools.lru_cache(maxsize=64)
+def limbs(tree: KinematicTree) -> Blocks:
+    """The unbranched runs of joints that follow each other, long ones cut."""
+    starts: list[int] = []
+    parents: list[int] = []
+    block_of: dict[int, int] = {}
+    at = 0
+    for body, joint in enumerate(tree.joints):
+        parent = tree.parents[body]
+        goes_on = body > 0 and parent == body - 1 and len(tree.children[parent]) == 1
+        if not goes_on or at + joint.nv - starts[-1] > _LONGEST:
+            starts.append(at)
+            parents.append(parent)
+        block_of[body] = len(starts) - 1
+        at += joint.nv
+    return _blocks(starts, at, [-1 if p < 0 else block_of[p] for p in parents])
