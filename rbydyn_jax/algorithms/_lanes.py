@@ -66,8 +66,36 @@ def _shapes(*xs: Any, f: Callable) -> list:
 
 
 def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable) -> tuple[list, list]:
-    moved = {k: t for k, t in enumerate(tangents) if type(t) is not ad.Zero}
-    return _lanes_p.bind(*primals, f=f), jvp_along(lambda xs: f(*xs), primals, moved)
+    places = [k for k, t in enumerate(tangents) if type(t) is not ad.Zero]
+
+    def moved(*xs: jax.Array) -> list:
+        values, along = xs[: len(primals)], xs[len(primals) :]
+        return jvp_along(lambda ys: f(*ys), values, dict(zip(places, along, strict=True)))
+
+    return _lanes_p.bind(*primals, f=f), _lanes_p.bind(*primals, *(tangents[k] for k in places), f=moved)
+
+
+def _transpose(cotangents: Sequence, *args: Any, f: Callable) -> list:
+    """Of `moved` in `_jvp`, which is linear in what is not known."""
+    linear = [ad.is_undefined_primal(x) for x in args]
+    known = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
+    wanted = [x.aval for x, is_linear in zip(args, linear, strict=True) if is_linear]
+    dense = [ad.instantiate_zeros(ct) for ct in cotangents]
+
+    def transposed(*xs: jax.Array) -> list:
+        values, cts = xs[: len(known)], list(xs[len(known) :])
+        lanes = cts[0].shape[dense[0].ndim :]
+
+        def map_(*unknown: jax.Array) -> list:
+            a, b = iter(unknown), iter(values)
+            return f(*(next(a) if is_linear else next(b) for is_linear in linear))
+
+        return list(
+            jax.linear_transpose(map_, *(jax.ShapeDtypeStruct((*x.shape, *lanes), x.dtype) for x in wanted))(cts)
+        )
+
+    found = iter(_lanes_p.bind(*known, *dense, f=transposed))
+    return [next(found) if is_linear else None for is_linear in linear]
 
 
 def _batch(xs: Sequence, axes: Sequence, *, f: Callable) -> tuple[list, list]:
@@ -96,6 +124,7 @@ def _without_vain(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn
 _lanes_p.def_impl(lambda *xs, f: f(*xs))
 _lanes_p.def_abstract_eval(_shapes)
 ad.primitive_jvps[_lanes_p] = _jvp
+ad.primitive_transposes[_lanes_p] = _transpose
 batching.primitive_batchers[_lanes_p] = _batch
 partial_eval.dce_rules[_lanes_p] = _without_vain
 mlir.register_lowering(_lanes_p, mlir.lower_fun(_lowered, multiple_results=True), cacheable=False)

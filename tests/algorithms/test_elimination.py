@@ -91,7 +91,7 @@ def test_derivatives_and_what_is_not_used():
     def loss(f):
         return lambda a, b, c: (f(a, b, c)["product"] ** 3).sum()
 
-    for order in (jax.grad, jax.hessian):
+    for order in (jax.grad, jax.hessian, jax.jacfwd, lambda f, k: jax.jacrev(jax.jacrev(f, k), k)):
         got, want = (
             jax.jit(jax.vmap(order(loss(f), (0, 1, 2)), (0, None, 0)))(a, b, c) for f in (in_lanes(outer), outer)
         )
