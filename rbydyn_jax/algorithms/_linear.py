@@ -142,12 +142,10 @@ def _batch(operands, axes, *, linear, tree, out):
         blocks = linear.matrix(jax.tree.unflatten(tree, leaves))
         if blocks is not None:
             images = []
+            below = jnp.concatenate([x.reshape(-1, size) for x in last])
             for row, aval in zip(blocks, out, strict=True):
-                flat = [
-                    jnp.matmul(block, x.reshape(-1, size), precision=jax.lax.Precision.HIGHEST)
-                    for block, x in zip(row, last, strict=True)
-                ]
-                images.append(sum(flat[1:], flat[0]).reshape(*aval.shape, size))
+                image = jnp.matmul(jnp.concatenate(row, axis=1), below, precision=jax.lax.Precision.HIGHEST)
+                images.append(image.reshape(*aval.shape, size))
             return images, [x.ndim - 1 for x in images]
     batched = _Batched(linear, tuple(leaf_axes))
     grown = tuple(ShapedArray((*aval.shape, size), aval.dtype) for aval in out)

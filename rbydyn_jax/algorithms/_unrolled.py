@@ -109,7 +109,7 @@ class Unrolled:
         ]
 
     def _poses(self, T: jax.Array) -> list[Rows]:
-        T = batch_last(T.reshape(-1))
+        T = batch_last(in_lanes(lambda x: x.reshape(-1, *x.shape[3:]))(T))
         entries = [*(4 * i + j for i in range(3) for j in range(3)), 3, 7, 11]
         return [Rows(T, tuple(16 * k + entry for entry in entries)) for k in range(len(self.tree.link_names))]
 
@@ -297,4 +297,4 @@ class Unrolled:
             for row, p in zip(T.R, T.p, strict=True):
                 flat += [*row, p]
             flat += [ZERO, ZERO, ZERO, corner]
-        return self.join(flat).reshape(-1, 4, 4)
+        return in_lanes(lambda x: x.reshape(-1, 4, 4, *x.shape[1:]))(self.join(flat))
