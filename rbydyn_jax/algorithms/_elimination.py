@@ -11,17 +11,15 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ._kernels import opaque
-from ._lanes import spread_to
 from ._layout import batch_first
 from ._limbs import Blocks, in_a_row, masks
 from ._reciprocal import reciprocal
 from ._traversal import Traversal
 from ._unrolled import Unrolled
-from ._world import Table, symmetric
+from ._world import Table, outer, symmetric, symmetric_products
 
 Entries = Mapping[tuple[int, int], jax.Array]  # by the block of the row and that of the column; others are zero
 
@@ -50,7 +48,7 @@ class BlockMatrix(NamedTuple):
             if (j, i) in entries:
                 return entries[j, i]
             if (i, j) in entries:
-                return jnp.swapaxes(entries[i, j], 0, 1)
+                return _T(entries[i, j])
             like = entries[0, 0]
             return jnp.zeros((sizes[j], sizes[i], *like.shape[2:]), like.dtype)
 
@@ -72,20 +70,21 @@ def mass_matrix(run: Traversal, momenta: Table, S: Table) -> BlockMatrix:
         return BlockMatrix.of(in_a_row(run.tree.nv), symmetric(run, momenta, S))
     blocks, (below, same) = run.blocks, masks(run.tree)
 
-    def outer(left: Table, right: Table, rows: slice, columns: slice) -> jax.Array:
-        terms = (a[rows][:, None] * b[columns][None, :] for a, b in zip(left, right, strict=True))
-        return functools.reduce(jax.lax.add, terms)
-
     def entries(momenta: Table, S: Table, armature: jax.Array) -> dict:
-        found = {(j, i): outer(momenta, S, blocks.slices[j], blocks.slices[i]) for j, i in blocks.pairs}
-        for k, part in enumerate(blocks.slices):
-            taken = below[part, part] | np.tril(same[part, part])
-            other = jnp.where(spread_to(taken.T, found[k, k]), outer(S, momenta, part, part), 0.0)
-            own = jnp.where(spread_to(taken, other), found[k, k], other)
-            found[k, k] = own + spread_to(np.eye(_size(part), dtype=own.dtype), own) * armature[part][:, None]
+        def part(table: Table, block: int) -> list[jax.Array]:
+            return [row[blocks.slices[block]] for row in table]
+
+        found = {(j, i): outer(part(momenta, j), part(S, i)) for j, i in blocks.pairs if i != j}
+        for k, own in enumerate(blocks.slices):
+            own_below, own_same = below[own, own], same[own, own]
+            found[k, k] = symmetric_products(part(momenta, k), part(S, k), armature[own], own_below, own_same)
         return found
 
     return BlockMatrix(blocks, run.stage(entries)(momenta, S, run.coordinates.armature))
+
+
+def _sum_of_products(a: Array, b: Array) -> Array:
+    return _sum(a[:, k, None] * b[None, k] for k in range(len(b)))
 
 
 def _product(a: Array, b: Array) -> Array:
@@ -93,7 +92,7 @@ def _product(a: Array, b: Array) -> Array:
         return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
     # XLA:CPU takes several times as long for a batch of products of matrices as small as these.
     a, b = opaque((a, b))
-    return opaque(functools.reduce(jax.lax.add, (a[:, k, None] * b[None, k] for k in range(len(b)))))
+    return opaque(_sum_of_products(a, b))
 
 
 def inverse_by_blocks(M: Float[Array, "n n"]) -> Float[Array, "n n"]:
@@ -133,7 +132,7 @@ def _swept(M: jax.Array) -> list[jax.Array]:
 
 def _inverses(run: Traversal, of: Mapping[int, jax.Array]) -> dict[int, jax.Array]:
     if not isinstance(run, Unrolled):
-        return {b: inverse_by_blocks(x) for b, x in of.items()}
+        return {b: _mean(inverse_by_blocks(x)) for b, x in of.items()}
 
     def full(triangles: dict[int, list]) -> dict[int, jax.Array]:
         found = {}
@@ -151,7 +150,7 @@ def _times(a: jax.Array, b: jax.Array) -> jax.Array:
     """a b, in lanes."""
     if len(b) > _MOST:
         return jnp.einsum("ij...,jk...->ik...", a, b, precision=jax.lax.Precision.HIGHEST)
-    return functools.reduce(jax.lax.add, (a[:, k, None] * b[None, k] for k in range(len(b))))
+    return _sum_of_products(a, b)
 
 
 def times(run: Traversal, M: jax.Array, x: jax.Array) -> jax.Array:
@@ -163,13 +162,18 @@ def _T(x: jax.Array) -> jax.Array:
     return jnp.swapaxes(x, 0, 1)
 
 
+def _mean(x: jax.Array) -> jax.Array:
+    """A matrix made symmetric to the last bit."""
+    return 0.5 * (x + _T(x))
+
+
 def _sum(terms: Iterable[jax.Array]) -> jax.Array:
     return functools.reduce(jax.lax.add, terms)
 
 
 def inverse(run: Traversal, M: BlockMatrix) -> BlockMatrix:
     """The inverse of a positive definite matrix; blocks that carry as many others below each other at once."""
-    blocks = M.blocks
+    blocks, levels = M.blocks, M.blocks.levels
     # M is L^T D L: of each block and its ancestors, D^-1, L, and D L.
     D_inverse: dict[int, jax.Array] = {}
     L: dict[tuple[int, int], jax.Array] = {}
@@ -181,7 +185,7 @@ def inverse(run: Traversal, M: BlockMatrix) -> BlockMatrix:
 
         return {(b, i): x - carried(b, i) for (b, i), x in rows.items()}
 
-    for level in reversed(blocks.levels):
+    for level in reversed(levels):
         rows = {(b, i): M.entries[b, i] for b in level for i in (*blocks.above[b], b)}
         if any(blocks.below[b] for b in level):
             rows |= run.stage(less)({key: x for key, x in rows.items() if blocks.below[key[0]]}, L, DL)
@@ -200,13 +204,12 @@ def inverse(run: Traversal, M: BlockMatrix) -> BlockMatrix:
         pairs = [(b, k) for b in level for k in level if k < b and blocks.root(k) == blocks.root(b)]
         found = to_those_above(L, X, pairs)
         for b in level:
-            moved = across(b, b, L, X)
-            found[b, b] = D[b] - 0.5 * (moved + _T(moved))
+            found[b, b] = D[b] - _mean(across(b, b, L, X))
         return found
 
-    X = {(b, b): D_inverse[b] for b in blocks.levels[0]} if blocks.levels else {}
-    for depth, level in enumerate(blocks.levels[1:], start=1):
-        known = [k for upper in blocks.levels[:depth] for k in upper]
+    X = {(b, b): D_inverse[b] for b in levels[0]} if levels else {}
+    for depth, level in enumerate(levels[1:], start=1):
+        known = [k for upper in levels[:depth] for k in upper]
         pairs = [(b, k) for b in level for k in known if blocks.root(k) == blocks.root(b)]
         X |= run.stage(functools.partial(to_those_above, pairs=pairs))(L, X)
         X |= run.stage(functools.partial(to_those_beside, level=level))(D_inverse, L, X)

@@ -8,7 +8,7 @@ program hardly grows with the robot.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -19,12 +19,14 @@ from ..model.model import Model
 from ..spatial._algebra import IDENTITY, NO_MOTION, O3, Force, Inertia, Motion, Structural, Sym3, Transform, Vec3
 from ._body import Body, inertia_from_row, transform_from_numbers
 from ._kernels import opaque
+from ._lanes import spread_to
 from ._layout import batch_first
 from ._limbs import masks
 from ._traversal import Traversal, gravity_root
 
 # The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
 Table = jax.Array | tuple[jax.Array, ...]
+Rows = jax.Array | Sequence[jax.Array]
 
 
 def at_origin(model: Model, q: jax.Array) -> jax.Array:
@@ -150,9 +152,13 @@ def composite_momenta(run: Traversal) -> tuple[Table, Table]:
     return motions, stage(run, lambda S, C: inertia(C).apply(motion(S)), motions, composite)
 
 
-def _products(run: Traversal, left: Table, right: Table) -> jax.Array:
+def _outside(run: Traversal, table: Table) -> jax.Array:
+    """The table with the batch in front, where matrices are written as they are handed out."""
+    return batch_first(run.lanes(jnp.stack)(list(table)))
+
+
+def outer(left: Rows, right: Rows) -> jax.Array:
     """The products [j, i] of column j of `left` with column i of `right`."""
-    left, right = (batch_first(run.lanes(jnp.stack)(list(table))) for table in (left, right))
     terms = [a[:, None] * b[None, :] for a, b in zip(left, right, strict=True)]
     return functools.reduce(jax.lax.add, terms)
 
@@ -160,19 +166,25 @@ def _products(run: Traversal, left: Table, right: Table) -> jax.Array:
 # Below, all products of all joints are formed, and those along a path kept: faster than the kept ones one by one.
 
 
+def symmetric_products(left: Rows, right: Rows, diagonal: jax.Array, below: np.ndarray, same: np.ndarray) -> jax.Array:
+    """The products of each joint (left) with itself and its ancestors (right), and their transpose, plus a diagonal."""
+    taken, lower, upper = below | np.tril(same), outer(left, right), outer(right, left)
+    both = jnp.where(spread_to(taken, lower), lower, jnp.where(spread_to(taken.T, lower), upper, 0.0))
+    return both + jnp.where(spread_to(np.eye(len(taken), dtype=bool), lower), diagonal[:, None], 0.0)
+
+
 def symmetric(run: Traversal, left: Table, right: Table) -> jax.Array:
     """The symmetric matrix of the products of each joint (left) with itself and its ancestors (right)."""
     below, same = masks(run.tree)
-    taken = below | np.tril(same)
-    lower, upper = _products(run, left, right), _products(run, right, left)
-    full = jnp.where(taken, lower, jnp.where(taken.T, upper, 0.0)) + jnp.diag(run.coordinates.armature)
-    return _independent(run, full)
+    armature = run.coordinates.armature
+    return _independent(run, symmetric_products(_outside(run, left), _outside(run, right), armature, below, same))
 
 
 def unsymmetric(run: Traversal, lower: tuple[Table, Table], upper: tuple[Table, Table]) -> jax.Array:
     """The matrix of the products `lower` [j, i] of each joint with itself and its ancestors i, and `upper` [i, j]."""
     below, same = masks(run.tree)
-    full = jnp.where(below | same, _products(run, *lower), jnp.where(below.T, _products(run, *upper), 0.0))
+    from_below, from_above = (outer(_outside(run, left), _outside(run, right)) for left, right in (lower, upper))
+    full = jnp.where(below | same, from_below, jnp.where(below.T, from_above, 0.0))
     return _independent(run, full)
 
 

@@ -42,7 +42,7 @@ def test_the_derivatives_forwards_and_backwards():
 
         return of
 
-    for order in (jax.grad, jax.hessian, lambda f, k: jax.jacfwd(f, k), lambda f, k: jax.vmap(jax.grad(f, k))):
+    for order in (jax.grad, jax.hessian, jax.jacfwd, lambda f, k: jax.vmap(jax.grad(f, k))):
         got, want = (jax.jit(order(loss(f), (0, 1)))(x, y) for f in (kernel(three), three))
         jax.tree.map(assert_close, got, want)
 
