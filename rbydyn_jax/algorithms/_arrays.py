@@ -228,7 +228,7 @@ class Arrays:
         body = self._bodies[g]
         return (body.axis, body.placement, body.inertia, body.x), tuple(x[g] for x in inputs)
 
-    def outward(self, step: Callable, root: Any, *inputs: list, bodies: Sequence[int] | None = None) -> list:
+    def outward(self, step: Callable, root: Any, *inputs: list) -> list:
         """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
         ends: dict[int, int] = {-1: 0}
         stacked = _dense(root, (1,), self.dtype)
@@ -264,14 +264,8 @@ class Arrays:
                     waiting.setdefault(parent, []).append(total)
         return outs
 
-    def each(
-        self,
-        step: Callable,
-        *inputs: list,
-        bodies: Sequence[int] | None = None,
-        default: Callable[[int], Any] | None = None,
-    ) -> list:
-        """`step(body, *inputs) -> out` on every body; those that could be left out are computed with the rest."""
+    def each(self, step: Callable, *inputs: list) -> list:
+        """`step(body, *inputs) -> out` on every body."""
         return [step(self._bodies[g], *(x[g] for x in inputs)) for g in range(len(self.groups))]
 
     def at(self, values: list, body: int) -> Any:

@@ -28,18 +28,18 @@ def in_lanes(f: Callable[..., Any]) -> Callable[..., Any]:
 
     All that depends on the batch must be an argument, and what `f` closes over may have no axes; see `spread_to`.
     """
+    programs: dict[Any, Callable] = {}  # by the structure of the arguments; the same is traced once
+    shapes: dict[Any, Any] = {}
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
-        shapes = []
 
         def flat(*xs: jax.Array) -> list:
-            results, shape = jax.tree.flatten(f(*jax.tree.unflatten(tree, xs)))
-            shapes.append(shape)
+            results, shapes[tree] = jax.tree.flatten(f(*jax.tree.unflatten(tree, xs)))
             return results
 
-        results = _lanes_p.bind(*given, f=flat)
-        return jax.tree.unflatten(shapes[0], results)
+        results = _lanes_p.bind(*given, f=programs.setdefault(tree, jax.jit(flat)), pruned=False)
+        return jax.tree.unflatten(shapes[tree], results)
 
     return call
 
@@ -57,25 +57,26 @@ def apart(matrix: jax.Array) -> jax.Array:
     return with_layout_constraint(inside, Layout((*range(2, matrix.ndim), 0, 1)))
 
 
-def _lowered(*xs: jax.Array, f: Callable) -> list:
+def _lowered(*xs: jax.Array, f: Callable, **_: bool) -> list:
     return jaxpr_as_fun(pruned(jax.make_jaxpr(f)(*xs)))(*xs)
 
 
-def _shapes(*xs: Any, f: Callable) -> list:
+def _shapes(*xs: Any, f: Callable, **_: bool) -> list:
     return [x.update(weak_type=False) for x in jax.make_jaxpr(f)(*xs).out_avals]
 
 
-def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable) -> tuple[list, list]:
+def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable, pruned: bool) -> tuple[list, list]:
     places = [k for k, t in enumerate(tangents) if type(t) is not ad.Zero]
 
     def moved(*xs: jax.Array) -> list:
         values, along = xs[: len(primals)], xs[len(primals) :]
         return jvp_along(lambda ys: f(*ys), values, dict(zip(places, along, strict=True)))
 
-    return _lanes_p.bind(*primals, f=f), _lanes_p.bind(*primals, *(tangents[k] for k in places), f=moved)
+    along = (tangents[k] for k in places)
+    return _lanes_p.bind(*primals, f=f, pruned=pruned), _lanes_p.bind(*primals, *along, f=moved, pruned=False)
 
 
-def _transpose(cotangents: Sequence, *args: Any, f: Callable) -> list:
+def _transpose(cotangents: Sequence, *args: Any, f: Callable, **_: bool) -> list:
     """Of `moved` in `_jvp`, which is linear in what is not known."""
     linear = [ad.is_undefined_primal(x) for x in args]
     known = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
@@ -94,17 +95,17 @@ def _transpose(cotangents: Sequence, *args: Any, f: Callable) -> list:
             jax.linear_transpose(map_, *(jax.ShapeDtypeStruct((*x.shape, *lanes), x.dtype) for x in wanted))(cts)
         )
 
-    found = iter(_lanes_p.bind(*known, *dense, f=transposed))
+    found = iter(_lanes_p.bind(*known, *dense, f=transposed, pruned=False))
     return [next(found) if is_linear else None for is_linear in linear]
 
 
-def _batch(xs: Sequence, axes: Sequence, *, f: Callable) -> tuple[list, list]:
+def _batch(xs: Sequence, axes: Sequence, **f: Any) -> tuple[list, list]:
     size = next(x.shape[axis] for x, axis in zip(xs, axes, strict=True) if axis is not None)
     last = [
         jnp.broadcast_to(x[..., None], (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
         for x, axis in zip(xs, axes, strict=True)
     ]
-    results = _lanes_p.bind(*last, f=f)
+    results = _lanes_p.bind(*last, **f)
     return results, [y.ndim - 1 for y in results]
 
 
@@ -112,16 +113,28 @@ def _without_vain(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn
     eqn: JaxprEqn = context[-1]
     if not any(used):
         return [False] * len(eqn.invars), None
+    if all(used) and eqn.params["pruned"]:
+        return [True] * len(eqn.invars), eqn
     f = eqn.params["f"]
+    shapes: list[Any] = [x.aval for x in eqn.invars]
+    needed = list(partial_eval.dce_jaxpr(jax.make_jaxpr(f)(*shapes).jaxpr, used)[1])
+    needed[0] |= not any(needed)  # which tells the lanes
 
     def wanted(*xs: jax.Array) -> list:
-        return [y for y, is_used in zip(f(*xs), used, strict=True) if is_used]
+        own = shapes[needed.index(True)].ndim
+        given, lanes = iter(xs), xs[0].shape[own:]
+        every = (
+            next(given) if is_needed else jnp.zeros((*x.shape, *lanes), x.dtype)
+            for x, is_needed in zip(shapes, needed, strict=True)
+        )
+        return [y for y, is_used in zip(f(*every), used, strict=True) if is_used]
 
-    kept = [x for x, is_used in zip(eqn.outvars, used, strict=True) if is_used]
-    return [True] * len(eqn.invars), eqn.replace(outvars=kept, params={"f": wanted})
+    kept_in = [x for x, is_needed in zip(eqn.invars, needed, strict=True) if is_needed]
+    kept_out = [x for x, is_used in zip(eqn.outvars, used, strict=True) if is_used]
+    return needed, eqn.replace(invars=kept_in, outvars=kept_out, params={"f": wanted, "pruned": True})
 
 
-_lanes_p.def_impl(lambda *xs, f: f(*xs))
+_lanes_p.def_impl(lambda *xs, f, **_: f(*xs))
 _lanes_p.def_abstract_eval(_shapes)
 ad.primitive_jvps[_lanes_p] = _jvp
 ad.primitive_transposes[_lanes_p] = _transpose

@@ -21,23 +21,43 @@ from jax.interpreters import ad, batching, mlir
 
 from ..spatial._algebra import Scalar, Structural
 
-_join_p = Primitive("rbydyn_join")  # arrays of one shape s, and constants between them -> array (n, *s)
+_join_p = Primitive("rbydyn_join")  # scalars, rows of scalars, and constants between them -> array (n,)
 _batch_last_p = Primitive("rbydyn_batch_last")  # the identity
 _batch_first_p = Primitive("rbydyn_batch_first")  # the identity
 
-# What stands at each place of a joined array: None for the next operand, or a constant.
-Layout = tuple[float | None, ...]
+# The pieces of a joined array: the next operand, a scalar (None) or so many rows (an integer), or a constant (a float).
+Layout = tuple[float | int | None, ...]
+
+
+def _is_constant(entry: float | int | None) -> bool:
+    return isinstance(entry, float)
 
 
 def _join(*rows: jax.Array, layout: Layout) -> jax.Array:
+    lanes = rows[0].shape[_axes(layout)[0] :]
     operands, pieces = iter(rows), []
-    for is_constant, run in itertools.groupby(layout, lambda entry: entry is not None):
+    for is_constant, run in itertools.groupby(layout, _is_constant):
         if is_constant:
-            block = np.array(list(run), rows[0].dtype).reshape(-1, *(1,) * rows[0].ndim)
-            pieces.append(jnp.broadcast_to(block, (len(block), *rows[0].shape)))
+            block = np.array(list(run), rows[0].dtype).reshape(-1, *(1,) * len(lanes))
+            pieces.append(jnp.broadcast_to(block, (len(block), *lanes)))
         else:
-            pieces += [next(operands)[None] for _ in run]
+            pieces += [next(operands)[None] if entry is None else next(operands) for entry in run]
     return jnp.concatenate(pieces)
+
+
+def _axes(layout: Layout) -> list[int]:
+    """How many axes of its own each operand has."""
+    return [0 if entry is None else 1 for entry in layout if not _is_constant(entry)]
+
+
+def _places(layout: Layout) -> list[tuple[int, int | None]]:
+    """Where each operand begins in the result, and how many rows it has."""
+    found, at = [], 0
+    for entry in layout:
+        if not _is_constant(entry):
+            found.append((at, entry))
+        at += entry if isinstance(entry, int) else 1
+    return found
 
 
 _join_p.def_impl(jax.jit(_join, static_argnames="layout"))
@@ -57,7 +77,8 @@ mlir.register_lowering(_batch_first_p, mlir.lower_fun(_row_major, multiple_resul
 
 @_join_p.def_abstract_eval
 def _join_shape(*rows, layout):
-    return rows[0].update(shape=(len(layout), *rows[0].shape), weak_type=False)
+    size = sum(entry if isinstance(entry, int) else 1 for entry in layout)
+    return rows[0].update(shape=(size, *rows[0].shape[_axes(layout)[0] :]), weak_type=False)
 
 
 @_batch_last_p.def_abstract_eval
@@ -91,7 +112,7 @@ batching.primitive_batchers[_batch_first_p] = _batch_first_batch
 
 
 def _join_jvp(primals, tangents, *, layout):
-    flat = tuple(None if entry is None else 0.0 for entry in layout)
+    flat = tuple(0.0 if _is_constant(entry) else entry for entry in layout)
     dense = [ad.instantiate_zeros(t) for t in tangents]
     return _join_p.bind(*primals, layout=layout), _join_p.bind(*dense, layout=flat)
 
@@ -100,7 +121,7 @@ def _join_transpose(ct, *rows, layout):
     if type(ct) is ad.Zero:
         return [None] * len(rows)
     ct = batch_last(ct)
-    return [ct[k] for k, entry in enumerate(layout) if entry is None]
+    return [ct[at] if size is None else ct[at : at + size] for at, size in _places(layout)]
 
 
 ad.primitive_jvps[_join_p] = _join_jvp
@@ -119,34 +140,38 @@ def batch_last(x: jax.Array) -> jax.Array:
     return _batch_last_p.bind(x)
 
 
-def join(scalars: Sequence[Scalar], dtype: Any) -> jax.Array:
-    """The 1-D array of scalars, structural constants written out."""
-    layout = tuple(float(s.value) if isinstance(s, Structural) else None for s in scalars)
-    operands = [jnp.asarray(s, dtype) for s in scalars if not isinstance(s, Structural)]
-    if not operands:
-        return jnp.array(layout, dtype)
-    return _join_p.bind(*operands, layout=layout)
+def join(pieces: Sequence[Scalar], dtype: Any) -> jax.Array:
+    """The 1-D array of scalars and of rows of them, structural constants written out."""
+    operands = [jnp.asarray(x, dtype) for x in pieces if not isinstance(x, Structural)]
+    given = iter(operands)
+
+    def entry(x: Scalar) -> float | int | None:
+        if isinstance(x, Structural):
+            return float(x.value)
+        operand = next(given)
+        return operand.shape[0] if operand.ndim else None
+
+    layout = tuple(entry(x) for x in pieces)
+    return _join_p.bind(*operands, layout=layout) if operands else jnp.array(layout, dtype)
 
 
-@jax.tree_util.register_pytree_node_class
-class Rows:
-    """Some rows of an array as scalars-to-be: `scalars` takes them out, inside the kernel that needs them."""
-
-    def __init__(self, array: jax.Array, indices: tuple[int, ...]) -> None:
-        self.array, self.indices = array, indices
-
-    def tree_flatten(self) -> tuple[tuple, tuple[int, ...]]:
-        return (self.array,), self.indices
-
-    @classmethod
-    def tree_unflatten(cls, indices: tuple[int, ...], children: tuple) -> Rows:
-        return cls(children[0], indices)
-
-    @property
-    def scalars(self) -> tuple[jax.Array, ...]:
-        return tuple(self.array[k] for k in self.indices)
+def _progressions(indices: Sequence[int]) -> list[slice]:
+    """The slices that make up the indices one after the other."""
+    found, at = [], 0
+    while at < len(indices):
+        step = indices[at + 1] - indices[at] if at + 1 < len(indices) else 1
+        end = at + 1
+        while step > 0 and end < len(indices) and indices[end] - indices[end - 1] == step:
+            end += 1
+        found.append(slice(indices[at], indices[end - 1] + 1, max(step, 1)))
+        at = end
+    return found
 
 
-def take_scalars(tree: Any) -> Any:
-    """A pytree in which every `Rows` is replaced by the tuple of its scalars."""
-    return jax.tree.map(lambda x: x.scalars if isinstance(x, Rows) else x, tree, is_leaf=lambda x: isinstance(x, Rows))
+def rows_of(x: jax.Array, indices: Sequence[int], axis: int = 0) -> jax.Array:
+    """`x[indices]` by slices, which XLA computes inside of the loop that reads them."""
+    pieces = _progressions(indices)
+    if pieces == [slice(0, x.shape[axis], 1)]:
+        return x
+    slices = [jax.lax.slice_in_dim(x, s.start, s.stop, s.step, axis) for s in pieces]
+    return slices[0] if len(slices) == 1 else jnp.concatenate(slices, axis)

@@ -73,7 +73,7 @@ def _rnea(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None)
 
 
 def _plain(model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
-    return traverse(model, _rnea, q, v, a, f_ext, parts=True)
+    return traverse(model, _rnea, q, v, a, f_ext, parts=True, side_by_side=True)
 
 
 def _adjoint_outward(
@@ -170,7 +170,7 @@ class _Adjoint(LinearMap):
 
     def apply(self, parameters: tuple, arguments: tuple) -> tuple:
         model, q, v, a, f_ext = parameters
-        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, parts=True)
+        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, parts=True, side_by_side=True)
 
     def transpose(self) -> LinearMap:
         return _Tangent(self.wrt)

@@ -3,8 +3,8 @@
 An algorithm is written once, as steps on one body in the structural scalars of `spatial._algebra`; a traversal takes
 the steps from the root outward or from the leaves inward. There are two, with one interface:
 
-- `Unrolled` (in `_unrolled`) takes each body in turn, drops what is structurally zero, and makes one CPU kernel of each
-  step.
+- `Unrolled` (in `_unrolled`) takes each body in turn, or those of limbs alike side by side, drops what is structurally
+  zero, and makes one CPU kernel of each step.
 - `Arrays` (in `_arrays`) takes all isomorphic unbranched runs of joints at once and scans along them: its program does
   not grow with the length of a chain, and holds nothing that is private to XLA:CPU.
 
@@ -13,13 +13,14 @@ the steps from the root outward or from the leaves inward. There are two, with o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import jax
 
 from ..model.model import Model
 from ..spatial._algebra import Vec3
+from ._alike import groups, one_by_one
 from ._arrays import Arrays
 from ._kernels import fusions_available, opaque
 from ._parts import in_parts
@@ -40,16 +41,28 @@ def _may_be_split() -> bool:
     return jax.device_count() > 1 and not jax.sharding.get_abstract_mesh().manual_axes
 
 
-def traverse(model: Model, algorithm: Callable, q: jax.Array, *arrays: Any, parts: bool = False) -> Any:
+def traverse(
+    model: Model,
+    algorithm: Callable,
+    q: jax.Array,
+    *arrays: Any,
+    bodies: Collection[int] | None = None,
+    parts: bool = False,
+    side_by_side: bool = False,
+) -> Any:
     """Runs `algorithm(traversal, *arrays)` with the traversal that suits the tree and the platform lowered for.
 
-    With `parts` a large batch is computed a part at a time on a CPU: for what is much arithmetic for each number that
-    goes in or comes out.
+    Where no other `bodies` matter than some and their ancestors, they may be all that is computed. With `parts` a large
+    batch is computed a part at a time on a CPU: for what is much arithmetic for each number that goes in or comes out.
+    With `side_by_side` limbs alike are computed as one there, which makes programs smaller: for what has few results,
+    since those have to be put in order.
     """
+    tree = model.tree
+    chosen = groups(tree) if side_by_side else one_by_one(tree, tree.order if bodies is None else bodies)
 
     def unrolled(*inputs: Any) -> Any:
         model, q, *rest = opaque(inputs)
-        return opaque(algorithm(Unrolled(model, q), *rest))
+        return opaque(algorithm(Unrolled(model, q, chosen), *rest))
 
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
         return algorithm(Arrays(model, q), *rest)

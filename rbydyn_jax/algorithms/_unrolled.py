@@ -1,9 +1,11 @@
-"""The traversal that takes the bodies one by one, one CPU kernel for each step, without what is structurally zero."""
+"""The traversal that takes the bodies one by one, or those alike side by side.
+
+Each step is one CPU kernel, without what is structurally zero.
+"""
 
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,203 +14,118 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..model.model import Model
-from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
-from ..spatial._algebra import IDENTITY, MINUS_ONE, O3, ONE, ZERO, ZERO_MAT3, Force, Motion, Scalar, Transform, Vec3
-from ._body import Body, Coordinates, add_states, inertia_from_row, transform_from_numbers
-from ._kernels import kernel, opaque
-from ._lanes import in_lanes
-from ._layout import Rows, batch_last, join, take_scalars
+from ..spatial._algebra import (
+    IDENTITY,
+    O3,
+    ONE,
+    ZERO,
+    ZERO_MAT3,
+    Motion,
+    Scalar,
+    Structural,
+    Transform,
+    Vec3,
+)
+from ._alike import Group, constants
+from ._body import Body, add_states, inertia_from_row, transform_from_numbers
+from ._kernels import kernel
+from ._lanes import in_lanes, spread_to
+from ._layout import batch_last, rows_of
 from ._limbs import Blocks, limbs, owners
-from ._trigonometry import sincos
+from ._per_body import PerBody
 
-_CONSTANTS = {IS_ZERO: ZERO, IS_ONE: ONE, IS_MINUS_ONE: MINUS_ONE}
+_map = jax.tree.map
 
 
-class Unrolled:
-    """The traversal of the bodies one by one. A per-body value is a list with one pytree of scalars for each."""
+def _spread(tree: Any, size: int) -> Any:
+    """Scalars of so many bodies, from those that may be the same for all."""
+    return _map(lambda x: jnp.broadcast_to(x, (size, *x.shape[1:])), tree)
 
-    def __init__(self, model: Model, q: jax.Array) -> None:
-        self.model, self.tree = model, model.tree
-        self.coordinates = Coordinates(model)
-        self._leaves = (model.geometry, model.inertias)
-        self._x = self._positions(self.coordinates.spread_q(q))
 
-    def _positions(self, q: jax.Array) -> list[tuple]:
-        """For each joint: its coordinates, and the sine and cosine of those that are angles."""
-        sine, cosine = sincos(q) if any(j.angles for j in self.tree.joints) else (q, q)
-        q, sine, cosine = batch_last(q), batch_last(sine), batch_last(cosine)
-        starts = np.cumsum([0, *(j.nq for j in self.tree.joints)]).tolist()
-        return [
-            tuple(
-                (Rows(sine, (start + k,)), Rows(cosine, (start + k,))) if k in joint.angles else Rows(q, (start + k,))
-                for k in range(joint.nq)
-            )
-            for start, joint in zip(starts, self.tree.joints, strict=False)
-        ]
+def _on_lanes(state: Any, lanes: Sequence[int], size: int) -> Any:
+    """The sums of states of children that stand on these lanes of `size`."""
+    if lanes == tuple(range(size)):
+        return state
+    if size == 1:
+        each = [_map(lambda x, k=k: x[k : k + 1], state) for k in range(len(lanes))]
+        return functools.reduce(add_states, each)
+    like = jax.tree.leaves(state)[0]
 
-    @staticmethod
-    def _numbers(geometry: jax.Array, pattern: Sequence[int]) -> list[Scalar]:
-        return [geometry[k] if k >= 0 else _CONSTANTS[k] for k in pattern]
+    def padded(x: Scalar) -> Scalar:
+        if x is ZERO:
+            return x
+        x = jnp.full_like(like, x.value) if isinstance(x, Structural) else x
+        nothing = jnp.zeros_like(x[:1])
+        return jnp.concatenate([x[(at := lanes.index(k)) : at + 1] if k in lanes else nothing for k in range(size)])
 
-    def _body(self, i: int, leaves: tuple, x: tuple) -> Body:
-        geometry, inertias = leaves
-        return Body(
-            joint=self.tree.joints[i],
-            axis=Vec3(*self._numbers(geometry, self.tree.axis_pattern[i])),
-            placement=transform_from_numbers(self._numbers(geometry, self.tree.placement_pattern[i])),
-            inertia=inertia_from_row([inertias[i, k] for k in range(10)]),
-            x=tuple(tuple(y.scalars[0] for y in x_k) if isinstance(x_k, tuple) else x_k.scalars[0] for x_k in x),
-        )
+    return _map(padded, state, is_leaf=lambda x: isinstance(x, Structural))
 
-    def _run(self, i: int, step: Callable, *inputs: Any) -> Any:
-        """One step on body `i` as one kernel."""
 
-        def on_body(leaves: tuple, x: tuple, *rest: Any) -> Any:
-            return step(self._body(i, leaves, x), *take_scalars(rest))
+class Unrolled(PerBody):
+    """The traversal of the bodies by groups of those alike; each step is traced once for each type of joint."""
 
-        return kernel(on_body)(self._leaves, self._x[i], *inputs)
+    def __init__(self, model: Model, q: jax.Array, of: tuple[Group, ...]) -> None:
+        super().__init__(model, q, of)
+        self._steps: dict[tuple, Callable] = {}
 
-    def _by_joint(self, x: jax.Array) -> list[Rows]:
-        x, starts = batch_last(x), np.cumsum([0, *self.coordinates.sizes]).tolist()
-        return [Rows(x, tuple(range(a, b))) for a, b in itertools.pairwise(starts)]
+    def _run(self, g: int, kind: tuple, step: Callable, *inputs: Any) -> Any:
+        """One step on the bodies of a group as one kernel; a `kind` of step is traced once for each type of joint."""
+        group = self.groups[g]
+        size, joint = len(group.bodies), self._joint(group)
 
-    def split_v(self, v: jax.Array) -> list[Rows]:
-        """The velocities (or accelerations, or forces) of each joint."""
-        return self._by_joint(self.coordinates.spread_v(v))
+        def on_bodies(axis: Vec3, placement: Transform, inertias: jax.Array, x: tuple, *rest: Any) -> Any:
+            inertia = inertia_from_row([inertias[:, k] for k in range(10)])
+            return step(Body(joint, axis, placement, inertia, x), *rest)
 
-    def split_armature(self) -> list[Rows]:
-        """The rotor inertia of each joint."""
-        return self._by_joint(self.coordinates.armature)
+        key = (*kind, self.tree.joint_types[group.bodies[0]], size)
+        run = self._steps.setdefault(key, in_lanes(kernel(on_bodies)))
+        return run(*self._bodies[g], *inputs)
 
-    def shared(self, value: Any) -> list:
-        """The same value for every body."""
-        return [value] * self.tree.nb
-
-    def nothing(self) -> list:
-        """A per-body value of which there is none."""
-        return self.shared(None)
-
-    def constants(self, values: Sequence[int]) -> list[Scalar]:
-        """Constants 0, 1 or -1 for each body."""
-        return [(ZERO, ONE, MINUS_ONE)[k] for k in values]
-
-    def item(self, values: list, k: int) -> list:
-        """The k-th element of each body's tuple."""
-        return [None if x is None else x[k] for x in values]
-
-    def no_v(self) -> list[tuple]:
-        """Joint velocities that are structurally zero."""
-        return [(ZERO,) * j.nv for j in self.tree.joints]
-
-    def split_wrenches(self, f: jax.Array) -> list[Force]:
-        """The rows of a (nb, 6) array of wrenches."""
-        f = batch_last(f.reshape(-1))
-        scalars = [f[k] for k in range(f.shape[0])]
-        return [
-            Force(Vec3(*scalars[6 * i : 6 * i + 3]), Vec3(*scalars[6 * i + 3 : 6 * i + 6])) for i in range(self.tree.nb)
-        ]
-
-    def _poses(self, T: jax.Array) -> list[Rows]:
-        T = batch_last(in_lanes(lambda x: x.reshape(-1, *x.shape[3:]))(T))
-        entries = [*(4 * i + j for i in range(3) for j in range(3)), 3, 7, 11]
-        return [Rows(T, tuple(16 * k + entry for entry in entries)) for k in range(len(self.tree.link_names))]
-
-    def split_poses(self, T: jax.Array) -> list[Rows]:
-        """The twelve numbers (R by rows, then p) of the pose of each body, from those of the links."""
-        poses = self._poses(T)
-        return [poses[link] for link in self.tree.principal_links]
-
-    def sum_links(self, f: Callable, *links: jax.Array) -> list:
-        """For each body the sum of `f` over its links; of each (n_links, 4, 4) array `f` gets a link's transform."""
-
-        def total(given: list) -> Any:
-            return functools.reduce(add_states, (f(*(transform_from_numbers(x.scalars) for x in xs)) for xs in given))
-
-        per_link = list(zip(*(self._poses(x) for x in links), strict=True))
-        of_body = [[k for k, body in enumerate(self.tree.link_bodies) if body == i] for i in range(self.tree.nb)]
-        return [kernel(total)([per_link[k] for k in links]) for links in of_body]
-
-    def move_links(self, f: Callable, motions: list, T: jax.Array) -> jax.Array:
-        """`f(motion of its body, pose)` for each link, (n_links, 4, 4); a link of the world does not move."""
-
-        def change(motion: Motion, pose: Rows) -> Transform:
-            return f(motion, transform_from_numbers(pose.scalars))
-
-        still = Transform(ZERO_MAT3, O3)
-        bodies, run = self.tree.link_bodies, kernel(change)
-        changes = [run(motions[i], x) if i >= 0 else still for i, x in zip(bodies, self._poses(T), strict=True)]
-        return self._matrices(changes, corner=ZERO)
-
-    def outward(self, step: Callable, root: Any, *inputs: list, bodies: Sequence[int] | None = None) -> list:
+    def outward(self, step: Callable, root: Any, *inputs: list) -> list:
         """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
-        states: dict[int, Any] = {-1: root}
-        outs: list[Any] = [None] * self.tree.nb
-        wanted = self.tree.order if bodies is None else bodies
-        carriers = {self.tree.parents[i] for i in wanted}
-        for i in wanted:
+        states: dict[int, Any] = {-1: _map(lambda x: x[None], root)}
+        outs: list[Any] = []
+        carriers = {group.parent for group in self.groups}
+        for g, group in enumerate(self.groups):
+            size, is_leaf = len(group.bodies), g not in carriers
 
-            def carried(body: Body, *rest: Any, is_leaf: bool = i not in carriers) -> Any:
-                state, out = step(body, *rest)
+            def carried(body: Body, *rest: Any, size: int = size, is_leaf: bool = is_leaf) -> Any:
+                state, out = step(body, *_spread(rest, size))
                 return (None if is_leaf else state), out
 
-            states[i], outs[i] = self._run(i, carried, states[self.tree.parents[i]], *(x[i] for x in inputs))
+            parent = states[group.parent]
+            if group.parent >= 0 and len(self.groups[group.parent].bodies) > 1:
+                parent = _map(lambda x, lanes=group.lanes: rows_of(x, lanes), parent)
+            states[g], out = self._run(g, ("out", step, is_leaf), carried, parent, *(x[g] for x in inputs))
+            outs.append(out)
         return outs
 
     def inward(self, step: Callable, zero: Any, *inputs: list) -> list:
         """`step(body, sum_of_children, *inputs) -> (up, out)` from the leaves to the root; returns the outs."""
-        ups: dict[int, Any] = {}
-        outs: list[Any] = [None] * self.tree.nb
-        for i in reversed(self.tree.order):
-            children = [ups.pop(c) for c in self.tree.children[i]]
+        ups: list[Any] = [None] * len(self.groups)
+        outs: list[Any] = [None] * len(self.groups)
+        for g in reversed(range(len(self.groups))):
+            size, is_root = len(self.groups[g].bodies), self.groups[g].parent < 0
+            children = [k for k, group in enumerate(self.groups) if group.parent == g]
+            lanes = tuple(self.groups[k].lanes for k in children)
 
-            def summed(body: Body, children: list, *rest: Any, is_root: bool = self.tree.parents[i] < 0) -> Any:
-                total = zero
-                for up in children:
-                    total = add_states(total, up)
-                up, out = step(body, total, *rest)
+            def summed(body: Body, *rest: Any, size: int = size, is_root: bool = is_root, lanes: tuple = lanes) -> Any:
+                children, rest = rest[: len(lanes)], rest[len(lanes) :]
+                carried = (_on_lanes(up, places, size) for up, places in zip(children, lanes, strict=True))
+                up, out = step(body, functools.reduce(add_states, carried, zero), *_spread(rest, size))
                 return (None if is_root else up), out
 
-            ups[i], outs[i] = self._run(i, summed, children, *(x[i] for x in inputs))
+            given = (*(ups[k] for k in children), *(x[g] for x in inputs))
+            ups[g], outs[g] = self._run(g, ("in", step, is_root, lanes), summed, *given)
         return outs
 
-    def each(
-        self,
-        step: Callable,
-        *inputs: list,
-        bodies: Sequence[int] | None = None,
-        default: Callable[[int], Any] | None = None,
-    ) -> list:
-        """`step(body, *inputs) -> out` on every body; on those left out, `default(nv of its joint)`."""
-        outs = [None if default is None else default(joint.nv) for joint in self.tree.joints]
-        for i in range(self.tree.nb) if bodies is None else bodies:
-            outs[i] = self._run(i, step, *(x[i] for x in inputs))
-        return outs
+    def each(self, step: Callable, *inputs: list) -> list:
+        """`step(body, *inputs) -> out` on every body."""
 
-    def at(self, values: list, body: int) -> Any:
-        """The value of one body."""
-        return values[body]
+        def run(g: int, size: int) -> Any:
+            return self._run(g, (step,), lambda body, *rest: step(body, *_spread(rest, size)), *(x[g] for x in inputs))
 
-    def stack_v(self, values: list) -> jax.Array:
-        """The array (nv,) of the scalars of each joint."""
-        return self.coordinates.gather(self.join([x for per_joint in values for x in per_joint]))
-
-    def join(self, scalars: Sequence[Scalar]) -> jax.Array:
-        """The 1-D array of scalars."""
-        return join(scalars, self.dtype)
-
-    @property
-    def dtype(self) -> jnp.dtype:
-        """The dtype of the computation."""
-        return self.model.inertias.dtype
-
-    def stack_columns(self, values: list, width: int) -> jax.Array:
-        """The array (width, nv) of a tuple of flat columns (one for each degree of freedom) for each joint."""
-        full = self.columns(values, width)
-        return self.coordinates.gather(full.T).T if self.tree.has_mimics else full
-
-    def stack_bodies(self, values: list, width: int) -> jax.Array:
-        """The array (nb, width) of a flat sequence for each body."""
-        return self.join([x for row in values for x in row]).reshape(self.tree.nb, width)
+        return [run(g, len(group.bodies)) for g, group in enumerate(self.groups)]
 
     def lanes(self, f: Callable) -> Callable:
         """`f`, which works on the arrays of all bodies at once, on their leading axes."""
@@ -262,39 +179,103 @@ class Unrolled:
     def _side_by_side(columns: list) -> jax.Array:
         return in_lanes(lambda columns: jnp.stack(columns, axis=1))(columns)
 
-    def columns(self, values: list, width: int) -> jax.Array:
-        """The array (width, dofs of all joints) of a tuple of columns, one for each degree of freedom of a joint."""
-        return self.table([column for per_joint in values for column in per_joint], width)
+    def _poses(self, T: jax.Array) -> Callable[[Sequence[int]], tuple]:
+        """Of an array (n_links, 4, 4) the twelve numbers (R by rows, then p) of some links."""
+        T = batch_last(in_lanes(lambda x: x.reshape(-1, *x.shape[3:]))(T))
+        entries = [*(4 * i + j for i in range(3) for j in range(3)), 3, 7, 11]
+        return lambda links: tuple(rows_of(T, [16 * k + entry for k in links]) for entry in entries)
 
-    def table(self, columns: Sequence, width: int) -> jax.Array:
-        """The array (width, number of columns) of flat sequences, such as one for each body."""
-        joined = self.join([column[k] for k in range(width) for column in columns])
-        table = in_lanes(lambda x: x.reshape(width, len(columns), *x.shape[1:]))(joined)
-        return opaque(table)  # or XLA joins the rows of a part of it once more
+    def split_poses(self, T: jax.Array) -> list[tuple]:
+        """The twelve numbers (R by rows, then p) of the pose of each body, from those of the links."""
+        poses = self._poses(T)
+        return [poses([self.tree.principal_links[i] for i in group.bodies]) for group in self.groups]
 
-    def _link_transform(self, geometry: jax.Array, pose: Transform, link: int) -> Transform:
-        return pose @ transform_from_numbers(self._numbers(geometry, self.tree.link_pattern[link]))
+    def _links_on(self, group: Group) -> list[list[int]]:
+        """The first link of each body of a group, the second of each, ...; where a body has fewer, its last again."""
+        bodies = self.tree.link_bodies
+        of_body = [[k for k, body in enumerate(bodies) if body == i] for i in group.bodies]
+        return [[own[min(k, len(own) - 1)] for own in of_body] for k in range(max(map(len, of_body)))]
+
+    def sum_links(self, f: Callable, *links: jax.Array) -> list:
+        """For each body the sum of `f` over its links; of each (n_links, 4, 4) array `f` gets a link's transform."""
+
+        def on(group: Group) -> Any:
+            chosen = self._links_on(group)
+
+            def total(given: list) -> Any:
+                terms = [f(*map(transform_from_numbers, xs)) for xs in given]
+                for k, links in enumerate(chosen[1:], start=1):
+                    is_new = np.array([a != b for a, b in zip(links, chosen[k - 1], strict=True)])
+                    if not is_new.all():
+                        terms[k] = _map(lambda x, is_new=is_new: jnp.where(spread_to(is_new, x), x, 0.0), terms[k])
+                return functools.reduce(add_states, terms)
+
+            return in_lanes(kernel(total))([[poses(links) for poses in per_array] for links in chosen])
+
+        per_array = [self._poses(x) for x in links]
+        return [on(group) for group in self.groups]
+
+    def move_links(self, f: Callable, motions: list, T: jax.Array) -> jax.Array:
+        """`f(motion of its body, pose)` for each link, (n_links, 4, 4); a link of the world does not move."""
+
+        def change(motion: Motion, numbers: tuple) -> Transform:
+            return f(motion, transform_from_numbers(numbers))
+
+        run, poses = in_lanes(kernel(change)), self._poses(T)
+        changes: dict[int, tuple[Transform, int]] = {}
+        for group, moved in zip(self.groups, motions, strict=True):
+            for links in self._links_on(group):
+                new = run(moved, poses(links))
+                changes |= {link: (new, lane) for lane, link in enumerate(links)}
+        still = Transform(ZERO_MAT3, O3), 0
+        return self._matrices([changes.get(k, still) for k in range(len(self.tree.link_names))], corner=ZERO)
+
+    def _places(self, poses: list, links: Sequence[int]) -> dict[int, tuple[Transform, int]]:
+        """The pose of each link and where in it its lane is, from the poses of the bodies."""
+        found: dict[int, tuple[Transform, int]] = {}
+        others: dict[tuple, list[int]] = {}
+        for link in links:
+            g, lane = self._place.get(self.tree.link_bodies[link], (-1, 0))
+            if link in self.tree.principal_links:
+                found[link] = poses[g], lane
+            else:
+                others.setdefault((g, constants(self.tree.link_pattern[link])), []).append(link)
+
+        def placed(pose: Transform, numbers: list) -> Transform:
+            size = max((x.shape[0] for x in jax.tree.leaves((pose, numbers))), default=1)
+            pose, numbers = _spread((pose, numbers), size)
+            return pose @ transform_from_numbers(numbers)
+
+        run = in_lanes(kernel(placed))
+        for (g, _), alike in others.items():
+            pose = IDENTITY
+            if g >= 0:
+                lanes = [self._place[self.tree.link_bodies[link]][1] for link in alike]
+                pose = (
+                    poses[g] if len(self.groups[g].bodies) == 1 else _map(lambda x, at=lanes: rows_of(x, at), poses[g])
+                )
+            new = run(pose, self._numbers([self.tree.link_pattern[link] for link in alike]))
+            found |= {link: (new, lane) for lane, link in enumerate(alike)}
+        return found
 
     def link_transform(self, poses: list, link: int) -> Transform:
         """The pose of one link, from the poses of the bodies."""
-        body = self.tree.link_bodies[link]
-        pose = poses[body] if body >= 0 else IDENTITY
-        if link in self.tree.principal_links:
-            return pose
-        return kernel(lambda g, pose: self._link_transform(g, pose, link))(self.model.geometry, pose)
+        pose, lane = self._places(poses, [link])[link]
+        return _map(lambda x: x[lane], pose)
 
     def link_poses(self, poses: list) -> jax.Array:
         """The array (n_links, 4, 4) of all links, from the poses of the bodies."""
-        return self._matrices([self.link_transform(poses, k) for k in range(len(self.tree.link_names))])
+        links = range(len(self.tree.link_names))
+        places = self._places(poses, links)
+        return self._matrices([places[k] for k in links])
 
     def link_matrix(self, poses: list, link: int) -> jax.Array:
         """The 4x4 matrix of one link, from the poses of the bodies."""
-        return self._matrices([self.link_transform(poses, link)])[0]
+        return self._matrices([self._places(poses, [link])[link]])[0]
 
-    def _matrices(self, transforms: list[Transform], corner: Scalar = ONE) -> jax.Array:
-        flat: list[Scalar] = []
-        for T in transforms:
-            for row, p in zip(T.R, T.p, strict=True):
-                flat += [*row, p]
-            flat += [ZERO, ZERO, ZERO, corner]
-        return in_lanes(lambda x: x.reshape(-1, 4, 4, *x.shape[1:]))(self.join(flat))
+    def _matrices(self, transforms: list[tuple[Transform, int]], corner: Scalar = ONE) -> jax.Array:
+        entries: list[tuple[Scalar, int]] = []
+        for T, lane in transforms:
+            rows = [*((*row, p) for row, p in zip(T.R, T.p, strict=True)), (ZERO, ZERO, ZERO, corner)]
+            entries += [(x, lane) for row in rows for x in row]
+        return in_lanes(lambda x: x.reshape(-1, 4, 4, *x.shape[1:]))(self._join(entries))

@@ -165,7 +165,7 @@ def _aba(run: Traversal, tau: Array, v: Array | None, f_ext: Array | None, *, gr
 def _plain(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
     if model.tree.has_mimics:  # they couple distant joints
         return _solve_dense(model, q, tau - newton_euler(model, q, v, None, f_ext))
-    return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext, parts=True)
+    return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext, parts=True, side_by_side=True)
 
 
 def _solve_dense(model: Model, q: Array, tau: Array) -> Array:
@@ -198,7 +198,9 @@ def _solved(model: Model, q: Array, gained: Any, lost: Array | None) -> Array:
 def _plain_solve(model: Model, q: Array, tau: Array) -> Array:
     if model.tree.has_mimics:
         return _solve_dense(model, q, tau)
-    return traverse(model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau, parts=True)
+    return traverse(
+        model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau, parts=True, side_by_side=True
+    )
 
 
 _mass_solve = jax.custom_jvp(_plain_solve)

@@ -160,7 +160,6 @@ def joint_reaction_wrenches(
 
     def wrenches(run: Traversal, v: Array, a: Array, f_ext: Array | None) -> Array:
         through = joint_wrenches(run, v, a, f_ext)
-        flat = [None if x is None else (*x[1].n, *x[1].f) for x in through]
-        return run.stack_bodies(flat, 6)
+        return run.stack_bodies([(*x.n, *x.f) for x in run.item(through, 1)], 6)
 
     return traverse(model, wrenches, q, v, a, f_ext)

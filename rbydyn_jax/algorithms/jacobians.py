@@ -13,7 +13,7 @@ from .._check import public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import quaternions
-from ..spatial._algebra import IDENTITY, O3, Mat3, Motion, Scalar, Transform, Vec3
+from ..spatial._algebra import IDENTITY, Mat3, Motion, Scalar, Transform, Vec3
 from ._api import Frame, arguments, check_frame
 from ._body import Body
 from ._traversal import Traversal, traverse
@@ -47,22 +47,20 @@ def _column(body: Body, motion: tuple[Transform, tuple[Motion, ...]], sign: Scal
 def _jacobian(run: Traversal, link: int, ref: int | None, frame: Frame | Vec3) -> Array:
     """The Jacobian of a link; instead of a frame, of the twist about a point of the link in the axes of `ref`."""
     tree = run.tree
-    ends = [tree.link_bodies[k] for k in (link, ref) if k is not None]
-    path, ref_path = tree.path(ends[0]), () if ref is None else tree.path(ends[1])
+    path, ref_path = (() if k is None else tree.path(tree.link_bodies[k]) for k in (link, ref))
     signs = [int(i in path) - int(i in ref_path) for i in range(tree.nb)]
-    motions = run.outward(_step, IDENTITY, bodies=tree.paths(ends))
+    motions = run.outward(_step, IDENTITY)
     poses = run.item(motions, 0)
     target = run.link_transform(poses, link)
     origin = IDENTITY if ref is None else run.link_transform(poses, ref)
     point = target.apply(frame) if isinstance(frame, Vec3) else origin.p if frame == "world" else target.p
     observer = _Observer(target.R if frame == "local" else origin.R, point)
-    active = [i for i in range(tree.nb) if signs[i]]
-    rows = run.each(_column, motions, run.constants(signs), run.shared(observer), bodies=active, default=_none)
-    return run.stack_columns(rows, 6)
+    return run.stack_columns(run.each(_column, motions, run.constants(signs), run.shared(observer)), 6)
 
 
-def _none(nv: int) -> tuple:
-    return ((*O3, *O3),) * nv
+def _paths(model: Model, *links: int | None) -> tuple[int, ...]:
+    """The bodies that carry some links."""
+    return model.tree.paths(model.tree.link_bodies[k] for k in links if k is not None)
 
 
 @public("link", "ref", "frame")
@@ -103,7 +101,7 @@ def jacobian(
     model, q = arguments(model, q=q)
     check_frame(frame)
     index, base = model.link_index(link), None if ref is None else model.link_index(ref)
-    return traverse(model, lambda run: _jacobian(run, index, base, frame), q)
+    return traverse(model, lambda run: _jacobian(run, index, base, frame), q, bodies=_paths(model, index, base))
 
 
 def _rate(f, model: Model, q: Array, v: Array):
@@ -310,7 +308,7 @@ def point_jacobian(
     def columns(run: Traversal, point: Array) -> Array:
         return _jacobian(run, index, base, Vec3(*(point[k] for k in range(3))))[3:]
 
-    return traverse(model, columns, q, point)
+    return traverse(model, columns, q, point, bodies=_paths(model, index, base))
 
 
 @public("link")

@@ -63,11 +63,10 @@ def link_pose(
     links = [model.link_index(link)] + ([] if ref is None else [model.link_index(ref)])
 
     def poses(run: Traversal) -> list[Array]:
-        bodies = model.tree.paths(model.tree.link_bodies[k] for k in links)
-        frames = run.outward(body_pose_step, IDENTITY, bodies=bodies)
+        frames = run.outward(body_pose_step, IDENTITY)
         return [run.link_matrix(frames, k) for k in links]
 
-    found = traverse(model, poses, q)
+    found = traverse(model, poses, q, bodies=model.tree.paths(model.tree.link_bodies[k] for k in links))
     return found[0] if ref is None else se3.inverse(found[1]) @ found[0]
 
 

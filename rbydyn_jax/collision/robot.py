@@ -229,7 +229,9 @@ def _on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[..., Resu
     model, q = arguments(model, q=q)
     first, second = np.array(pairs.indices).T
     capsules = sorted({int(c) for c in (*first, *second)})
-    ends = dict(zip(capsules, traverse(model, lambda run: _capsule_ends(run, capsules), q), strict=True))
+    bodies = model.tree.paths(model.tree.link_bodies[model.tree.capsule_links[c]] for c in capsules)
+    found = traverse(model, lambda run: _capsule_ends(run, capsules), q, bodies=bodies)
+    ends = dict(zip(capsules, found, strict=True))
 
     def side(chosen: np.ndarray) -> tuple[Vector, Vector, Array]:
         x0, y0, z0, x1, y1, z1 = (join([ends[c][k] for c in chosen], q.dtype) for k in range(6))
@@ -242,7 +244,7 @@ def _capsule_ends(run: Traversal, capsules: Sequence[int]) -> list[tuple[Array, 
     """The six world coordinates of the ends of each capsule's axis."""
     tree, segments = run.tree, run.model.capsule_segments
     links = [tree.capsule_links[c] for c in capsules]
-    poses = run.outward(body_pose_step, IDENTITY, bodies=tree.paths(tree.link_bodies[k] for k in links))
+    poses = run.outward(body_pose_step, IDENTITY)
     ends = []
     for c, link in zip(capsules, links, strict=True):
         pose = run.link_transform(poses, link)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rbydyn_jax import Model, load_urdf, random_configuration, robots
+from rbydyn_jax import Model, RobotBuilder, build_model, load_urdf, random_configuration, robots
 from rbydyn_jax.testing import random_tree
 from tests.helpers import BATCH, Kind, assert_close, example_robot, normal, oracle
 
@@ -35,10 +35,36 @@ def robot(name: str) -> Model:
             return random_tree(2, ("revolute", "prismatic", "continuous"), 7, mimics=2)
         case "chain":
             return random_tree(3, ("revolute", "prismatic"), 6, branching=0.0)
+        case "hands":
+            return _hands()
         case "rby1a" | "rby1m" | "rby1ub" | "panda_like":
             return getattr(robots, name)()
         case _:
             return load_urdf(example_robot(_FILES[name]), floating_base=name == "anymal")
+
+
+def _hands() -> Model:
+    """Three arms of one kind: two fingers on the first, one on the second, none on the third; and links welded on."""
+    rng = np.random.default_rng(5)
+    robot = RobotBuilder("hands").link("base")
+
+    def body(name: str) -> str:
+        robot.link(name, rng.uniform(1, 2), rng.uniform(-0.1, 0.1, 3), rng.uniform(0.02, 0.03, 3))
+        return name
+
+    def placed() -> dict[str, np.ndarray]:
+        return {"xyz": rng.uniform(-0.3, 0.3, 3), "rpy": rng.uniform(-1, 1, 3)}
+
+    robot.revolute("waist", "base", body("torso"), axis=(0, 0, 1), **placed())
+    robot.fixed("foot", "base", body("pad"), **placed())
+    for k, fingers in enumerate((2, 1, 0)):
+        robot.spherical(f"shoulder{k}", "torso", body(f"upper{k}"), **placed())
+        robot.revolute(f"elbow{k}", f"upper{k}", body(f"lower{k}"), axis=rng.normal(size=3), **placed())
+        for i in range(fingers):
+            robot.prismatic(f"finger{k}{i}", f"lower{k}", body(f"tip{k}{i}"), axis=(1, 0, 0), **placed())
+        if k != 1:
+            robot.fixed(f"bolt{k}", f"lower{k}", body(f"tool{k}"), **placed())
+    return build_model(robot.build_description())
 
 
 @functools.cache
