@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
@@ -23,6 +24,17 @@ class Observer(Protocol):
 
 
 observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
+
+
+@contextlib.contextmanager
+def unobserved() -> Iterator[None]:
+    """Where the library traces a part for itself, in the middle of a user's trace or after it."""
+    token = observer.set(None)
+    try:
+        yield
+    finally:
+        observer.reset(token)
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -324,6 +324,10 @@ class Arrays:
         """The array (width, nb) of one flat sequence for each body."""
         return self.stack_bodies(list(columns), width).T
 
+    def of_parents(self, table: jax.Array, root: Sequence[Scalar]) -> jax.Array:
+        """The columns of the parents of all bodies; `root` is that of the world."""
+        return jnp.concatenate([table, self.join(root)[:, None]], axis=1)[:, np.array(self.tree.parents, int)]
+
     def stack_v(self, values: list) -> jax.Array:
         """The array (nv,) of the scalars of each joint."""
         return self.stack_columns([tuple((x,) for x in per_joint) for per_joint in values], 1)[0]

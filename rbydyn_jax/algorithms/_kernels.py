@@ -62,6 +62,12 @@ def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def within(values: Any) -> Any:
+    """Arguments of a kernel that it copies where they are its results: slices, each of which XLA would copy alone."""
+    given, tree = jax.tree.flatten(values)
+    return jax.tree.unflatten(tree, _start_p.bind(*given))
+
+
 # Where the arguments of a kernel begin and where its results end: the identity, and each the transpose of the other, so
 # that the transposed step is a kernel as well.
 _start_p, _end_p = Primitive("rbydyn_start"), Primitive("rbydyn_end")

@@ -14,9 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.layout import Layout, with_layout_constraint
-from jax.extend.core import JaxprEqn, Primitive, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
+from .._signatures import unobserved
 from ._linear import jvp_along, pruned
 
 _lanes_p = Primitive("rbydyn_lanes")
@@ -57,12 +58,17 @@ def apart(matrix: jax.Array) -> jax.Array:
     return with_layout_constraint(inside, Layout((*range(2, matrix.ndim), 0, 1)))
 
 
+def _program(f: Callable, xs: Sequence) -> ClosedJaxpr:
+    with unobserved():
+        return jax.make_jaxpr(f)(*xs)
+
+
 def _lowered(*xs: jax.Array, f: Callable, **_: bool) -> list:
-    return jaxpr_as_fun(pruned(jax.make_jaxpr(f)(*xs)))(*xs)
+    return jaxpr_as_fun(pruned(_program(f, xs)))(*xs)
 
 
 def _shapes(*xs: Any, f: Callable, **_: bool) -> list:
-    return [x.update(weak_type=False) for x in jax.make_jaxpr(f)(*xs).out_avals]
+    return [x.update(weak_type=False) for x in _program(f, xs).out_avals]
 
 
 def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable, pruned: bool) -> tuple[list, list]:
@@ -117,12 +123,12 @@ def _without_vain(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn
         return [True] * len(eqn.invars), eqn
     f = eqn.params["f"]
     shapes: list[Any] = [x.aval for x in eqn.invars]
-    needed = list(partial_eval.dce_jaxpr(jax.make_jaxpr(f)(*shapes).jaxpr, used)[1])
-    needed[0] |= not any(needed)  # which tells the lanes
+    needed = list(partial_eval.dce_jaxpr(_program(f, shapes).jaxpr, used)[1])
+    if needed and not any(needed):
+        needed[0] = True  # which tells the lanes
 
     def wanted(*xs: jax.Array) -> list:
-        own = shapes[needed.index(True)].ndim
-        given, lanes = iter(xs), xs[0].shape[own:]
+        given, lanes = iter(xs), xs[0].shape[shapes[needed.index(True)].ndim :] if xs else ()
         every = (
             next(given) if is_needed else jnp.zeros((*x.shape, *lanes), x.dtype)
             for x, is_needed in zip(shapes, needed, strict=True)

@@ -170,7 +170,7 @@ def _progressions(indices: Sequence[int]) -> list[slice]:
 
 def rows_of(x: jax.Array, indices: Sequence[int], axis: int = 0) -> jax.Array:
     """`x[indices]` by slices, which XLA computes inside of the loop that reads them."""
-    pieces = _progressions(indices)
+    pieces = _progressions(indices) or [slice(0, 0, 1)]
     if pieces == [slice(0, x.shape[axis], 1)]:
         return x
     slices = [jax.lax.slice_in_dim(x, s.start, s.stop, s.step, axis) for s in pieces]

@@ -189,19 +189,30 @@ class PerBody:
 
     def _table(self, columns: list[tuple[Sequence[Scalar], list[int]]], size: int, width: int) -> jax.Array:
         """The array (width, size) of columns that stand side by side, and where each is to stand; others are zero."""
-        places = [k for _, own in columns for k in own]
-        rest = [k for k in range(size) if k not in places]
+        given = {k for _, own in columns for k in own}
+        rest = (([ZERO] * width, [k]) for k in range(size) if k not in given)
+        columns = sorted([*columns, *rest], key=lambda column: column[1])
 
         def side_by_side(x: Scalar, own: list[int]) -> list[Scalar]:
             return [x] * len(own) if isinstance(x, Structural) else [x]
 
         pieces = [x for k in range(width) for column, own in columns for x in side_by_side(column[k], own)]
-        shape, order = (width, len(places)), np.argsort([*places, *rest]).tolist()
+        order = np.argsort([k for _, own in columns for k in own]).tolist()
 
         def in_order(x: jax.Array) -> jax.Array:
-            x = x.reshape(*shape, *x.shape[1:])
-            if rest:
-                x = jnp.concatenate([x, jnp.zeros((width, len(rest), *x.shape[2:]), x.dtype)], axis=1)
-            return rows_of(x, order, axis=1)
+            return rows_of(x.reshape(width, size, *x.shape[1:]), order, axis=1)
 
         return opaque(in_lanes(in_order)(join(pieces, self.dtype)))  # or XLA joins the rows of a part of it once more
+
+    def of_parents(self, table: jax.Array, root: Sequence[Scalar]) -> jax.Array:
+        """The columns of the parents of all bodies; `root` is that of the world."""
+        world = self.tree.nb
+        parents = [world if p < 0 else p for p in self.tree.parents]
+
+        def chosen(x: jax.Array, root: jax.Array) -> jax.Array:
+            x = jnp.concatenate([x, root[:, None]], axis=1)
+            return (
+                x[:, np.array(parents, int)] if x.ndim == 2 else rows_of(x, parents, axis=1)
+            )  # XLA gathers lanes slowly
+
+        return in_lanes(chosen)(table, join(root, self.dtype))

@@ -28,11 +28,13 @@ from ..spatial._algebra import (
 )
 from ._alike import Group, constants
 from ._body import Body, add_states, inertia_from_row, transform_from_numbers
-from ._kernels import kernel
+from ._kernels import kernel, within
 from ._lanes import in_lanes, spread_to
 from ._layout import batch_last, rows_of
 from ._limbs import Blocks, limbs, owners
 from ._per_body import PerBody
+
+_TOGETHER = 4  # steps of one kernel where none needs another: fewer kernels, and few enough arrays at a time
 
 _map = jax.tree.map
 
@@ -40,6 +42,11 @@ _map = jax.tree.map
 def _spread(tree: Any, size: int) -> Any:
     """Scalars of so many bodies, from those that may be the same for all."""
     return _map(lambda x: jnp.broadcast_to(x, (size, *x.shape[1:])), tree)
+
+
+def _filled(values: Any, body: Body) -> Any:
+    """The results of a step, with an entry for each body where they are constants."""
+    return _map(lambda x: x if jnp.ndim(x) else jnp.full_like(body.inertia.m, x), values)
 
 
 def _on_lanes(state: Any, lanes: Sequence[int], size: int) -> Any:
@@ -70,16 +77,18 @@ class Unrolled(PerBody):
 
     def _run(self, g: int, kind: tuple, step: Callable, *inputs: Any) -> Any:
         """One step on the bodies of a group as one kernel; a `kind` of step is traced once for each type of joint."""
-        group = self.groups[g]
-        size, joint = len(group.bodies), self._joint(group)
+        bodies = self.groups[g].bodies
+        key = (*kind, self.tree.joint_types[bodies[0]], len(bodies))
 
-        def on_bodies(axis: Vec3, placement: Transform, inertias: jax.Array, x: tuple, *rest: Any) -> Any:
-            inertia = inertia_from_row([inertias[:, k] for k in range(10)])
-            return step(Body(joint, axis, placement, inertia, x), *rest)
+        def on_bodies(numbers: tuple, state: Any, *rest: Any) -> Any:
+            body = self._body(g, *within(numbers))
+            return _filled(step(body, state, *within(rest)), body)
 
-        key = (*kind, self.tree.joint_types[group.bodies[0]], size)
-        run = self._steps.setdefault(key, in_lanes(kernel(on_bodies)))
-        return run(*self._bodies[g], *inputs)
+        return self._steps.setdefault(key, in_lanes(kernel(on_bodies)))(self._bodies[g], *inputs)
+
+    def _body(self, g: int, axis: Vec3, placement: Transform, inertias: jax.Array, x: tuple) -> Body:
+        inertia = inertia_from_row([inertias[:, k] for k in range(10)])
+        return Body(self._joint(self.groups[g]), axis, placement, inertia, x)
 
     def outward(self, step: Callable, root: Any, *inputs: list) -> list:
         """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
@@ -89,8 +98,8 @@ class Unrolled(PerBody):
         for g, group in enumerate(self.groups):
             size, is_leaf = len(group.bodies), g not in carriers
 
-            def carried(body: Body, *rest: Any, size: int = size, is_leaf: bool = is_leaf) -> Any:
-                state, out = step(body, *_spread(rest, size))
+            def carried(body: Body, parent: Any, *rest: Any, size: int = size, is_leaf: bool = is_leaf) -> Any:
+                state, out = step(body, *_spread((parent, *rest), size))
                 return (None if is_leaf else state), out
 
             parent = states[group.parent]
@@ -109,23 +118,34 @@ class Unrolled(PerBody):
             children = [k for k, group in enumerate(self.groups) if group.parent == g]
             lanes = tuple(self.groups[k].lanes for k in children)
 
-            def summed(body: Body, *rest: Any, size: int = size, is_root: bool = is_root, lanes: tuple = lanes) -> Any:
-                children, rest = rest[: len(lanes)], rest[len(lanes) :]
-                carried = (_on_lanes(up, places, size) for up, places in zip(children, lanes, strict=True))
+            def summed(
+                body: Body, ups: list, *rest: Any, size: int = size, is_root: bool = is_root, lanes: tuple = lanes
+            ) -> Any:
+                carried = (_on_lanes(up, places, size) for up, places in zip(ups, lanes, strict=True))
                 up, out = step(body, functools.reduce(add_states, carried, zero), *_spread(rest, size))
                 return (None if is_root else up), out
 
-            given = (*(ups[k] for k in children), *(x[g] for x in inputs))
+            given = ([ups[k] for k in children], *(x[g] for x in inputs))
             ups[g], outs[g] = self._run(g, ("in", step, is_root, lanes), summed, *given)
         return outs
 
     def each(self, step: Callable, *inputs: list) -> list:
-        """`step(body, *inputs) -> out` on every body."""
+        """`step(body, *inputs) -> out` on every body, several in one kernel."""
 
-        def run(g: int, size: int) -> Any:
-            return self._run(g, (step,), lambda body, *rest: step(body, *_spread(rest, size)), *(x[g] for x in inputs))
+        def on(chosen: range, numbers: list, inputs: list) -> list:
+            bodies = [self._body(g, *own) for g, own in zip(chosen, numbers, strict=True)]
+            sizes = [len(self.groups[g].bodies) for g in chosen]
+            return [
+                _filled(step(body, *_spread(rest, size)), body)
+                for body, rest, size in zip(bodies, inputs, sizes, strict=True)
+            ]
 
-        return [run(g, len(group.bodies)) for g, group in enumerate(self.groups)]
+        rows, outs = list(zip(*inputs, strict=True)), []
+        for start in range(0, len(rows), _TOGETHER):
+            chosen = range(len(rows))[start : start + _TOGETHER]
+            run = in_lanes(kernel(functools.partial(on, chosen)))
+            outs += run([self._bodies[g] for g in chosen], [rows[g] for g in chosen])
+        return outs
 
     def lanes(self, f: Callable) -> Callable:
         """`f`, which works on the arrays of all bodies at once, on their leading axes."""
@@ -255,7 +275,8 @@ class Unrolled(PerBody):
                     poses[g] if len(self.groups[g].bodies) == 1 else _map(lambda x, at=lanes: rows_of(x, at), poses[g])
                 )
             new = run(pose, self._numbers([self.tree.link_pattern[link] for link in alike]))
-            found |= {link: (new, lane) for lane, link in enumerate(alike)}
+            is_one = all(len(x) == 1 for x in jax.tree.leaves(new))  # links at the same place of one body
+            found |= {link: (new, 0 if is_one else lane) for lane, link in enumerate(alike)}
         return found
 
     def link_transform(self, poses: list, link: int) -> Transform:

@@ -80,7 +80,7 @@ def _moving_step(body: Body, parent: tuple[Transform, Motion, Motion], v: tuple,
     for s, rate, drive in zip(S, v, a, strict=True):
         V = V + s.scale(rate)
         A = A + V0.cross(s.scale(rate)) + s.scale(drive)
-    return (pose, V, A), (pose, S, V, V0, A, A0)
+    return (pose, V, A), (pose, S, V, A)
 
 
 def moving(run: Traversal, v: jax.Array | None, a: jax.Array | None) -> Moving:
@@ -90,8 +90,9 @@ def moving(run: Traversal, v: jax.Array | None, a: jax.Array | None) -> Moving:
     accelerations = run.no_v() if a is None else run.split_v(a)
     base = Motion(O3, gravity_root(run.model))
     found = run.outward(_moving_step, (IDENTITY, NO_MOTION, base), velocities, accelerations)
-    motions = (run.table([(*m.w, *m.v) for m in run.item(found, k)], 6) for k in range(2, 6))
-    return Moving(*_poses_and_motions(run, found), *motions)
+    V, A = (run.table([(*m.w, *m.v) for m in run.item(found, k)], 6) for k in (2, 3))
+    V0, A0 = (run.of_parents(table, (*m.w, *m.v)) for table, m in ((V, NO_MOTION), (A, base)))
+    return Moving(*_poses_and_motions(run, found), V, V0, A, A0)
 
 
 def of_owners(run: Traversal, table: Table) -> Table:
