@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import rbydyn_jax as rb
 from benchmarks import floor, scale, worker
 from benchmarks.case import Entry, make_case
 from benchmarks.ours import LIBRARY, Ours
@@ -36,6 +37,20 @@ X = jnp.linspace(0.1, 1.0, 8)
 )
 def test_arithmetic_is_counted(f, operations):
     assert floor.count(f, X) == operations
+
+
+def test_the_arithmetic_of_the_library_is_counted():
+    """A rigid body takes some hundred operations in each of the recursions; the plain sums are far below that."""
+    model = make_case("chain7", "float64", 1).model
+    q = jnp.zeros(7)
+    counts = {
+        "rnea": floor.count(rb.rnea, model, q, q, q),
+        "aba": floor.count(rb.aba, model, q, q, q),
+        "crba": floor.count(rb.crba, model, q),
+        "gradient": floor.count(jax.grad(lambda x: rb.rnea(model, x, q, q).sum()), q),
+    }
+    assert all(n > 7 * 100 for n in counts.values()), counts
+    assert counts["gradient"] > counts["rnea"] < counts["aba"], counts
 
 
 @pytest.mark.parametrize(("robot", "depth"), [("chain7", 7), ("tree7", 3)])
