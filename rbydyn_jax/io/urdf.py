@@ -135,7 +135,7 @@ def _read_joints(root: XmlElement, findings: Findings) -> tuple[tuple[JointDescr
     """Returns the joints, and whether all of them could be read well enough to judge the tree."""
     joints, complete = [], True
     for xml in root.children("joint"):
-        ends = [next(xml.children(tag), None) for tag in ("parent", "child")]
+        ends = [xml.first(tag) for tag in ("parent", "child")]
         between = ", ".join(f"{e.tag} {e.get('link')!r}" for e in ends if e is not None)
         name = Scope(findings, "joint").name(xml, "name", f"a joint ({between})")
         joint = read_joint(xml, name or "", Scope(findings, f"joint {name!r}" if name else f"joint ({between})"))

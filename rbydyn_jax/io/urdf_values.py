@@ -81,7 +81,7 @@ class Scope:
         count = xml.count(tag)
         if count > 1:
             self.add("error", xml.line, f"<{tag}> given {count} times, expected once")
-        return next(xml.children(tag)) if count else None
+        return xml.first(tag)
 
     def known(self, xml: XmlElement, attributes: tuple[str, ...], tags: tuple[str, ...] = ()) -> None:
         """Warns of attributes and children that are not used, and of text where none belongs."""
@@ -94,7 +94,7 @@ class Scope:
             self.add("warning", xml.line, f"unknown attribute {shown} of <{xml.tag}> is ignored{hint}")
         for tag in xml.tags:
             if tag not in tags:
-                self._unknown_tag(next(xml.children(tag)), tags)
+                self._unknown_tag(xml.children(tag)[0], tags)
         if xml.text:
             self.add("warning", xml.line, f"stray text {xml.text[:30]!r} in <{xml.tag}> is ignored")
 

@@ -1,83 +1,84 @@
 """XML from untrusted bytes to elements that know their line: size and depth are bounded, document types are refused.
 
-`xmltodict` does the parsing, through its `expat=` hook: a stand-in for the expat module creates a parser that adds the
-line to every start tag, counts the depth and stops at a document type declaration, so that no entity is ever defined.
+The standard library's expat does the parsing. It stops at a document type declaration, so that no entity is ever
+defined.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
 from xml.parsers import expat
-
-import xmltodict
 
 from .findings import fail
 
 MAX_BYTES = 8_000_000
 MAX_DEPTH = 64
 
-_LINE = "#line"
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
 
 
 class XmlElement:
-    """One element: its tag, line, attributes, text and children.
+    """One element: its tag, the line of its start tag (from 1), its attributes, text and children.
 
     Args:
         tag: The name of the element, with its prefix if it has one.
-        node: What xmltodict made of it.
+        line: Line of the start tag, from 1.
+        attributes: The attributes by name.
     """
 
-    __slots__ = ("_node", "tag")
+    __slots__ = ("_children", "_pieces", "attributes", "line", "tag")
 
-    def __init__(self, tag: str, node: dict[str, Any]) -> None:
-        self.tag = tag
-        self._node = node
-
-    @property
-    def line(self) -> int:
-        """Line of the start tag, from 1."""
-        return self._node["@" + _LINE]
+    def __init__(self, tag: str, line: int, attributes: dict[str, str]) -> None:
+        self.tag, self.line, self.attributes = tag, line, attributes
+        self._children: dict[str, list[XmlElement]] = {}
+        self._pieces: list[str] = []
 
     @property
     def text(self) -> str:
         """The character data directly inside the element, stripped."""
-        return "".join(self._node.get("#text", ()))
-
-    @property
-    def attributes(self) -> list[str]:
-        """Names of the attributes."""
-        return [k[1:] for k in self._node if k[0] == "@" and k != "@" + _LINE]
+        return "".join(self._pieces).strip()
 
     @property
     def tags(self) -> list[str]:
         """Names of the children, each once."""
-        return [k for k in self._node if k[0] not in "@#"]
+        return list(self._children)
 
     def get(self, attribute: str) -> str | None:
         """Returns the value of an attribute, or None."""
-        return self._node.get("@" + attribute)
+        return self.attributes.get(attribute)
 
     def has_only(self, attributes: tuple[str, ...], tags: tuple[str, ...]) -> bool:
         """Whether the element has no attributes and children but these, and no text."""
-        return self._node.keys() <= _keys(attributes, tags)
+        return self.attributes.keys() <= _set(attributes) and self._children.keys() <= _set(tags) and not self.text
 
     def count(self, tag: str) -> int:
         """Returns the number of children of that name."""
-        return len(self._node.get(tag, ()))
+        return len(self._children.get(tag, ()))
 
-    def children(self, tag: str) -> Iterator[XmlElement]:
-        """Iterates over the children of that name, in document order."""
-        return (XmlElement(tag, node) for node in self._node.get(tag, ()))
+    def children(self, tag: str) -> Sequence[XmlElement]:
+        """Returns the children of that name, in document order."""
+        return self._children.get(tag, ())
+
+    def first(self, tag: str) -> XmlElement | None:
+        """Returns the first child of that name, or None."""
+        children = self._children.get(tag)
+        return children[0] if children else None
+
+    def add(self, child: XmlElement) -> None:
+        """Adds a child, behind those that are there."""
+        self._children.setdefault(child.tag, []).append(child)
+
+    def add_text(self, text: str) -> None:
+        """Adds character data."""
+        self._pieces.append(text)
 
 
 @cache
-def _keys(attributes: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
-    return frozenset({"@" + _LINE, *("@" + name for name in attributes), *tags})
+def _set(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(names)
 
 
 class _Refused(Exception):
@@ -87,64 +88,45 @@ class _Refused(Exception):
         self.message, self.line = message, line
 
 
-class _Parser:
-    """An expat parser that adds the line to start tags, bounds the depth and refuses document types."""
+class _Reader:
+    """What expat tells of a document, as elements: bounds the depth and refuses document types."""
 
-    def __init__(self, parser: Any, max_depth: int) -> None:
-        self.__dict__.update(_parser=parser, _open=[], _max_depth=max_depth)
+    def __init__(self, encoding: str | None, max_depth: int) -> None:
+        self.open: list[XmlElement] = []
+        self._roots: list[XmlElement] = []
+        self.parser = parser = expat.ParserCreate(encoding)
+        self._max_depth = max_depth
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
         parser.StartDoctypeDeclHandler = self._doctype
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        wrap = {"StartElementHandler": self._start, "EndElementHandler": self._end}.get(name)
-        setattr(self._parser, name, wrap(value) if wrap else value)
+    def read(self, data: bytes) -> XmlElement:
+        """Returns the root, and lets go of it: the parser and its handlers hold each other until they are collected."""
+        self.parser.Parse(data, True)
+        return self._roots.pop()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_parser"], name)
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        line = self.parser.CurrentLineNumber
+        element = XmlElement(tag, line, attributes)
+        if not self.open:
+            self._roots.append(element)
+        elif len(self.open) == self._max_depth:
+            raise _Refused(f"elements are nested deeper than {self._max_depth}", line)
+        else:
+            self.open[-1].add(element)
+        self.open.append(element)
 
-    def _start(self, handler: Callable[[str, list], None]) -> Callable[[str, list], None]:
-        parser, open_tags, max_depth = self._parser, self._open, self._max_depth
+    def _end(self, tag: str) -> None:
+        self.open.pop()
 
-        def start(tag: str, attributes: list) -> None:
-            line = parser.CurrentLineNumber
-            open_tags.append((tag, line))
-            if len(open_tags) > max_depth:
-                raise _Refused(f"elements are nested deeper than {max_depth}", line)
-            handler(tag, [*attributes, _LINE, line])
-
-        return start
-
-    def _end(self, handler: Callable[[str], None]) -> Callable[[str], None]:
-        open_tags = self._open
-
-        def end(tag: str) -> None:
-            open_tags.pop()
-            handler(tag)
-
-        return end
+    def _characters(self, text: str) -> None:
+        self.open[-1].add_text(text)
 
     def _doctype(self, *_: object) -> None:
         message = "document type declarations (DTD) and entities are refused; nothing that they name was read"
-        raise _Refused(message, self._parser.CurrentLineNumber)
-
-
-class _Expat:
-    """Stands in for the expat module in `xmltodict.parse`."""
-
-    def __init__(self, max_depth: int) -> None:
-        self.max_depth = max_depth
-        self.parser: _Parser | None = None
-
-    def ParserCreate(self, encoding: str | None, separator: str | None) -> _Parser:
-        self.parser = _Parser(expat.ParserCreate(encoding, separator), self.max_depth)
-        return self.parser
-
-    @property
-    def open_tag(self) -> str:
-        """Says which element was still open where the text went wrong."""
-        if self.parser is None or not self.parser._open:
-            return ""
-        tag, line = self.parser._open[-1]
-        return f"; <{tag}> of line {line} is still open"
+        raise _Refused(message, self.parser.CurrentLineNumber)
 
 
 def parse_xml(data: bytes | str, source: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> XmlElement:
@@ -170,24 +152,23 @@ def parse_xml(data: bytes | str, source: str, *, max_bytes: int = MAX_BYTES, max
     if len(data) > max_bytes:
         raise fail(f"{len(data)} bytes exceed the size limit of {max_bytes} bytes", source)
     _check_bytes(data, source, encoding)
-    stand_in = _Expat(max_depth)
+    reader = _Reader(encoding, max_depth)
     try:
-        document = xmltodict.parse(data, encoding=encoding, expat=stand_in, force_list=True)
+        return reader.read(data)
     except _Refused as error:
         raise fail(error.message, source, error.line) from None
     except expat.ExpatError as error:
-        raise fail(_explain(error, stand_in), source, error.lineno) from None
+        raise fail(_explain(error, reader.open), source, error.lineno) from None
     except (ValueError, LookupError) as error:
         raise fail(f"not XML: {error}", source) from None
-    ((tag, (node,)),) = document.items()
-    return XmlElement(tag, node)
 
 
-def _explain(error: expat.ExpatError, stand_in: _Expat) -> str:
+def _explain(error: expat.ExpatError, unfinished: list[XmlElement]) -> str:
     text = expat.ErrorString(error.code) or str(error)
     if error.code == expat.errors.codes[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]:
         text += " (a second root element, or text after the end)"
-    return f"not well-formed XML: {text}, column {error.offset + 1}{stand_in.open_tag}"
+    where = f"; <{unfinished[-1].tag}> of line {unfinished[-1].line} is still open" if unfinished else ""
+    return f"not well-formed XML: {text}, column {error.offset + 1}{where}"
 
 
 def _check_bytes(data: bytes, source: str, encoding: str | None) -> None:

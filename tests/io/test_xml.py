@@ -99,7 +99,7 @@ def test_elements_know_their_line_and_text():
     root = parse_xml("<a>\n<b x='1'/>\n\n<b>word</b><c:d/></a>", "t")
     first, second = root.children("b")
     assert (root.line, first.line, second.line) == (1, 2, 4)
-    assert (first.get("x"), first.attributes, second.get("x"), second.text) == ("1", ["x"], None, "word")
+    assert (first.get("x"), first.attributes, second.get("x"), second.text) == ("1", {"x": "1"}, None, "word")
     assert root.tags == ["b", "c:d"]
     assert root.count("b") == 2
 

@@ -83,7 +83,7 @@ def _read(data: str | bytes, source: str, base_link_name: str) -> RobotConfigura
         links[name] = _link(xml, name, Scope(findings, f"link {name!r}"))
     for xml, name in _named(root, "joint", findings):
         _joint(xml, name, links, Scope(findings, f"joint {name!r}"))
-    mobile = next(root.children("mobile"), None)
+    mobile = root.first("mobile")
     base = MobileBase(MobileBaseType.Unspecified, np.eye(4), (), ())
     if mobile is not None:
         base = _mobile(mobile, Scope(findings, "mobile base"))
@@ -103,11 +103,11 @@ def _named(root: XmlElement, tag: str, findings: Findings) -> Iterator[tuple[Xml
 
 
 def _link(xml: XmlElement, name: str, scope: Scope) -> Link:
-    inertial = next(xml.children("inertial"), None)
+    inertial = xml.first("inertial")
     link = Link(name, np.zeros((6, 6)) if inertial is None else _inertia(inertial, scope))
     for element in xml.children("collision"):
-        geometry = next(element.children("geometry"), None)
-        capsule = None if geometry is None else next(geometry.children("capsule"), None)
+        geometry = element.first("geometry")
+        capsule = None if geometry is None else geometry.first("capsule")
         if capsule is None:
             continue
         length, radius = (scope.number(capsule, what, f"capsule {what}", 0.0) for what in ("length", "radius"))
@@ -121,7 +121,7 @@ def _link(xml: XmlElement, name: str, scope: Scope) -> Link:
 
 def _inertia(xml: XmlElement, scope: Scope) -> np.ndarray:
     """The 6x6 inertia in link axes of mass and moments about the centre of mass, in its axes."""
-    mass, moments = (next(xml.children(tag), None) for tag in ("mass", "inertia"))
+    mass, moments = (xml.first(tag) for tag in ("mass", "inertia"))
     m = 0.0 if mass is None else scope.number(mass, "value", "mass", 0.0)
     xx, xy, xz, yy, yz, zz = (0.0 if moments is None else scope.number(moments, k, k, 0.0) for k in _MOMENTS)
     central = np.zeros((6, 6))
@@ -138,7 +138,7 @@ def _joint(xml: XmlElement, name: str, links: dict[str, Link], scope: Scope) -> 
         scope.add("error", xml.line, "has no type")
     ends = []
     for tag in ("parent", "child"):
-        element = next(xml.children(tag), None)
+        element = xml.first(tag)
         link = None if element is None else element.get("link")
         if link is None:
             scope.add("error", xml.line, f"has no <{tag} link=...>")
@@ -146,7 +146,7 @@ def _joint(xml: XmlElement, name: str, links: dict[str, Link], scope: Scope) -> 
             scope.add("error", xml.line, f"its {tag} {link!r} is no link")
         ends.append(links.get(link or ""))
     axis = [1.0, 0.0, 0.0]
-    element = next(xml.children("axis"), None)
+    element = xml.first("axis")
     if element is not None:  # without xyz it is a joint that does nothing, as in the SDK
         axis = scope.vector(element, "xyz", "axis", 3, [0.0, 0.0, 0.0]) or axis
     if kind in ("revolute", "continuous"):
@@ -155,7 +155,7 @@ def _joint(xml: XmlElement, name: str, links: dict[str, Link], scope: Scope) -> 
         joint = Joint.make_prismatic(name, axis=np.array(axis))
     else:
         joint = Joint.make_fixed(name)
-    limit = next(xml.children("limit"), None)
+    limit = xml.first("limit")
     if limit is not None:
         _limits(limit, joint, scope)
     parent, child = ends
