@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..model.tree import KinematicTree
@@ -28,37 +29,33 @@ def groups(tree: KinematicTree) -> tuple[Group, ...]:
 
     Those on one body go together; of those on several bodies that go together, at most one from each.
     """
-    members: dict[tuple, list[int]] = {}
-    keys: dict[int, tuple] = {}  # of each body, that of its group
-    by_depth = sorted(range(tree.nb), key=lambda i: len(tree.path(i)))
-    for i in by_depth:
+    depth = {-1: 0}
+    for i in tree.order:
+        depth[i] = depth[tree.parents[i]] + 1
+    members: list[list[int]] = []
+    group, number = {-1: -1}, {}
+    siblings: Counter[tuple] = Counter()
+    for i in sorted(tree.order, key=depth.__getitem__):
         parent = tree.parents[i]
-        key = (
-            keys.get(parent),
-            tree.joint_types[i],
-            constants(tree.axis_pattern[i]),
-            constants(tree.placement_pattern[i]),
-        )
-        if parent >= 0 and len(members[keys[parent]]) > 1:
-            key = (*key, sum(keys.get(k, ())[: len(key)] == key for k in tree.children[parent]))
-        keys[i] = key
-        members.setdefault(key, []).append(i)
-    number = {key: k for k, key in enumerate(members)}
+        shape = tree.joint_types[i], constants(tree.axis_pattern[i]), constants(tree.placement_pattern[i])
+        of_several = parent >= 0 and len(members[group[parent]]) > 1
+        key = (group[parent], shape, siblings[parent, shape] if of_several else 0)
+        siblings[parent, shape] += 1
+        group[i] = number.setdefault(key, len(members))
+        if group[i] == len(members):
+            members.append([])
+        members[group[i]].append(i)
+    lane = {-1: 0}
     found: list[Group] = []
-    for bodies in members.values():
-        parents = [tree.parents[i] for i in bodies]
-        if parents[0] < 0:
-            found.append(Group(tuple(bodies), -1, (0,) * len(bodies)))
-            continue
-        group = number[keys[parents[0]]]
-        lanes = {i: found[group].bodies.index(parent) for i, parent in zip(bodies, parents, strict=True)}
-        together = tuple(sorted(bodies, key=lanes.__getitem__))
-        found.append(Group(together, group, tuple(lanes[i] for i in together)))
+    for bodies in members:
+        together = sorted(bodies, key=lambda i: lane[tree.parents[i]])
+        lane |= {i: k for k, i in enumerate(together)}
+        carriers = [tree.parents[i] for i in together]
+        found.append(Group(tuple(together), group[carriers[0]], tuple(lane[p] for p in carriers)))
     return tuple(found)
 
 
-def one_by_one(tree: KinematicTree, bodies: Iterable[int]) -> tuple[Group, ...]:
-    """Groups of one body each: of those given, among which are their ancestors."""
-    bodies = [i for i in tree.order if i in set(bodies)]
+def one_by_one(tree: KinematicTree, bodies: Sequence[int]) -> tuple[Group, ...]:
+    """Groups of one body each: of those given, in tree order and with all of their ancestors."""
     number = {i: k for k, i in enumerate(bodies)}
     return tuple(Group((i,), number.get(tree.parents[i], -1), (0,)) for i in bodies)

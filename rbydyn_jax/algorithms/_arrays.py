@@ -268,15 +268,6 @@ class Arrays:
         """`step(body, *inputs) -> out` on every body."""
         return [step(self._bodies[g], *(x[g] for x in inputs)) for g in range(len(self.groups))]
 
-    def at(self, values: list, body: int) -> Any:
-        """The value of one body."""
-        for group, value in zip(self.groups, values, strict=True):
-            found = np.argwhere(group.bodies == body)
-            if found.size:
-                length, run = found[0]
-                return jax.tree.map(lambda a: a[length, run], value)  # noqa: B023 - used at once
-        raise IndexError(body)
-
     def join(self, scalars: Sequence[Scalar]) -> jax.Array:
         """The 1-D array of scalars."""
         return jnp.stack(_dense(list(scalars), (), self.dtype))

@@ -71,7 +71,7 @@ def _shapes(*xs: Any, f: Callable, **_: bool) -> list:
     return [x.update(weak_type=False) for x in _program(f, xs).out_avals]
 
 
-def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable, pruned: bool) -> tuple[list, list]:
+def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable, **params: bool) -> tuple[list, list]:
     places = [k for k, t in enumerate(tangents) if type(t) is not ad.Zero]
 
     def moved(*xs: jax.Array) -> list:
@@ -79,7 +79,7 @@ def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable, pruned: bool) ->
         return jvp_along(lambda ys: f(*ys), values, dict(zip(places, along, strict=True)))
 
     along = (tangents[k] for k in places)
-    return _lanes_p.bind(*primals, f=f, pruned=pruned), _lanes_p.bind(*primals, *along, f=moved, pruned=False)
+    return _lanes_p.bind(*primals, f=f, **params), _lanes_p.bind(*primals, *along, f=moved, pruned=False)
 
 
 def _transpose(cotangents: Sequence, *args: Any, f: Callable, **_: bool) -> list:
@@ -105,13 +105,13 @@ def _transpose(cotangents: Sequence, *args: Any, f: Callable, **_: bool) -> list
     return [next(found) if is_linear else None for is_linear in linear]
 
 
-def _batch(xs: Sequence, axes: Sequence, **f: Any) -> tuple[list, list]:
+def _batch(xs: Sequence, axes: Sequence, **params: Any) -> tuple[list, list]:
     size = next(x.shape[axis] for x, axis in zip(xs, axes, strict=True) if axis is not None)
     last = [
         jnp.broadcast_to(x[..., None], (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
         for x, axis in zip(xs, axes, strict=True)
     ]
-    results = _lanes_p.bind(*last, **f)
+    results = _lanes_p.bind(*last, **params)
     return results, [y.ndim - 1 for y in results]
 
 

@@ -125,11 +125,6 @@ class PerBody:
         """The k-th element of each body's tuple."""
         return [x[k] for x in values]
 
-    def at(self, values: list, body: int) -> Any:
-        """The value of one body."""
-        g, lane = self._place[body]
-        return jax.tree.map(lambda x: x[lane], values[g])
-
     def _entry(self, values: list, body: int, k: int | None = None) -> tuple[Any, int]:
         """The value of a body's group (or its k-th part), and where in it the body is."""
         g, lane = self._place[body]
@@ -211,8 +206,7 @@ class PerBody:
 
         def chosen(x: jax.Array, root: jax.Array) -> jax.Array:
             x = jnp.concatenate([x, root[:, None]], axis=1)
-            return (
-                x[:, np.array(parents, int)] if x.ndim == 2 else rows_of(x, parents, axis=1)
-            )  # XLA gathers lanes slowly
+            # XLA would gather lanes one by one, and copy single numbers slice by slice.
+            return rows_of(x, parents, axis=1) if x.ndim > 2 else x[:, np.array(parents, int)]
 
         return in_lanes(chosen)(table, join(root, self.dtype))

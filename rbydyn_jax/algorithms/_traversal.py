@@ -13,7 +13,7 @@ the steps from the root outward or from the leaves inward. There are two, with o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -46,21 +46,21 @@ def traverse(
     algorithm: Callable,
     q: jax.Array,
     *arrays: Any,
-    bodies: Collection[int] | None = None,
+    bodies: Sequence[int] | None = None,
     parts: bool = False,
     side_by_side: bool = False,
 ) -> Any:
     """Runs `algorithm(traversal, *arrays)` with the traversal that suits the tree and the platform lowered for.
 
-    Where no other `bodies` matter than some and their ancestors, they may be all that is computed. With `parts` a large
-    batch is computed a part at a time on a CPU: for what is much arithmetic for each number that goes in or comes out.
-    With `side_by_side` limbs alike are computed as one there, which makes programs smaller: for what has few results,
-    since those have to be put in order.
+    Where no other `bodies` matter than some and their ancestors, those, in tree order, may be all that is computed.
+    With `parts` a large batch is computed a part at a time on a CPU: for what is much arithmetic for each number that
+    goes in or comes out. With `side_by_side` limbs alike are computed as one there, which makes programs smaller: for
+    what has few results, since those have to be put in order.
     """
     tree = model.tree
-    chosen = groups(tree) if side_by_side else one_by_one(tree, tree.order if bodies is None else bodies)
 
     def unrolled(*inputs: Any) -> Any:
+        chosen = groups(tree) if side_by_side else one_by_one(tree, tree.order if bodies is None else bodies)
         model, q, *rest = opaque(inputs)
         return opaque(algorithm(Unrolled(model, q, chosen), *rest))
 
@@ -69,7 +69,7 @@ def traverse(
 
     if parts:
         unrolled = in_parts(unrolled)
-    wanted = model.tree.traversal
+    wanted = tree.traversal
     if model.nb > UNROLLED_LIMIT or not fusions_available() or wanted == "arrays" or _may_be_split():
         return scanned(model, q, *arrays)
     if {device.platform for device in jax.devices()} == {"cpu"}:

@@ -36,17 +36,15 @@ from ._per_body import PerBody
 
 _TOGETHER = 4  # steps of one kernel where none needs another: fewer kernels, and few enough arrays at a time
 
-_map = jax.tree.map
-
 
 def _spread(tree: Any, size: int) -> Any:
     """Scalars of so many bodies, from those that may be the same for all."""
-    return _map(lambda x: jnp.broadcast_to(x, (size, *x.shape[1:])), tree)
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (size, *x.shape[1:])), tree)
 
 
 def _filled(values: Any, body: Body) -> Any:
     """The results of a step, with an entry for each body where they are constants."""
-    return _map(lambda x: x if jnp.ndim(x) else jnp.full_like(body.inertia.m, x), values)
+    return jax.tree.map(lambda x: x if jnp.ndim(x) else jnp.full_like(body.inertia.m, x), values)
 
 
 def _on_lanes(state: Any, lanes: Sequence[int], size: int) -> Any:
@@ -54,7 +52,7 @@ def _on_lanes(state: Any, lanes: Sequence[int], size: int) -> Any:
     if lanes == tuple(range(size)):
         return state
     if size == 1:
-        each = [_map(lambda x, k=k: x[k : k + 1], state) for k in range(len(lanes))]
+        each = [jax.tree.map(lambda x, k=k: x[k : k + 1], state) for k in range(len(lanes))]
         return functools.reduce(add_states, each)
     like = jax.tree.leaves(state)[0]
 
@@ -65,7 +63,7 @@ def _on_lanes(state: Any, lanes: Sequence[int], size: int) -> Any:
         nothing = jnp.zeros_like(x[:1])
         return jnp.concatenate([x[(at := lanes.index(k)) : at + 1] if k in lanes else nothing for k in range(size)])
 
-    return _map(padded, state, is_leaf=lambda x: isinstance(x, Structural))
+    return jax.tree.map(padded, state, is_leaf=lambda x: isinstance(x, Structural))
 
 
 class Unrolled(PerBody):
@@ -92,7 +90,7 @@ class Unrolled(PerBody):
 
     def outward(self, step: Callable, root: Any, *inputs: list) -> list:
         """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
-        states: dict[int, Any] = {-1: _map(lambda x: x[None], root)}
+        states: dict[int, Any] = {-1: jax.tree.map(lambda x: x[None], root)}
         outs: list[Any] = []
         carriers = {group.parent for group in self.groups}
         for g, group in enumerate(self.groups):
@@ -104,7 +102,7 @@ class Unrolled(PerBody):
 
             parent = states[group.parent]
             if group.parent >= 0 and len(self.groups[group.parent].bodies) > 1:
-                parent = _map(lambda x, lanes=group.lanes: rows_of(x, lanes), parent)
+                parent = jax.tree.map(lambda x, lanes=group.lanes: rows_of(x, lanes), parent)
             states[g], out = self._run(g, ("out", step, is_leaf), carried, parent, *(x[g] for x in inputs))
             outs.append(out)
         return outs
@@ -132,19 +130,22 @@ class Unrolled(PerBody):
     def each(self, step: Callable, *inputs: list) -> list:
         """`step(body, *inputs) -> out` on every body, several in one kernel."""
 
-        def on(chosen: range, numbers: list, inputs: list) -> list:
-            bodies = [self._body(g, *own) for g, own in zip(chosen, numbers, strict=True)]
-            sizes = [len(self.groups[g].bodies) for g in chosen]
-            return [
-                _filled(step(body, *_spread(rest, size)), body)
-                for body, rest, size in zip(bodies, inputs, sizes, strict=True)
-            ]
+        def on(g: int, numbers: tuple, *rest: Any) -> Any:
+            body = self._body(g, *numbers)
+            return _filled(step(body, *_spread(rest, len(self.groups[g].bodies))), body)
+
+        return self._together(_TOGETHER, on, self._bodies, *inputs)
+
+    def _together(self, count: int, on: Callable, *inputs: list) -> list:
+        """`on(group's number, *inputs)` for every group, so many in one kernel."""
+
+        def several(chosen: range, inputs: list) -> list:
+            return [on(g, *own) for g, own in zip(chosen, inputs, strict=True)]
 
         rows, outs = list(zip(*inputs, strict=True)), []
-        for start in range(0, len(rows), _TOGETHER):
-            chosen = range(len(rows))[start : start + _TOGETHER]
-            run = in_lanes(kernel(functools.partial(on, chosen)))
-            outs += run([self._bodies[g] for g in chosen], [rows[g] for g in chosen])
+        for start in range(0, len(rows), count):
+            chosen = range(len(rows))[start : start + count]
+            outs += in_lanes(kernel(functools.partial(several, chosen)))([rows[g] for g in chosen])
         return outs
 
     def lanes(self, f: Callable) -> Callable:
@@ -186,14 +187,11 @@ class Unrolled(PerBody):
                     of_body[i] = of_body[i] + of_body[parent]
             return of_body
 
-        def of_parents(of_body: list) -> jax.Array:
-            return jnp.stack([of_body[p] if p >= 0 else jnp.zeros_like(of_body[0]) for p in self.tree.parents], axis=1)
-
         rows = in_lanes(jnp.stack)(table)
         if not self.tree.nb:
             return rows, rows
-        of_body = self.stage(totals)(rows)
-        return self._side_by_side(of_body), in_lanes(of_parents)(of_body)
+        sums = self._side_by_side(self.stage(totals)(rows))
+        return sums, self.of_parents(sums, (ZERO,) * len(table))
 
     @staticmethod
     def _side_by_side(columns: list) -> jax.Array:
@@ -219,21 +217,17 @@ class Unrolled(PerBody):
     def sum_links(self, f: Callable, *links: jax.Array) -> list:
         """For each body the sum of `f` over its links; of each (n_links, 4, 4) array `f` gets a link's transform."""
 
-        def on(group: Group) -> Any:
-            chosen = self._links_on(group)
+        def total(g: int, given: list) -> Any:
+            terms = [f(*map(transform_from_numbers, xs)) for xs in within(given)]
+            for k, (links, before) in enumerate(zip(chosen[g][1:], chosen[g], strict=False), start=1):
+                is_new = np.array([a != b for a, b in zip(links, before, strict=True)])
+                if not is_new.all():
+                    terms[k] = jax.tree.map(lambda x, is_new=is_new: jnp.where(spread_to(is_new, x), x, 0.0), terms[k])
+            return functools.reduce(add_states, terms)
 
-            def total(given: list) -> Any:
-                terms = [f(*map(transform_from_numbers, xs)) for xs in given]
-                for k, links in enumerate(chosen[1:], start=1):
-                    is_new = np.array([a != b for a, b in zip(links, chosen[k - 1], strict=True)])
-                    if not is_new.all():
-                        terms[k] = _map(lambda x, is_new=is_new: jnp.where(spread_to(is_new, x), x, 0.0), terms[k])
-                return functools.reduce(add_states, terms)
-
-            return in_lanes(kernel(total))([[poses(links) for poses in per_array] for links in chosen])
-
-        per_array = [self._poses(x) for x in links]
-        return [on(group) for group in self.groups]
+        per_array, chosen = [self._poses(x) for x in links], [self._links_on(group) for group in self.groups]
+        given = [[[poses(links) for poses in per_array] for links in of_group] for of_group in chosen]
+        return self._together(2, total, given)  # in a kernel of one XLA would transpose the poses, with strides
 
     def move_links(self, f: Callable, motions: list, T: jax.Array) -> jax.Array:
         """`f(motion of its body, pose)` for each link, (n_links, 4, 4); a link of the world does not move."""
@@ -268,12 +262,10 @@ class Unrolled(PerBody):
 
         run = in_lanes(kernel(placed))
         for (g, _), alike in others.items():
-            pose = IDENTITY
-            if g >= 0:
+            pose = poses[g] if g >= 0 else IDENTITY
+            if g >= 0 and len(self.groups[g].bodies) > 1:
                 lanes = [self._place[self.tree.link_bodies[link]][1] for link in alike]
-                pose = (
-                    poses[g] if len(self.groups[g].bodies) == 1 else _map(lambda x, at=lanes: rows_of(x, at), poses[g])
-                )
+                pose = jax.tree.map(lambda x, lanes=lanes: rows_of(x, lanes), pose)
             new = run(pose, self._numbers([self.tree.link_pattern[link] for link in alike]))
             is_one = all(len(x) == 1 for x in jax.tree.leaves(new))  # links at the same place of one body
             found |= {link: (new, 0 if is_one else lane) for lane, link in enumerate(alike)}
@@ -282,7 +274,7 @@ class Unrolled(PerBody):
     def link_transform(self, poses: list, link: int) -> Transform:
         """The pose of one link, from the poses of the bodies."""
         pose, lane = self._places(poses, [link])[link]
-        return _map(lambda x: x[lane], pose)
+        return jax.tree.map(lambda x: x[lane], pose)
 
     def link_poses(self, poses: list) -> jax.Array:
         """The array (n_links, 4, 4) of all links, from the poses of the bodies."""

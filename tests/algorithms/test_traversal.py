@@ -217,7 +217,7 @@ def test_every_step_is_one_kernel_in_the_compiled_program(algorithm):
     passes = {"rnea": 2, "aba": 3}[algorithm]
     steps = passes * (model.nb - 8)  # the left arm and wheel go with the right
     # Those of a wheel have one result or none; a few others have results of two shapes.
-    assert steps - passes < len(kernels_of(text)) <= steps + 6
+    assert steps - 1 <= len(kernels_of(text)) <= steps + 6
     assert len(text.splitlines()) < 40_000
     # What the results of a step share is computed once. Without kernels there is ten times as much.
     assert arithmetic_in(text) < 1.1 * arithmetic_in(lowered.as_text())
