@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ._kernels import opaque
+from ._lanes import spread_to
 from ._layout import batch_first
 from ._limbs import Blocks, in_a_row, masks
 from ._reciprocal import reciprocal
@@ -132,7 +134,7 @@ def _swept(M: jax.Array) -> list[jax.Array]:
 
 def _inverses(run: Traversal, of: Mapping[int, jax.Array]) -> dict[int, jax.Array]:
     if not isinstance(run, Unrolled):
-        return {b: _mean(inverse_by_blocks(x)) for b, x in of.items()}
+        return {b: _mirrored(inverse_by_blocks(x)) for b, x in of.items()}
 
     def full(triangles: dict[int, list]) -> dict[int, jax.Array]:
         found = {}
@@ -162,9 +164,9 @@ def _T(x: jax.Array) -> jax.Array:
     return jnp.swapaxes(x, 0, 1)
 
 
-def _mean(x: jax.Array) -> jax.Array:
-    """A matrix made symmetric to the last bit."""
-    return 0.5 * (x + _T(x))
+def _mirrored(x: jax.Array) -> jax.Array:
+    """A matrix made symmetric to the last bit; a mean would not be, where a product and the sum are rounded as one."""
+    return jnp.where(spread_to(np.tri(len(x), dtype=bool), x), x, _T(x))
 
 
 def _sum(terms: Iterable[jax.Array]) -> jax.Array:
@@ -204,7 +206,7 @@ def inverse(run: Traversal, M: BlockMatrix) -> BlockMatrix:
         pairs = [(b, k) for b in level for k in level if k < b and blocks.root(k) == blocks.root(b)]
         found = to_those_above(L, X, pairs)
         for b in level:
-            found[b, b] = D[b] - _mean(across(b, b, L, X))
+            found[b, b] = D[b] - _mirrored(across(b, b, L, X))
         return found
 
     X = {(b, b): D_inverse[b] for b in levels[0]} if levels else {}

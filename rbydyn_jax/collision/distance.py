@@ -150,25 +150,31 @@ def _segment_distance_jvp(primals: Segments, tangents: Segments) -> tuple[Array,
 
 def _nearest_parameters(r: Vector, u: Vector, w: Vector) -> tuple[Array, Array]:
     n = _cross(u, w)
-    uw = _dot(u, w)
-    s = _clamped_ratio(-_dot(_cross(r, w), n), _dot(n, n))
-    t = _clamped_ratio(_dot(w, r) + uw * s, _dot(w, w))
-    s = _clamped_ratio(uw * t - _dot(u, r), _dot(u, u))
+    uu, uw, ww = _dot(u, u), _dot(u, w), _dot(w, w)
+    s = _clamped_ratio(-_dot(_cross(r, w), n), _dot(n, n), _rounding_of_normal(uu, ww))
+    t = _clamped_ratio(_dot(w, r) + uw * s, ww)
+    s = _clamped_ratio(uw * t - _dot(u, r), uu)
     return s, t
 
 
+def _rounding_of_normal(uu: Array, ww: Array) -> Array:
+    """A cross product whose square is not larger is rounding error."""
+    return (8 * jnp.finfo(uu.dtype).eps) ** 2 * (uu * ww)
+
+
 @jax.custom_jvp
-def _clamped_ratio(x: Array, y: Array) -> Array:
-    """x / y for y >= 0, clamped to [0, 1]; x = y = 0 gives 0."""
+def _clamped_ratio(x: Array, y: Array, rounding: Array | float = 0.0) -> Array:
+    """x / y for y >= 0, clamped to [0, 1]; x = y = 0 gives 0. Held constant where y is not larger than its rounding."""
     return lax.clamp(jnp.zeros((), x.dtype), x / jnp.maximum(y, _tiny(y)), jnp.ones((), x.dtype))
 
 
 @_clamped_ratio.defjvp
-def _clamped_ratio_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
-    x, y = primals
-    dx, dy = tangents
+def _clamped_ratio_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    x, y, rounding = primals
+    dx, dy, _ = tangents
     ratio = _clamped_ratio(x, y)
-    inside = ((ratio > 0) & (ratio < 1)).astype(ratio.dtype)
+    # XLA may compute y once more, and round it otherwise: of what is rounding alone it could be zero there.
+    inside = ((ratio > 0) & (ratio < 1) & (y > jnp.maximum(rounding, _tiny(y)))).astype(ratio.dtype)
     # Neither y**2, which may underflow, nor the reciprocal of a zero is ever formed.
     return ratio, (dx - ratio * dy) * (inside / (inside * y + (1 - inside)))
 
@@ -190,7 +196,7 @@ def _common_normal(u: Vector, w: Vector) -> Vector:
     """Unit vector perpendicular to both axes; z for two points."""
     n = _cross(u, w)
     uu, ww = _dot(u, u), _dot(w, w)
-    crossing = _dot(n, n) > (8 * jnp.finfo(uu.dtype).eps) ** 2 * (uu * ww)  # else n is rounding error
+    crossing = _dot(n, n) > _rounding_of_normal(uu, ww)
     x, y, z = longer = _map(lambda p, q: jnp.where(uu >= ww, p, q), u, w)
     k = (abs(x) > abs(z)).astype(x.dtype)
     beside = (-k * y, k * x - (1 - k) * z, (1 - k) * y)  # (-y, x, 0) or (0, -z, y)
