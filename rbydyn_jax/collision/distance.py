@@ -30,6 +30,7 @@ from .._errors import ModelError
 
 Vector = tuple[Array, Array, Array]  # components, each of the same shape
 Segments = tuple[Vector, Vector, Vector]  # r, u, w
+Components = tuple[Array, Vector, Vector, Vector, Vector]  # the distance, and the points of a `CapsuleDistance`
 
 
 class CapsuleDistance(eqx.Module):
@@ -106,7 +107,7 @@ def _capsule_distance(a0: Array, a1: Array, radius_a: Array, b0: Array, b1: Arra
     ends = [check_array(x, n, (3,), "x, y, z") for n, x in zip(names, (a0, a1, b0, b1), strict=True)]
     dtype = jnp.result_type(*ends)
     p0, p1, q0, q1 = (_components(x.astype(dtype)) for x in ends)
-    return between(p0, p1, radius_a.astype(dtype), q0, q1, radius_b.astype(dtype))
+    return CapsuleDistance(*stacked(between(p0, p1, radius_a.astype(dtype), q0, q1, radius_b.astype(dtype))))
 
 
 def _radius(x: Array | float, name: str) -> Array:
@@ -116,19 +117,19 @@ def _radius(x: Array | float, name: str) -> Array:
     return radius
 
 
-def between(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, radius_b: Array) -> CapsuleDistance:
+def between(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, radius_b: Array) -> Components:
     """`capsule_distance` on components, for arrays of pairs of any one shape."""
     r, u, w = _sub(a0, b0), _sub(a1, a0), _sub(b1, b0)
     s, t = _nearest_parameters(r, u, w)
     normal = _normal(_gap(r, u, w, s, t), r, u, w)
     axis_a, axis_b = _add_scaled(a0, s, u), _add_scaled(b0, t, w)
-    return CapsuleDistance(
-        distance=segment_distance(r, u, w) - radius_a - radius_b,
-        point_a=jnp.stack(_add_scaled(axis_a, -radius_a, normal), axis=-1),
-        point_b=jnp.stack(_add_scaled(axis_b, radius_b, normal), axis=-1),
-        axis_point_a=jnp.stack(axis_a, axis=-1),
-        axis_point_b=jnp.stack(axis_b, axis=-1),
-    )
+    on_surfaces = _add_scaled(axis_a, -radius_a, normal), _add_scaled(axis_b, radius_b, normal)
+    return segment_distance(r, u, w) - radius_a - radius_b, *on_surfaces, axis_a, axis_b
+
+
+def stacked(found: Components) -> tuple[Array, ...]:
+    """What `between` finds, with points (..., 3)."""
+    return found[0], *(jnp.stack(point, axis=-1) for point in found[1:])
 
 
 @jax.custom_jvp

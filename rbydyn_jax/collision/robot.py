@@ -20,7 +20,7 @@ from ..algorithms._poses import body_pose_step
 from ..algorithms._traversal import Traversal, traverse
 from ..model.model import Model, check_model
 from ..spatial._algebra import IDENTITY, Vec3
-from .distance import CapsuleDistance, Vector, between, segment_distance
+from .distance import CapsuleDistance, Components, Vector, between, segment_distance, stacked
 from .pairing import CapsulePairs, resolve
 
 
@@ -59,7 +59,7 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
         >>> bool((signed_distances(model, jnp.zeros(model.nq)) > 0).all())
         True
     """
-    return _on_pairs(model, q, resolve(check_model(model), pairs), _distances)
+    return _on_pairs(model, q, resolve(check_model(model), pairs), lambda run, *ends: run.stage(_distances)(*ends))
 
 
 @public("pairs")
@@ -89,7 +89,8 @@ def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs |
         >>> bool(jnp.allclose(jnp.linalg.norm(found.point_a - found.point_b, axis=1), found.distance, atol=1e-6))
         True
     """
-    return _on_pairs(model, q, resolve(check_model(model), pairs), between)
+    found = _on_pairs(model, q, resolve(check_model(model), pairs), lambda run, *ends: run.stage(between)(*ends))
+    return CapsuleDistance(*stacked(found))
 
 
 def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | None = None) -> NearestPairs:
@@ -129,12 +130,12 @@ def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> Near
     if not 1 <= k <= len(chosen):
         raise ShapeError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
 
-    def select(*ends: Any) -> NearestPairs:
-        _, pair = lax.top_k(-_distances(*lax.stop_gradient(ends)), k)
-        found = between(*jax.tree.map(lambda x: x[pair], ends))
-        return NearestPairs(found.distance, found.point_a, found.point_b, found.axis_point_a, found.axis_point_b, pair)
+    def select(run: Traversal, *ends: Any) -> tuple[Components, Array]:
+        _, pair = lax.top_k(-run.stage(_distances)(*lax.stop_gradient(ends)), k)
+        return run.stage(between)(*jax.tree.map(lambda x: x[pair], ends)), pair
 
-    return _on_pairs(model, q, chosen, select)
+    found, pair = _on_pairs(model, q, chosen, select)
+    return NearestPairs(*stacked(found), pair=pair)
 
 
 @public("pairs")
@@ -221,7 +222,7 @@ def _distances(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, 
 
 
 def _on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[..., Result]) -> Result:
-    """`f(a0, a1, radius_a, b0, b1, radius_b)` on the capsules of all pairs, in world coordinates.
+    """`f(traversal, a0, a1, radius_a, b0, b1, radius_b)` on the capsules of all pairs, in world coordinates.
 
     Matrices are never written: the traversal gives the coordinates of the ends as scalars, and each component of all
     pairs' ends is joined to one array (n,), a batch behind it as the last axis.
@@ -229,15 +230,18 @@ def _on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[..., Resu
     model, q = arguments(model, q=q)
     first, second = np.array(pairs.indices).T
     capsules = sorted({int(c) for c in (*first, *second)})
+
+    def on(run: Traversal) -> Result:
+        ends = dict(zip(capsules, _capsule_ends(run, capsules), strict=True))
+
+        def side(chosen: np.ndarray) -> tuple[Vector, Vector, Array]:
+            x0, y0, z0, x1, y1, z1 = (join([ends[c][k] for c in chosen], q.dtype) for k in range(6))
+            return (x0, y0, z0), (x1, y1, z1), run.model.capsule_radii[chosen]
+
+        return f(run, *side(first), *side(second))
+
     bodies = model.tree.paths(model.tree.link_bodies[model.tree.capsule_links[c]] for c in capsules)
-    found = traverse(model, lambda run: _capsule_ends(run, capsules), q, bodies=bodies)
-    ends = dict(zip(capsules, found, strict=True))
-
-    def side(chosen: np.ndarray) -> tuple[Vector, Vector, Array]:
-        x0, y0, z0, x1, y1, z1 = (join([ends[c][k] for c in chosen], q.dtype) for k in range(6))
-        return (x0, y0, z0), (x1, y1, z1), model.capsule_radii[chosen]
-
-    return f(*side(first), *side(second))
+    return traverse(model, on, q, bodies=bodies)
 
 
 def _capsule_ends(run: Traversal, capsules: Sequence[int]) -> list[tuple[Array, ...]]:
