@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sysconfig
 from pathlib import Path
 from types import ModuleType
@@ -58,6 +59,11 @@ def assert_close(
 def normal(seed: int, *shape: int) -> jax.Array:
     """Standard normal numbers in the dtype of the run."""
     return jax.random.normal(jax.random.key(seed), shape, dtype=jnp.float64 if X64 else jnp.float32)
+
+
+def arithmetic_in(program: str) -> int:
+    """Additions and multiplications in the text of a program, before or after XLA."""
+    return len(re.findall(r"(?:stablehlo\.|= \S+ )(?:add|subtract|multiply)\b", program))
 
 
 def missing_oracles() -> list[str]:

@@ -32,7 +32,7 @@ from rbydyn_jax.algorithms._unrolled import Unrolled
 from rbydyn_jax.spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO
 from rbydyn_jax.testing import random_tree
 from tests.algorithms.cases import robot, states, tips
-from tests.helpers import X64, assert_close, normal
+from tests.helpers import X64, arithmetic_in, assert_close, normal
 
 ALGORITHMS = {
     "fk": lambda run, s, link: run.link_poses(run.outward(_poses.body_pose_step, IDENTITY)),
@@ -200,10 +200,6 @@ def test_a_long_chain_is_right(types):
 def kernels_of(text):
     """The loops with several results of a compiled program."""
     return [line for line in text.splitlines() if re.search(r"= \(.*\) fusion\(.*rbydyn_end", line)]
-
-
-def arithmetic_in(text):
-    return len(re.findall(r"(?:stablehlo\.|= \S+ )(?:add|subtract|multiply)\b", text))
 
 
 @pytest.mark.parametrize("algorithm", ["rnea", "aba"])
