@@ -6,6 +6,7 @@ Each step is one CPU kernel, without what is structurally zero.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -219,7 +220,7 @@ class Unrolled(PerBody):
 
         def total(g: int, given: list) -> Any:
             terms = [f(*map(transform_from_numbers, xs)) for xs in within(given)]
-            for k, (links, before) in enumerate(zip(chosen[g][1:], chosen[g], strict=False), start=1):
+            for k, (before, links) in enumerate(itertools.pairwise(chosen[g]), start=1):
                 is_new = np.array([a != b for a, b in zip(links, before, strict=True)])
                 if not is_new.all():
                     terms[k] = jax.tree.map(lambda x, is_new=is_new: jnp.where(spread_to(is_new, x), x, 0.0), terms[k])

@@ -119,12 +119,17 @@ def _radius(x: Array | float, name: str) -> Array:
 
 def between(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, radius_b: Array) -> Components:
     """`capsule_distance` on components, for arrays of pairs of any one shape."""
-    r, u, w = _sub(a0, b0), _sub(a1, a0), _sub(b1, b0)
+    r, u, w = _segments(a0, a1, b0, b1)
     s, t = _nearest_parameters(r, u, w)
     normal = _normal(_gap(r, u, w, s, t), r, u, w)
     axis_a, axis_b = _add_scaled(a0, s, u), _add_scaled(b0, t, w)
     on_surfaces = _add_scaled(axis_a, -radius_a, normal), _add_scaled(axis_b, radius_b, normal)
-    return segment_distance(r, u, w) - radius_a - radius_b, *on_surfaces, axis_a, axis_b
+    return _segment_distance(r, u, w) - radius_a - radius_b, *on_surfaces, axis_a, axis_b
+
+
+def distance_between(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, radius_b: Array) -> Array:
+    """The distance alone that `between` finds."""
+    return _segment_distance(*_segments(a0, a1, b0, b1)) - radius_a - radius_b
 
 
 def stacked(found: Components) -> tuple[Array, ...]:
@@ -132,13 +137,17 @@ def stacked(found: Components) -> tuple[Array, ...]:
     return found[0], *(jnp.stack(point, axis=-1) for point in found[1:])
 
 
+def _segments(a0: Vector, a1: Vector, b0: Vector, b1: Vector) -> Segments:
+    return _sub(a0, b0), _sub(a1, a0), _sub(b1, b0)
+
+
 @jax.custom_jvp
-def segment_distance(r: Vector, u: Vector, w: Vector) -> Array:
+def _segment_distance(r: Vector, u: Vector, w: Vector) -> Array:
     r"""Distance of the segments $\{r + s u\}$ and $\{t w\}$ on components, for arrays of pairs of any one shape."""
     return _length(_gap(r, u, w, *_nearest_parameters(r, u, w)))
 
 
-@segment_distance.defjvp
+@_segment_distance.defjvp
 def _segment_distance_jvp(primals: Segments, tangents: Segments) -> tuple[Array, Array]:
     # The parameters are optimal, so their own change does not change the distance: leaving it out is exact and spares
     # the gradient the rounding that near-parallel axes would amplify. They stay functions of the primals, so the next

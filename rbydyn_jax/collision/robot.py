@@ -20,7 +20,7 @@ from ..algorithms._poses import body_pose_step
 from ..algorithms._traversal import Traversal, traverse
 from ..model.model import Model, check_model
 from ..spatial._algebra import IDENTITY, Vec3
-from .distance import CapsuleDistance, Components, Vector, between, segment_distance, stacked
+from .distance import CapsuleDistance, Components, Vector, between, distance_between, stacked
 from .pairing import CapsulePairs, resolve
 
 
@@ -59,7 +59,9 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
         >>> bool((signed_distances(model, jnp.zeros(model.nq)) > 0).all())
         True
     """
-    return _on_pairs(model, q, resolve(check_model(model), pairs), lambda run, *ends: run.stage(_distances)(*ends))
+    return _on_pairs(
+        model, q, resolve(check_model(model), pairs), lambda run, *ends: run.stage(distance_between)(*ends)
+    )
 
 
 @public("pairs")
@@ -131,7 +133,7 @@ def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> Near
         raise ShapeError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
 
     def select(run: Traversal, *ends: Any) -> tuple[Components, Array]:
-        _, pair = lax.top_k(-run.stage(_distances)(*lax.stop_gradient(ends)), k)
+        _, pair = lax.top_k(-run.stage(distance_between)(*lax.stop_gradient(ends)), k)
         return run.stage(between)(*jax.tree.map(lambda x: x[pair], ends)), pair
 
     found, pair = _on_pairs(model, q, chosen, select)
@@ -214,11 +216,6 @@ def _smooth_min_distance(model: Model, q: Array, temperature: Array, pairs: Caps
 
 
 Result = TypeVar("Result")
-
-
-def _distances(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, radius_b: Array) -> Array:
-    r, u, w = ((p[0] - o[0], p[1] - o[1], p[2] - o[2]) for p, o in ((a0, b0), (a1, a0), (b1, b0)))
-    return segment_distance(r, u, w) - radius_a - radius_b
 
 
 def _on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[..., Result]) -> Result:

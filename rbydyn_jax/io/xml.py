@@ -56,7 +56,7 @@ class XmlElement:
 
     def count(self, tag: str) -> int:
         """Returns the number of children of that name."""
-        return len(self._children.get(tag, ()))
+        return len(self.children(tag))
 
     def children(self, tag: str) -> Sequence[XmlElement]:
         """Returns the children of that name, in document order."""
@@ -64,8 +64,7 @@ class XmlElement:
 
     def first(self, tag: str) -> XmlElement | None:
         """Returns the first child of that name, or None."""
-        children = self._children.get(tag)
-        return children[0] if children else None
+        return next(iter(self.children(tag)), None)
 
     def add(self, child: XmlElement) -> None:
         """Adds a child, behind those that are there."""
