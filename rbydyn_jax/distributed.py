@@ -21,10 +21,11 @@ from ._batched import Batched, take_apart
 from ._check import check_integer, require
 from ._chunks import InMemory, OnDevices, destination, everywhere, filled, first, in_turn, on_host, over
 from ._errors import DtypeError, RbydynError, ShapeError
+from .algorithms._layout import batch_first
 
-# On a CPU the values between the kernels of a chunk have to stay in a core's cache, and what a call costs (some 50 us)
-# has to be little against a chunk; an accelerator wants as many configurations as it has threads.
-_CHUNK_CPU, _CHUNK_ACCELERATOR = 1024, 65536
+# On a CPU a chunk and its results have to stay in a core's cache, and what a call costs (some 50 us) has to be little
+# against it: so many bytes of one number of each. An accelerator wants as many configurations as it has threads.
+_BYTES_CPU, _CHUNK_ACCELERATOR = 4096, 65536
 # XLA:CPU computes what whole vectors leave over one by one, and unrolls short loops; either changes which products and
 # sums are fused, and so the last bit. In multiples of this nothing is left over and no loop is short (in float32 on
 # vectors of 16, loops were short up to 144), and all large functions are loops over equal parts of a chunk.
@@ -70,8 +71,8 @@ def map_batch(
             and floats are inputs of the program; other values (names of links, integers) are part of it.
         in_axes: Like that of `jax.vmap`: 0 for a batch, None for what is shared; for all arguments, or a tuple with one
             for each (or for each part of it).
-        chunk: Configurations at a time on each device, rounded up to a multiple of 512; 1024 on CPUs and 65536 on
-            accelerators if None.
+        chunk: Configurations at a time on each device, rounded up to a multiple of 512; if None, on CPUs 1024 in
+            float32 and 512 in float64, on accelerators 65536.
         mesh: Devices to split the batch over, along all its axes; None is the device or mesh on which the arrays are.
             With several processes (`jax.distributed`) NumPy arrays are the part of this process, of any size, for its
             own devices of the mesh, as are its results; JAX arrays are global.
@@ -153,7 +154,11 @@ def _in_one_program(function: Batched, mesh: Mesh | None, chunk: int, shared: li
     def loop(shared: list, rows: list) -> Any:
         share = rows[0].shape[0]
         width = min(chunk, _whole(max(share, 1)))
-        compute = functools.partial(function, shared)
+
+        def compute(rows: list) -> Any:
+            # Or XLA:CPU would transpose a chunk as it writes it to its place, one number at a time.
+            return jax.tree.map(lambda x: x if _is_opaque(x) else batch_first(x), function(shared, rows))
+
         return in_turn(compute if share <= width else jax.checkpoint(compute, prevent_cse=False), rows, width)
 
     rows = [filled(jnp.asarray(x), -(-size // devices) * devices, jnp) for x in batch]
@@ -191,7 +196,9 @@ def _chunk(chunk: int | None, mesh: Mesh | None, batch: list) -> int:
         used = jax.devices() if mesh is None else mesh.devices.flat
         if mesh is None and (arrays := _concrete(batch)):
             used = arrays[0].devices()
-        return _CHUNK_CPU if {device.platform for device in used} == {"cpu"} else _CHUNK_ACCELERATOR
+        if {device.platform for device in used} != {"cpu"}:
+            return _CHUNK_ACCELERATOR
+        return _BYTES_CPU // (8 if any(x.dtype.itemsize == 8 for x in batch) else 4)
     number = check_integer(chunk, "chunk")
     if number < 1:
         raise ShapeError(f"chunk must be positive, got {number}")
@@ -211,6 +218,10 @@ def _reporter(progress: bool | Callable[[int, int], object], size: int) -> Itera
         yield lambda done: progress(done, size)
     else:
         yield lambda done: None
+
+
+def _is_opaque(x: jax.Array) -> bool:
+    return jnp.issubdtype(x.dtype, jax.dtypes.extended)
 
 
 def _concrete(batch: list) -> list[jax.Array]:

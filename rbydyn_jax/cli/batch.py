@@ -16,10 +16,10 @@ from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import fk
 from ..algorithms.mass_matrix import crba
 from ..collision import signed_distances
+from ..distributed import map_batch
 from ..model.model import Model
 from ..model.states import random_states
 
-CHUNK = 1024  # configurations at a time: what a core's cache holds
 _IDENTITY_TOLERANCE = 1e-9
 
 
@@ -55,13 +55,10 @@ def run_batch(model: Model, link: str, batch: int, seed: int = 0) -> bool:
 
 def _measure(name: str, f: Callable, model: Model, *arrays: Array) -> Array:
     """Compiles and runs the batch of `f`, and prints how long each took."""
-    batch = arrays[0].shape[0]
-    chunk = CHUNK if batch % CHUNK == 0 else batch
+    in_axes = (None, *(0 for _ in arrays))
 
     def chunked(model: Model, *arrays: Array) -> Array:
-        split = tuple(x.reshape(-1, chunk, *x.shape[1:]) for x in arrays)
-        y = jax.lax.map(lambda xs: jax.vmap(f, in_axes=(None,) + (0,) * len(xs))(model, *xs), split)
-        return y.reshape(batch, *y.shape[2:])
+        return map_batch(f, model, *arrays, in_axes=in_axes)
 
     started = time.perf_counter()
     compiled = jax.jit(chunked).lower(model, *arrays).compile()
@@ -72,7 +69,7 @@ def _measure(name: str, f: Callable, model: Model, *arrays: Array) -> Array:
         result = jax.block_until_ready(compiled(model, *arrays))
         runs.append(time.perf_counter() - started)
     shape = " x ".join(map(str, result.shape[1:]))
-    print(f"{name:26}{shape:>16}{compile_time:>13.1f}{1e6 * min(runs) / batch:>15.2f}", flush=True)
+    print(f"{name:26}{shape:>16}{compile_time:>13.1f}{1e6 * min(runs) / len(arrays[0]):>15.2f}", flush=True)
     return result
 
 
