@@ -82,8 +82,10 @@ class Ours:
         }
 
     def entry(self, batch: int) -> Entry:
-        """A contestant; the batch has been compiled."""
+        """A contestant: the batch that has been compiled, or one call of `map_batch`."""
         f, arguments = self.compiled[batch], (self.model, *self.arguments(batch))
+        if mapped(batch):
+            f = over_batch(self.single, len(self.operation.inputs), batch)
         return Entry(LIBRARY, self.name, batch, lambda: jax.block_until_ready(f(*arguments)), values=self._values)
 
     def _values(self) -> np.ndarray:

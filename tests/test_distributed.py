@@ -69,6 +69,16 @@ def test_neither_chunk_nor_place_nor_the_rest_of_the_batch_changes_a_bit(angles,
                 assert np.array_equal(M, whole[some]), (chunk, mesh, some)
 
 
+def test_a_chunk_is_written_to_its_place_as_it_is():
+    """XLA would transpose it there, one number at a time with strides: four times as long for poses."""
+    arm = robots.panda_like()
+    q = jax.ShapeDtypeStruct((4 * CHUNK, arm.nq), jnp.result_type(float))
+    program = jax.jit(lambda model, q: map_batch(rb.fk, model, q, in_axes=ROBOT_AND_BATCH, chunk=CHUNK))
+    text = program.lower(arm, q).compile().as_text()
+    writers = [body for body in text.split("\n\n") if "ROOT" in body and " dynamic-update-slice(" in body]
+    assert writers and not any(" transpose(" in body or " copy(" in body for body in writers if "fused" in body[:8])
+
+
 def test_one_program_for_every_size_and_every_robot_of_a_kind(angles):
     traced = []
 

@@ -76,7 +76,7 @@ def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable, **params: bool) 
 
     def moved(*xs: jax.Array) -> list:
         values, along = xs[: len(primals)], xs[len(primals) :]
-        return jvp_along(lambda ys: f(*ys), values, dict(zip(places, along, strict=True)))
+        return jvp_along(lambda ys: f(*ys), values, dict(zip(places, along, strict=True)))[1]
 
     along = (tangents[k] for k in places)
     return _lanes_p.bind(*primals, f=f, **params), _lanes_p.bind(*primals, *along, f=moved, pruned=False)

@@ -111,7 +111,7 @@ def _jvp(primals, tangents, *, linear, tree, out):
         total = _linear_p.bind(*leaves, *dense, linear=linear, tree=tree, out=out)
     moved = {k: t for k, t in enumerate(d_leaves) if type(t) is not ad.Zero}
     if moved:
-        part = jvp_along(lambda xs: tuple(linear.apply(jax.tree.unflatten(tree, xs), arguments)), leaves, moved)
+        part = jvp_along(lambda xs: tuple(linear.apply(jax.tree.unflatten(tree, xs), arguments)), leaves, moved)[1]
         total = part if total is None else [a + b for a, b in zip(total, part, strict=True)]
     if total is None:
         total = [ad.Zero(aval.to_tangent_aval()) for aval in out]
@@ -167,8 +167,8 @@ def _is_symbolic(x: Any) -> bool:
     return isinstance(x, SymbolicZero)
 
 
-def jvp_along(f: Callable, values: Sequence, tangents: Mapping[int, Any]) -> Any:
-    """The derivative of `f(values)` when those of the values move for which there is a tangent."""
+def jvp_along(f: Callable, values: Sequence, tangents: Mapping[int, Any]) -> tuple[Any, Any]:
+    """`f(values)`, and its derivative when those of the values move for which there is a tangent."""
 
     def of_moved(*moved: Any) -> Any:
         full = list(values)
@@ -176,7 +176,7 @@ def jvp_along(f: Callable, values: Sequence, tangents: Mapping[int, Any]) -> Any
             full[k] = x
         return f(full)
 
-    return jax.jvp(of_moved, tuple(values[k] for k in tangents), tuple(tangents.values()))[1]
+    return jax.jvp(of_moved, tuple(values[k] for k in tangents), tuple(tangents.values()))
 
 
 def jvp_of(f: Callable, primals: tuple, tangents: tuple) -> Any:
@@ -184,4 +184,4 @@ def jvp_of(f: Callable, primals: tuple, tangents: tuple) -> Any:
     leaves, tree = jax.tree.flatten(primals)
     d_leaves = jax.tree.leaves(tangents, is_leaf=_is_symbolic)
     moved = {k: t for k, t in enumerate(d_leaves) if not _is_symbolic(t)}
-    return jvp_along(lambda xs: f(*jax.tree.unflatten(tree, xs)), leaves, moved) if moved else None
+    return jvp_along(lambda xs: f(*jax.tree.unflatten(tree, xs)), leaves, moved)[1] if moved else None

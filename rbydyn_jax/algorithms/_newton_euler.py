@@ -150,7 +150,7 @@ class _Tangent(LinearMap):
         moved = {_NAMES.index(name): x for name, x in zip(self.wrt, arguments, strict=True)}
         if 0 in moved:
             moved[0] = qdot_from_v(model, state[0], moved[0])
-        return (jvp_along(lambda xs: _plain(model, *xs), state, moved),)
+        return (jvp_along(lambda xs: _plain(model, *xs), state, moved)[1],)
 
     def transpose(self) -> LinearMap:
         return _Adjoint(self.wrt)

@@ -8,6 +8,7 @@ over parts of it, and a part is filled up to another size where its arrays would
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,18 +25,19 @@ from ._linear import jvp_along, pruned
 _PART, _LARGEST = 256, 384
 # Bytes of a line of the cache, and a stride of which only a few arrays fit into the first cache side by side.
 _LINE, _ALIASING = 64, 1024
+_FEW = 512  # numbers of a configuration: to copy more, so as to fill them up, costs more than it spares
 
 _parts_p = Primitive("rbydyn_parts")
 _parts_p.multiple_results = True
 
 
-def in_parts(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f`, of pytrees of arrays; what it closes over must be static."""
+def in_parts(f: Callable[..., Any], cut: bool = True) -> Callable[..., Any]:
+    """`f`, of pytrees of arrays; what it closes over must be static. Without `cut` any batch is one part."""
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
         traced, shape = jax.make_jaxpr(lambda *xs: f(*jax.tree.unflatten(tree, xs)), return_shape=True)(*given)
-        return jax.tree.unflatten(jax.tree.structure(shape), _parts_p.bind(*given, program=pruned(traced)))
+        return jax.tree.unflatten(jax.tree.structure(shape), _parts_p.bind(*given, program=pruned(traced), cut=cut))
 
     return call
 
@@ -56,22 +58,24 @@ def _spread(size: int, itemsize: int) -> int:
     return size + _LINE // itemsize
 
 
-def _whole(*operands: jax.Array, program: ClosedJaxpr) -> list[jax.Array]:
+def _whole(*operands: jax.Array, program: ClosedJaxpr, cut: bool) -> list[jax.Array]:
     return jaxpr_as_fun(program)(*operands)
 
 
-_parts_p.def_impl(jax.jit(_whole, static_argnames="program"))
-_parts_p.def_abstract_eval(lambda *_, program: list(program.out_avals))
+_parts_p.def_impl(jax.jit(_whole, static_argnames=("program", "cut")))
+_parts_p.def_abstract_eval(lambda *_, program, cut: list(program.out_avals))
 mlir.register_lowering(_parts_p, mlir.lower_fun(_whole, multiple_results=True))
 
 
-def _jvp(primals: Sequence, tangents: Sequence, *, program: ClosedJaxpr) -> tuple[list, list]:
+def _jvp(primals: Sequence, tangents: Sequence, *, program: ClosedJaxpr, cut: bool) -> tuple[list, list]:
     f = jaxpr_as_fun(program)
     moved = {k: t for k, t in enumerate(tangents) if type(t) is not ad.Zero}
-    return _parts_p.bind(*primals, program=program), jvp_along(lambda xs: f(*xs), primals, moved)
+    values, along = jvp_along(lambda xs: f(*xs), primals, moved)
+    # What is worth being cut is worth being computed once more, cut; what is not shares with its derivative.
+    return _parts_p.bind(*primals, program=program, cut=cut) if cut else values, along
 
 
-def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr) -> tuple[list, list]:
+def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr, cut: bool) -> tuple[list, list]:
     size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
     is_batched = [axis is not None for axis in axes]
     first = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
@@ -79,7 +83,8 @@ def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr) -> tuple
 
     def all_of(rows: Sequence) -> list[jax.Array]:
         number = rows[0].shape[0]
-        wide = _spread(number, max(x.dtype.itemsize for x in program.out_avals))
+        is_little = sum(math.prod(x.shape[1:]) for x in rows) <= _FEW
+        wide = _spread(number, max(x.dtype.itemsize for x in program.out_avals)) if is_little else number
         # Bound to the rows, or XLA would take the arithmetic on numbers of the model out of the loop, one by one.
         given, rows = jax.lax.optimization_barrier((shared, [filled(x, wide, jnp) for x in rows]))
 
@@ -89,7 +94,7 @@ def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr) -> tuple
 
         return [x[:number] for x in jax.vmap(one)(rows)]
 
-    part = _size_of_part(size)
+    part = _size_of_part(size) if cut else size
     results = all_of(first) if part == size else in_turn(all_of, first, part)
     return results, [0] * len(results)
 

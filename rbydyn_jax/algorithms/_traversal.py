@@ -67,8 +67,7 @@ def traverse(
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
         return algorithm(Arrays(model, q), *rest)
 
-    if parts:
-        unrolled = in_parts(unrolled)
+    unrolled = in_parts(unrolled, cut=parts)
     wanted = tree.traversal
     if model.nb > UNROLLED_LIMIT or not fusions_available() or wanted == "arrays" or _may_be_split():
         return scanned(model, q, *arrays)

@@ -256,6 +256,15 @@ def test_large_batches_are_computed_in_parts(which, size):
         assert_close(got[few], want, kind="solve")
 
 
+@pytest.mark.parametrize("size, lanes", [(1024, 1032), (1000, 1000)])
+def test_arrays_of_a_power_of_two_do_not_begin_at_the_same_place_of_the_cache(size, lanes):
+    model, f = robot("panda_like"), jax.jit(jax.vmap(rb.fk, (None, 0)))
+    x = normal(3, size, model.nv)
+    found = "".join(kernels_of(f.lower(model, x).compile().as_text()))
+    assert f"f64[{lanes}" in found and (lanes == size or f"f64[{size}" not in found)
+    assert_close(f(model, x)[-64:], f(model, x[-64:]))
+
+
 def test_a_loss_of_a_large_batch_has_a_gradient():
     model, x = robot("panda_like"), normal(3, 500, 7)
 
