@@ -62,9 +62,10 @@ def map_batch(
       than keep what came between, so that its memory is bounded too.
 
     On a CPU a configuration takes the time that it takes in a batch of 1024, whatever the size of the batch, and the
-    time to write its results to memory: 0.1 to 0.2 us for 2 KB, and up to 1 us where the memory is new and the system
-    has to find it page by page. NumPy's large arrays have huge pages, so that results of NumPy arrays take half of
-    that; so do JAX arrays in a process started with `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` (Linux, glibc 2.35).
+    time to write its results to memory: some 0.1 us for 2 KB, and up to 1 us where the memory is new and the system has
+    to find it page by page. NumPy's large arrays have huge pages, so that results of NumPy arrays take a third of that.
+    A process started with `MALLOC_MMAP_THRESHOLD_=10000000000 MALLOC_TRIM_THRESHOLD_=10000000000` (Linux, glibc) keeps
+    the memory of arrays that are gone for those to come.
 
     Args:
         f: Function of one configuration. What it closes over is part of the compiled program, and another function
