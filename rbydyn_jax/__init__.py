@@ -12,6 +12,7 @@ from ._errors import RbydynError as RbydynError
 from ._errors import RecompilationError as RecompilationError
 from ._errors import ShapeError as ShapeError
 from ._errors import StaleStateError as StaleStateError
+from .algorithms.aba import aba as aba
 from .algorithms.centroidal import center_of_mass as center_of_mass
 from .algorithms.centroidal import com_acceleration as com_acceleration
 from .algorithms.centroidal import com_hessian as com_hessian
@@ -24,6 +25,8 @@ from .algorithms.centroidal import spatial_inertia as spatial_inertia
 from .algorithms.centroidal import subtree_mass as subtree_mass
 from .algorithms.centroidal import total_mass as total_mass
 from .algorithms.coriolis import coriolis_matrix as coriolis_matrix
+from .algorithms.crba import crba as crba
+from .algorithms.crba import mass_matrix_inverse as mass_matrix_inverse
 from .algorithms.derivatives import AbaDerivatives as AbaDerivatives
 from .algorithms.derivatives import RneaDerivatives as RneaDerivatives
 from .algorithms.derivatives import aba_derivatives as aba_derivatives
@@ -32,8 +35,7 @@ from .algorithms.energy import damping_forces as damping_forces
 from .algorithms.energy import friction_forces as friction_forces
 from .algorithms.energy import kinetic_energy as kinetic_energy
 from .algorithms.energy import potential_energy as potential_energy
-from .algorithms.external import external_wrenches as external_wrenches
-from .algorithms.forward_dynamics import aba as aba
+from .algorithms.external_wrenches import external_wrenches as external_wrenches
 from .algorithms.inverse_dynamics import InverseDynamicsTerms as InverseDynamicsTerms
 from .algorithms.inverse_dynamics import bias_forces as bias_forces
 from .algorithms.inverse_dynamics import gravity_forces as gravity_forces
@@ -52,8 +54,6 @@ from .algorithms.jacobians import quaternion_jacobian as quaternion_jacobian
 from .algorithms.kinematics import body_poses as body_poses
 from .algorithms.kinematics import fk as fk
 from .algorithms.kinematics import link_pose as link_pose
-from .algorithms.mass_matrix import crba as crba
-from .algorithms.mass_matrix import mass_matrix_inverse as mass_matrix_inverse
 from .algorithms.momentum import angular_momentum as angular_momentum
 from .algorithms.momentum import angular_momentum_hessian as angular_momentum_hessian
 from .algorithms.momentum import angular_momentum_jacobian as angular_momentum_jacobian

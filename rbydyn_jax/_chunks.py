@@ -12,6 +12,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ._errors import DtypeError, RbydynError, ShapeError
+from .xla.loops import filled
 
 
 class InMemory:
@@ -107,20 +108,6 @@ def _put(mesh: Mesh | None, share: int, start: int, results: Any, out: Any) -> A
         return jax.tree.map(lambda to, x: jax.lax.dynamic_update_slice_in_dim(to, x, start, 0), out, results)
 
     return over(mesh, put)(start, (results, out))
-
-
-def filled(x: Any, size: int, xp: Any) -> Any:
-    """Rows of `x`, and the last one again and again up to `size`."""
-    missing = size - x.shape[0]
-    return x if missing <= 0 else xp.concatenate([x, xp.broadcast_to(x[-1:], (missing, *x.shape[1:]))])
-
-
-def in_turn(f: Callable[[list], Any], rows: list, width: int) -> Any:
-    """`f(rows)` in a loop over `width` of them at a time, within one program."""
-    size = rows[0].shape[0]
-    number = -(-size // width)
-    cut = [filled(x, number * width, jnp).reshape(number, width, *x.shape[1:]) for x in rows]
-    return jax.tree.map(lambda x: x.reshape(number * width, *x.shape[2:])[:size], jax.lax.map(f, cut))
 
 
 def destination(out: Any, results: Any, size: int) -> Any:

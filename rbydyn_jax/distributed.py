@@ -19,9 +19,10 @@ from jax.sharding import Mesh, NamedSharding
 
 from ._batched import Batched, take_apart
 from ._check import check_integer, require
-from ._chunks import InMemory, OnDevices, destination, everywhere, filled, first, in_turn, on_host, over
+from ._chunks import InMemory, OnDevices, destination, everywhere, first, on_host, over
 from ._errors import DtypeError, RbydynError, ShapeError
-from .algorithms._layout import batch_first
+from .xla.layout import batch_first
+from .xla.loops import filled, in_turn
 
 # On a CPU a chunk and its results have to stay in a core's cache, and what a call costs (some 50 us) has to be little
 # against it: so many bytes of one number of each. An accelerator wants as many configurations as it has threads.

@@ -12,13 +12,13 @@ from jaxtyping import PRNGKeyArray
 
 from ._check import check_integer
 from ._errors import ModelError
+from .algorithms.aba import aba
 from .algorithms.coriolis import coriolis_matrix
+from .algorithms.crba import crba, mass_matrix_inverse
 from .algorithms.derivatives import aba_derivatives, rnea_derivatives
-from .algorithms.forward_dynamics import aba
 from .algorithms.inverse_dynamics import rnea
 from .algorithms.jacobians import jacobian
 from .algorithms.kinematics import fk
-from .algorithms.mass_matrix import crba, mass_matrix_inverse
 from .model.model import Model, check_model
 from .model.states import random_states
 

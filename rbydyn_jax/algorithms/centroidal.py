@@ -13,12 +13,12 @@ from .._check import public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
 from ..spatial import inertia, se3
-from ._api import arguments
-from ._traversal import Traversal, traverse
-from ._world import at_origin, composite_momenta
+from ..sweeps.plan import Traversal, traverse
+from ..sweeps.world_frame import at_origin, composite_momenta
+from .arguments import arguments
+from .crba import mass_matrix_inverse
 from .jacobians import along_velocities, jacobian
 from .kinematics import body_poses, fk, link_pose
-from .mass_matrix import mass_matrix_inverse
 
 Links = Sequence[str | int] | None
 

@@ -8,10 +8,9 @@ from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
-from ..spatial._algebra import O3, Force, Inertia, Mat3, Motion, Vec3, skew
-from ._api import arguments
-from ._traversal import Traversal, traverse
-from ._world import (
+from ..spatial.algebra import O3, Force, Inertia, Mat3, Motion, Vec3, skew
+from ..sweeps.plan import Traversal, traverse
+from ..sweeps.world_frame import (
     Table,
     at_origin,
     inertia,
@@ -22,6 +21,7 @@ from ._world import (
     stage,
     unsymmetric,
 )
+from .arguments import arguments
 
 
 class VelocityProduct(NamedTuple):

@@ -7,8 +7,8 @@ from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
-from ._api import arguments
-from ._variations import forward_dynamics_matrices, inverse_dynamics_matrices
+from .arguments import arguments
+from .derivative_matrices import forward_dynamics_matrices, inverse_dynamics_matrices
 
 
 class RneaDerivatives(eqx.Module):

@@ -9,9 +9,9 @@ from jaxtyping import Array, Float
 from .._check import public
 from .._errors import RbydynError
 from ..model.model import Model
-from ._api import arguments
+from .arguments import arguments
 from .centroidal import body_masses_and_coms
-from .mass_matrix import crba
+from .crba import crba
 
 
 @public()

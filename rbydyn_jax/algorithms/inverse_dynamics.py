@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
-from ._api import arguments
-from ._newton_euler import joint_wrenches, newton_euler
-from ._traversal import Traversal, traverse
+from ..sweeps.plan import Traversal, traverse
+from .arguments import arguments
+from .rnea import joint_wrenches, newton_euler
 
 
 @public()

@@ -13,10 +13,11 @@ from .._check import public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import quaternions
-from ..spatial._algebra import IDENTITY, Mat3, Motion, Scalar, Transform, Vec3
-from ._api import Frame, arguments, check_frame
-from ._body import Body
-from ._traversal import Traversal, traverse
+from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
+from ..sweeps.body import Body
+from ..sweeps.plan import Traversal, traverse
+from ..xla.structural import Scalar
+from .arguments import Frame, arguments, check_frame
 from .kinematics import link_pose
 
 

@@ -8,10 +8,10 @@ from jaxtyping import Array, Float
 from .._check import public
 from ..model.model import Model
 from ..spatial import se3
-from ..spatial._algebra import IDENTITY
-from ._api import arguments
-from ._poses import body_pose_step, link_poses
-from ._traversal import Traversal, traverse
+from ..spatial.algebra import IDENTITY
+from ..sweeps.plan import Traversal, traverse
+from .arguments import arguments
+from .poses import body_pose_step, link_poses
 
 
 @public()

@@ -10,7 +10,7 @@ from .._check import public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import so3
-from ._api import arguments
+from .arguments import arguments
 from .centroidal import center_of_mass, momentum_matrix
 from .jacobians import along_velocities
 

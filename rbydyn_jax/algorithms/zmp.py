@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 from .._check import check_array, public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
-from ._api import arguments
+from .arguments import arguments
 from .centroidal import center_of_mass, momentum, total_mass
 
 

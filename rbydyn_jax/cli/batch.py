@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..algorithms.forward_dynamics import aba
+from ..algorithms.aba import aba
+from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import rnea
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import fk
-from ..algorithms.mass_matrix import crba
 from ..collision import signed_distances
 from ..distributed import map_batch
 from ..model.model import Model

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 
 from .._errors import ModelError
-from ..algorithms.forward_dynamics import aba
+from ..algorithms.aba import aba
+from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import rnea
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import fk
-from ..algorithms.mass_matrix import crba
 from ..collision import signed_distances
 from ..io.build import load_urdf
 from ..model.model import Model

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from ..algorithms.centroidal import center_of_mass, total_mass
-from ..algorithms.mass_matrix import crba
+from ..algorithms.crba import crba
 from ..io.build import load_urdf
 from ..model.configuration import neutral
 from ..model.model import Model

@@ -14,12 +14,12 @@ from jaxtyping import Array, Float, Int
 
 from .._check import check_array, check_integer, public
 from .._errors import RbydynError, ShapeError
-from ..algorithms._api import arguments
-from ..algorithms._layout import join
-from ..algorithms._poses import body_pose_step
-from ..algorithms._traversal import Traversal, traverse
+from ..algorithms.arguments import arguments
+from ..algorithms.poses import body_pose_step
 from ..model.model import Model, check_model
-from ..spatial._algebra import IDENTITY, Vec3
+from ..spatial.algebra import IDENTITY, Vec3
+from ..sweeps.plan import Traversal, traverse
+from ..xla.layout import join
 from .distance import CapsuleDistance, Components, Vector, between, distance_between, stacked
 from .pairing import CapsulePairs, resolve
 

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..algorithms._body import Body
-from ..algorithms._traversal import Traversal, traverse
 from ..model.model import Model
 from ..spatial import se3
-from ..spatial._algebra import IDENTITY, NO_MOTION, Motion, Transform
+from ..spatial.algebra import IDENTITY, NO_MOTION, Motion, Transform
+from ..sweeps.body import Body
+from ..sweeps.plan import Traversal, traverse
 from ._vectors import Numbers
 
 _State = tuple[Transform, Motion, Motion]

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._check import check_integer, public
 from .._errors import RbydynError
-from ..algorithms._api import arguments
+from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
 from ..model.model import Model

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, public
 from .._errors import DtypeError, ShapeError
-from ..algorithms._api import arguments
+from ..algorithms.arguments import arguments
 from ..model.joints import Prismatic, Revolute
 from ..model.model import Model
 from ._bodies import body_motions

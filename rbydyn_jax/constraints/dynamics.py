@@ -13,9 +13,9 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, public
 from .._errors import DtypeError, ShapeError
-from ..algorithms._api import arguments
+from ..algorithms.arguments import arguments
+from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import bias_forces, joint_reaction_wrenches, rnea
-from ..algorithms.mass_matrix import crba
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ._bodies import body_motions

@@ -18,13 +18,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._errors import DtypeError, ModelError
-from ..algorithms._body import Coordinates
-from ..algorithms._limbs import owners
 from ..io.description import JOINT_KINDS, JointKind
 from ..model.joints import plane_directions
 from ..model.model import Model
 from ..spatial import motion, safe, se3, so3
-from ..spatial._algebra import Vec3
+from ..spatial.algebra import Vec3
+from ..sweeps.body import Coordinates
+from ..sweeps.topology import owners
 from ._bodies import BodyMotions, body_of, link_frame
 from ._vectors import Numbers, direction, pose
 

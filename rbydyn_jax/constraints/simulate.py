@@ -14,10 +14,10 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, full_precision, public
 from .._errors import RbydynError
-from ..algorithms._api import arguments
-from ..algorithms.forward_dynamics import aba
+from ..algorithms.aba import aba
+from ..algorithms.arguments import arguments
+from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import bias_forces
-from ..algorithms.mass_matrix import crba
 from ..model.configuration import normalize, qdot_from_v
 from ..model.model import Model
 from ._bodies import body_motions

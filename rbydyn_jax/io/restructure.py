@@ -16,7 +16,8 @@ from .._check import check_array
 from .._errors import DtypeError, Finding, ModelError
 from ..model.joints import JOINT_TYPES
 from ..model.model import Model, check_model
-from ..spatial._algebra import MINUS_ONE, ONE, ZERO, Scalar, Vec3, number
+from ..spatial.algebra import Vec3
+from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, number
 from .build import build_model
 from .description import JointDescription, LinkDescription, RobotDescription
 from .save import free_name, outline

@@ -14,24 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..spatial import mrp, quaternions, se3, so3
-from ..spatial._algebra import (
-    IDENTITY3,
-    MINUS_ONE,
-    O3,
-    ONE,
-    ZERO,
-    Mat3,
-    Motion,
-    Scalar,
-    Structural,
-    Transform,
-    Vec3,
-    add,
-    mul,
-    neg,
-    number,
-    sub,
-)
+from ..spatial.algebra import IDENTITY3, O3, Mat3, Motion, Transform, Vec3
+from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, Structural, add, mul, neg, number, sub
 
 # The coordinates of one joint as the algorithms see them: numbers, or (sine, cosine) of those that are angles.
 Coordinates = tuple

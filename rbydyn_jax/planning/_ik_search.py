@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from ..algorithms._elimination import inverse_by_blocks
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
 from ..model.configuration import clamp, integrate, random_configuration
@@ -23,6 +22,7 @@ from ..model.model import Model
 from ..spatial import so3
 from ..spatial._small import matmul
 from ..spatial.safe import safe_norm
+from ..sweeps.block_matrix import inverse_by_blocks
 
 LANES = 256  # on a CPU the arrays of this many stay in the cache of a core
 _STEPS = 4  # of a lane between two looks at it

@@ -12,9 +12,9 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax.algorithms import _newton_euler, _poses, forward_dynamics
-from rbydyn_jax.algorithms._linear import LinearMap, apply_linear
 from rbydyn_jax.spatial import se3
 from rbydyn_jax.testing import random_tree
+from rbydyn_jax.xla.transpose import LinearMap, apply_linear
 from tests.helpers import X64, assert_close, normal
 
 from .cases import ROBOTS, pin_robot, robot, run, states

@@ -11,9 +11,9 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax.algorithms._lanes import apart, in_lanes, spread_to
-from rbydyn_jax.algorithms._limbs import in_a_row, limbs, masks
+from rbydyn_jax.sweeps.topology import in_a_row, limbs, masks
 from rbydyn_jax.testing import random_tree
+from rbydyn_jax.xla.batch_last import apart, in_lanes, spread_to
 from tests.helpers import X64, assert_close, normal
 
 TREES = {

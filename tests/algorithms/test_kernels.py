@@ -11,8 +11,8 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax.algorithms._kernels import kernel
 from rbydyn_jax.testing import random_tree
+from rbydyn_jax.xla.fusion import kernel
 from tests.helpers import X64, assert_close, normal
 
 

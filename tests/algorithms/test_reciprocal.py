@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax.algorithms._reciprocal import reciprocal
+from rbydyn_jax.xla.reciprocal import reciprocal
 from tests.helpers import X64, assert_close
 
 DTYPES = [np.float32, np.float64] if X64 else [np.float32]

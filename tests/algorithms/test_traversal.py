@@ -23,14 +23,15 @@ from rbydyn_jax.algorithms import (
     jacobians,
     mass_matrix,
 )
-from rbydyn_jax.algorithms._alike import groups, one_by_one
-from rbydyn_jax.algorithms._arrays import Arrays, group_runs
-from rbydyn_jax.algorithms._kernels import fusions_available
-from rbydyn_jax.algorithms._layout import batch_last, join
-from rbydyn_jax.algorithms._trigonometry import sincos
-from rbydyn_jax.algorithms._unrolled import Unrolled
-from rbydyn_jax.spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO
+from rbydyn_jax.spatial.algebra import IDENTITY
+from rbydyn_jax.sweeps.scanned import Arrays, group_runs
+from rbydyn_jax.sweeps.schedule import groups, one_by_one
+from rbydyn_jax.sweeps.unrolled import Unrolled
 from rbydyn_jax.testing import random_tree
+from rbydyn_jax.xla.fusion import fusions_available
+from rbydyn_jax.xla.layout import batch_last, join
+from rbydyn_jax.xla.structural import MINUS_ONE, ONE, ZERO
+from rbydyn_jax.xla.trigonometry import sincos
 from tests.algorithms.cases import robot, states, tips
 from tests.helpers import X64, arithmetic_in, assert_close, normal
 

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float
 
 from ..._check import check_array
 from ..._errors import ModelError, ShapeError
+from ...algorithms.crba import crba
 from ...algorithms.inverse_dynamics import gravity_forces, inverse_dynamics_terms
 from ...algorithms.jacobians import hessian, jacobian, point_hessian, point_jacobian, quaternion_jacobian
 from ...algorithms.kinematics import link_pose
-from ...algorithms.mass_matrix import crba
 from ...model.configuration import clamp, neutral
 from ...model.edit import with_limits
 from ...model.model import Model, check_model

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._check import check_array, public
+from ...algorithms.crba import crba
 from ...algorithms.inverse_dynamics import gravity_forces
-from ...algorithms.mass_matrix import crba
 from ...model.model import Model, check_model
 from ...spatial.safe import safe_sqrt
 from .components import Component, Joints, components

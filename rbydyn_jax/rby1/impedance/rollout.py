@@ -15,9 +15,9 @@ from jaxtyping import Array, Float
 
 from ..._check import check_array, public
 from ..._errors import DtypeError, RbydynError
+from ...algorithms.crba import crba
 from ...algorithms.energy import damping_forces
 from ...algorithms.inverse_dynamics import bias_forces, gravity_forces
-from ...algorithms.mass_matrix import crba
 from ...model.model import Model, check_model
 from ...planning.profiles import TrapezoidalProfile, trapezoidal_profile
 from ..commands.models import CONTROL_PERIOD

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 
 from ..._check import check_array
 from ..._errors import ShapeError
-from ...algorithms._linear import LinearMap, apply_linear
 from ...spatial.safe import safe_divide, safe_sqrt
+from ...xla.transpose import LinearMap, apply_linear
 
 
 def square_root(A: Float[Array, "n n"]) -> Float[Array, "n n"]:

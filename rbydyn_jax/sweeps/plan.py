@@ -19,12 +19,12 @@ from typing import Any
 import jax
 
 from ..model.model import Model
-from ..spatial._algebra import Vec3
-from ._alike import groups, one_by_one
-from ._arrays import Arrays
-from ._kernels import fusions_available, opaque
-from ._parts import in_parts
-from ._unrolled import Unrolled
+from ..spatial.algebra import Vec3
+from ..xla.fusion import fusions_available, opaque
+from ..xla.tiling import in_parts
+from .scanned import Arrays
+from .schedule import groups, one_by_one
+from .unrolled import Unrolled
 
 UNROLLED_LIMIT = 64  # more bodies than this are scanned: the unrolled program grows with their number
 

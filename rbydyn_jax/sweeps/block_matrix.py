@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._kernels import opaque
-from ._lanes import spread_to
-from ._layout import batch_first
-from ._limbs import Blocks, in_a_row, masks
-from ._reciprocal import reciprocal
-from ._traversal import Traversal
-from ._unrolled import Unrolled
-from ._world import Table, outer, symmetric, symmetric_products
+from ..xla.batch_last import spread_to
+from ..xla.fusion import opaque
+from ..xla.layout import batch_first
+from ..xla.reciprocal import reciprocal
+from .plan import Traversal
+from .topology import Blocks, in_a_row, masks
+from .unrolled import Unrolled
+from .world_frame import Table, outer, symmetric, symmetric_products
 
 Entries = Mapping[tuple[int, int], jax.Array]  # by the block of the row and that of the column; others are zero
 

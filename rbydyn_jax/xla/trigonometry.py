@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._kernels import kernel
+from .fusion import kernel
 
 _HALF_PI_PARTS = {  # parts of few bits, so that k * part is exact for the multiples k that occur
     np.dtype(np.float32): (1.5703125, 4.837512969970703125e-4, 7.54978995489188216e-8),

@@ -21,9 +21,10 @@ from ..model.joints import Coordinates as JointCoordinates
 from ..model.joints import JointType, Prismatic, Revolute, rotation_about
 from ..model.model import Model, numbers_from_pattern
 from ..model.tree import KinematicTree
-from ..spatial._algebra import ZERO, Force, Motion, Scalar, Structural, Transform, Vec3
-from ._body import Body, Coordinates, inertia_from_row, transform_from_numbers
-from ._limbs import Blocks, ancestors, owners, whole
+from ..spatial.algebra import Force, Motion, Transform, Vec3
+from ..xla.structural import ZERO, Scalar, Structural
+from .body import Body, Coordinates, inertia_from_row, transform_from_numbers
+from .topology import Blocks, ancestors, owners, whole
 
 
 @dataclass(frozen=True)

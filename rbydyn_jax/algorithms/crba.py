@@ -6,11 +6,11 @@ from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
-from ._api import arguments
-from ._elimination import inverse, mass_matrix
-from ._lanes import apart
-from ._traversal import Traversal, traverse
-from ._world import at_origin, composite_momenta, symmetric
+from ..sweeps.block_matrix import inverse, mass_matrix
+from ..sweeps.plan import Traversal, traverse
+from ..sweeps.world_frame import at_origin, composite_momenta, symmetric
+from ..xla.batch_last import apart
+from .arguments import arguments
 
 
 def _crba(run: Traversal) -> Array:

@@ -16,13 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..model.model import Model
-from ..spatial._algebra import IDENTITY, NO_MOTION, O3, Force, Inertia, Motion, Structural, Sym3, Transform, Vec3
-from ._body import Body, inertia_from_row, transform_from_numbers
-from ._kernels import opaque
-from ._lanes import spread_to
-from ._layout import batch_first
-from ._limbs import masks
-from ._traversal import Traversal, gravity_root
+from ..spatial.algebra import IDENTITY, NO_MOTION, O3, Force, Inertia, Motion, Sym3, Transform, Vec3
+from ..xla.batch_last import spread_to
+from ..xla.fusion import opaque
+from ..xla.layout import batch_first
+from ..xla.structural import Structural
+from .body import Body, inertia_from_row, transform_from_numbers
+from .plan import Traversal, gravity_root
+from .topology import masks
 
 # The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
 Table = jax.Array | tuple[jax.Array, ...]

@@ -14,32 +14,28 @@ from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
-from ..spatial._algebra import (
+from ..spatial.algebra import (
     NO_FORCE,
     NO_MOTION,
     O3,
-    ZERO,
     ZERO_MAT3,
     ZERO_SYM3,
     Force,
     Mat3,
     Motion,
-    Scalar,
     Sym3,
     Transform,
     Vec3,
-    add,
-    mul,
     skew,
-    sub,
 )
-from ._api import arguments
-from ._body import Body
-from ._linear import LinearMap, apply_linear, is_zero, jvp_of
-from ._newton_euler import newton_euler
-from ._reciprocal import reciprocal
-from ._traversal import Traversal, gravity_root, traverse
-from .mass_matrix import crba, mass_matrix_inverse
+from ..sweeps.body import Body
+from ..sweeps.plan import Traversal, gravity_root, traverse
+from ..xla.reciprocal import reciprocal
+from ..xla.structural import ZERO, Scalar, add, mul, sub
+from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
+from .arguments import arguments
+from .crba import crba, mass_matrix_inverse
+from .rnea import newton_euler
 
 
 class ArticulatedInertia(NamedTuple):

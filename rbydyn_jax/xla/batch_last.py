@@ -18,7 +18,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .._signatures import unobserved
-from ._linear import jvp_along, pruned
+from .transpose import jvp_along, pruned
 
 _lanes_p = Primitive("rbydyn_lanes")
 _lanes_p.multiple_results = True

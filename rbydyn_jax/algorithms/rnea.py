@@ -18,11 +18,12 @@ from jaxtyping import Array, Float
 
 from ..model.configuration import qdot_from_v, v_from_qdot
 from ..model.model import Model
-from ..spatial._algebra import NO_FORCE, NO_MOTION, O3, Force, Motion, Vec3, add, mul
-from ._body import Body
-from ._linear import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
-from ._traversal import Traversal, gravity_root, traverse
-from ._variations import inverse_dynamics_matrices
+from ..spatial.algebra import NO_FORCE, NO_MOTION, O3, Force, Motion, Vec3
+from ..sweeps.body import Body
+from ..sweeps.plan import Traversal, gravity_root, traverse
+from ..xla.structural import add, mul
+from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
+from .derivative_matrices import inverse_dynamics_matrices
 
 _NAMES = ("q", "v", "a", "f_ext")
 _State = tuple[Vec3, Vec3, Vec3]  # angular velocity, angular acceleration, acceleration of the origin

@@ -12,13 +12,14 @@ import numpy as np
 from ..model.joints import JointType
 from ..model.model import Model
 from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
-from ..spatial._algebra import MINUS_ONE, ONE, ZERO, Force, Scalar, Structural, Vec3
-from ._alike import Group
-from ._body import Coordinates, transform_from_numbers
-from ._kernels import opaque
-from ._lanes import in_lanes
-from ._layout import batch_last, join, rows_of
-from ._trigonometry import sincos
+from ..spatial.algebra import Force, Vec3
+from ..xla.batch_last import in_lanes
+from ..xla.fusion import opaque
+from ..xla.layout import batch_last, join, rows_of
+from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, Structural
+from ..xla.trigonometry import sincos
+from .body import Coordinates, transform_from_numbers
+from .schedule import Group
 
 _CONSTANTS = {IS_ZERO: ZERO, IS_ONE: ONE, IS_MINUS_ONE: MINUS_ONE}
 

@@ -19,7 +19,7 @@ from jax.experimental.layout import with_layout_constraint
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ..spatial._algebra import Scalar, Structural
+from .structural import Scalar, Structural
 
 _join_p = Primitive("rbydyn_join")  # scalars, rows of scalars, and constants between them -> array (n,)
 _batch_last_p = Primitive("rbydyn_batch_last")  # the identity

@@ -9,8 +9,8 @@ from jaxtyping import Array, Float
 
 from .._check import check_array
 from ..model.model import Model
-from ..spatial._algebra import Force, Mat3, Transform, Vec3
-from ._api import Frame, arguments, check_frame
+from ..spatial.algebra import Force, Mat3, Transform, Vec3
+from .arguments import Frame, arguments, check_frame
 from .kinematics import link_pose
 
 

@@ -1,82 +1,13 @@
-"""Small value types in which the algorithms are written: scalars, 3-vectors, 3x3 matrices and spatial quantities.
+"""Small value types in which the algorithms are written: 3-vectors, 3x3 matrices and spatial quantities.
 
-A scalar is an array (of the batch's shape) or one of the *structural* constants `ZERO`, `ONE`, `MINUS_ONE`. These are
-pytree nodes without leaves, so that a zero in a placement is part of the type: sums and products with it vanish while
-tracing, and two joints with the same zeros share one jaxpr. Nothing here knows of robots or of compilers.
+Their entries are the scalars of `xla.structural`: arrays, or the constants 0, 1 and -1. Nothing here knows of robots.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
-
-
-class Structural:
-    """A scalar known from the structure alone: 0, 1 or -1."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return f"<{self.value}>"
-
-
-ZERO, ONE, MINUS_ONE = Structural(0), Structural(1), Structural(-1)
-_BY_VALUE = {0: ZERO, 1: ONE, -1: MINUS_ONE}
-jax.tree_util.register_pytree_node(Structural, lambda s: ((), s.value), lambda value, _: _BY_VALUE[value])
-
-Scalar = Any
-
-
-def _binary(primitive: Callable, operator: Callable, a: Scalar, b: Scalar) -> Scalar:
-    """`operator(a, b)`, by the bare primitive where nothing is promoted or broadcast, which traces faster."""
-    if isinstance(a, jax.Array) and isinstance(b, jax.Array) and a.aval == b.aval:
-        return primitive(a, b)
-    return operator(number(a), number(b))
-
-
-def add(a: Scalar, b: Scalar) -> Scalar:
-    """a + b."""
-    if a is ZERO:
-        return b
-    if b is ZERO:
-        return a
-    return _binary(jax.lax.add, operator.add, a, b)
-
-
-def sub(a: Scalar, b: Scalar) -> Scalar:
-    """a - b."""
-    if b is ZERO:
-        return a
-    if a is ZERO:
-        return neg(b)
-    return _binary(jax.lax.sub, operator.sub, a, b)
-
-
-def neg(a: Scalar) -> Scalar:
-    """-a."""
-    return _BY_VALUE[-a.value] if isinstance(a, Structural) else -a
-
-
-def mul(a: Scalar, b: Scalar) -> Scalar:
-    """a b."""
-    if a is ZERO or b is ZERO:
-        return ZERO
-    if isinstance(a, Structural):
-        return b if a is ONE else neg(b)
-    if isinstance(b, Structural):
-        return a if b is ONE else neg(a)
-    return _binary(jax.lax.mul, operator.mul, a, b)
-
-
-def number(a: Scalar) -> Scalar:
-    """The scalar as something that numpy arithmetic takes."""
-    return float(a.value) if isinstance(a, Structural) else a
+from ..xla.structural import ONE, ZERO, Scalar, add, mul, neg, sub
 
 
 class Vec3(NamedTuple):

@@ -17,12 +17,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..model.model import Model
-from ..spatial._algebra import Force
-from ._elimination import inverse, mass_matrix, times
-from ._lanes import apart
-from ._layout import batch_first
-from ._traversal import Traversal, traverse
-from ._world import (
+from ..spatial.algebra import Force
+from ..sweeps.block_matrix import inverse, mass_matrix, times
+from ..sweeps.plan import Traversal, traverse
+from ..sweeps.world_frame import (
     Moving,
     Table,
     at_origin,
@@ -37,6 +35,8 @@ from ._world import (
     symmetric,
     unsymmetric,
 )
+from ..xla.batch_last import apart
+from ..xla.layout import batch_first
 from .coriolis import VelocityProduct, velocity_product
 
 

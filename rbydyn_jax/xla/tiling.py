@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from .._chunks import filled, in_turn
-from ._linear import jvp_along, pruned
+from .loops import filled, in_turn
+from .transpose import jvp_along, pruned
 
 # Few enough for a core's cache, and enough that starting a loop costs nothing against it. Multiples of 512 are cut into
 # equal parts wherever they are cut: the results of `map_batch` do not depend on its chunks.

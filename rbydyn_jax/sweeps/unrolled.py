@@ -15,25 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..model.model import Model
-from ..spatial._algebra import (
-    IDENTITY,
-    O3,
-    ONE,
-    ZERO,
-    ZERO_MAT3,
-    Motion,
-    Scalar,
-    Structural,
-    Transform,
-    Vec3,
-)
-from ._alike import Group, constants
-from ._body import Body, add_states, inertia_from_row, transform_from_numbers
-from ._kernels import kernel, within
-from ._lanes import in_lanes, spread_to
-from ._layout import batch_last, rows_of
-from ._limbs import Blocks, limbs, owners
-from ._per_body import PerBody
+from ..spatial.algebra import IDENTITY, O3, ZERO_MAT3, Motion, Transform, Vec3
+from ..xla.batch_last import in_lanes, spread_to
+from ..xla.fusion import kernel, within
+from ..xla.layout import batch_last, rows_of
+from ..xla.structural import ONE, ZERO, Scalar, Structural
+from .body import Body, add_states, inertia_from_row, transform_from_numbers
+from .per_body import PerBody
+from .schedule import Group, constants
+from .topology import Blocks, limbs, owners
 
 _TOGETHER = 4  # steps of one kernel where none needs another: fewer kernels, and few enough arrays at a time
 

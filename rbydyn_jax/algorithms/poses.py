@@ -16,10 +16,10 @@ from jaxtyping import Array, Float
 
 from ..model.configuration import v_from_qdot
 from ..model.model import Model
-from ..spatial._algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Motion, Transform, skew
-from ._body import Body, transform_from_numbers
-from ._linear import LinearMap, apply_linear, is_zero, jvp_of
-from ._traversal import Traversal, traverse
+from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Motion, Transform, skew
+from ..sweeps.body import Body, transform_from_numbers
+from ..sweeps.plan import Traversal, traverse
+from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
 
 
 def body_pose_step(body: Body, parent: Transform) -> tuple[Transform, Transform]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..model.joints import JointType
 from ..model.model import Model
-from ..spatial._algebra import NO_MOTION, Inertia, Mat3, Motion, Scalar, Sym3, Transform, Vec3, add
+from ..spatial.algebra import NO_MOTION, Inertia, Mat3, Motion, Sym3, Transform, Vec3
+from ..xla.structural import Scalar, add
 
 
 class Body(NamedTuple):

@@ -1,0 +1,1 @@
+"""Sweeps over the tree: forward, backward and over all bodies; see README.md."""
