@@ -8,6 +8,7 @@ from ._errors import ModelError as ModelError
 from ._errors import NameNotFoundError as NameNotFoundError
 from ._errors import NotConnectedError as NotConnectedError
 from ._errors import ParseError as ParseError
+from ._errors import PerformanceWarning as PerformanceWarning
 from ._errors import RbydynError as RbydynError
 from ._errors import RecompilationError as RecompilationError
 from ._errors import ShapeError as ShapeError

@@ -36,6 +36,10 @@ class RbydynError(Exception):
     """Base class of every error that this library raises on purpose."""
 
 
+class PerformanceWarning(UserWarning):
+    """A program runs in a slower form than it could; results are the same."""
+
+
 class ModelError(RbydynError, ValueError):
     """A robot, or a change to one, that makes no sense: a cycle, two roots, an impossible inertia."""
 

@@ -23,14 +23,7 @@ from ._chunks import InMemory, OnDevices, destination, everywhere, first, on_hos
 from ._errors import DtypeError, RbydynError, ShapeError
 from .xla.layout import batch_first
 from .xla.loops import filled, in_turn
-
-# On a CPU a chunk and its results have to stay in a core's cache, and what a call costs (some 50 us) has to be little
-# against it: so many bytes of one number of each. An accelerator wants as many configurations as it has threads.
-_BYTES_CPU, _CHUNK_ACCELERATOR = 4096, 65536
-# XLA:CPU computes what whole vectors leave over one by one, and unrolls short loops; either changes which products and
-# sums are fused, and so the last bit. In multiples of this nothing is left over and no loop is short (in float32 on
-# vectors of 16, loops were short up to 144), and all large functions are loops over equal parts of a chunk.
-_GRAIN = 512
+from .xla.tuning import CHUNK_ACCELERATOR, CHUNK_BYTES_CPU, CHUNK_GRAIN
 
 Report = Callable[[int], object]
 
@@ -201,8 +194,8 @@ def _chunk(chunk: int | None, mesh: Mesh | None, batch: list) -> int:
         if mesh is None and (arrays := _concrete(batch)):
             used = arrays[0].devices()
         if {device.platform for device in used} != {"cpu"}:
-            return _CHUNK_ACCELERATOR
-        return _BYTES_CPU // (8 if any(x.dtype.itemsize == 8 for x in batch) else 4)
+            return CHUNK_ACCELERATOR
+        return CHUNK_BYTES_CPU // (8 if any(x.dtype.itemsize == 8 for x in batch) else 4)
     number = check_integer(chunk, "chunk")
     if number < 1:
         raise ShapeError(f"chunk must be positive, got {number}")
@@ -210,7 +203,7 @@ def _chunk(chunk: int | None, mesh: Mesh | None, batch: list) -> int:
 
 
 def _whole(rows: int) -> int:
-    return -(-rows // _GRAIN) * _GRAIN
+    return -(-rows // CHUNK_GRAIN) * CHUNK_GRAIN
 
 
 @contextlib.contextmanager

@@ -18,14 +18,13 @@ from ..xla.batch_last import spread_to
 from ..xla.fusion import opaque
 from ..xla.layout import batch_first
 from ..xla.reciprocal import reciprocal
+from ..xla.tuning import LONGEST_SUM, SMALL_MATRIX
 from .plan import Traversal
 from .topology import Blocks, in_a_row, masks
 from .unrolled import Unrolled
 from .world_frame import Table, outer, symmetric, symmetric_products
 
 Entries = Mapping[tuple[int, int], jax.Array]  # by the block of the row and that of the column; others are zero
-
-_MOST = 64  # sums of more products are left to XLA
 
 
 class BlockMatrix(NamedTuple):
@@ -90,7 +89,7 @@ def _sum_of_products(a: Array, b: Array) -> Array:
 
 
 def _product(a: Array, b: Array) -> Array:
-    if max(*a.shape, *b.shape) > 6:
+    if max(*a.shape, *b.shape) > SMALL_MATRIX:
         return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
     # XLA:CPU takes several times as long for a batch of products of matrices as small as these.
     a, b = opaque((a, b))
@@ -150,7 +149,7 @@ def _inverses(run: Traversal, of: Mapping[int, jax.Array]) -> dict[int, jax.Arra
 
 def _times(a: jax.Array, b: jax.Array) -> jax.Array:
     """a b, in lanes."""
-    if len(b) > _MOST:
+    if len(b) > LONGEST_SUM:
         return jnp.einsum("ij...,jk...->ik...", a, b, precision=jax.lax.Precision.HIGHEST)
     return _sum_of_products(a, b)
 

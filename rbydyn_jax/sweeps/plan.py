@@ -20,13 +20,12 @@ import jax
 
 from ..model.model import Model
 from ..spatial.algebra import Vec3
-from ..xla.fusion import fusions_available, opaque
+from ..xla.fusion import opaque
 from ..xla.tiling import in_parts
+from ..xla.tuning import UNROLLED_LIMIT, fusions_available
 from .scanned import Arrays
 from .schedule import groups, one_by_one
 from .unrolled import Unrolled
-
-UNROLLED_LIMIT = 64  # more bodies than this are scanned: the unrolled program grows with their number
 
 Traversal = Unrolled | Arrays
 
@@ -61,7 +60,7 @@ def traverse(
 
     def unrolled(*inputs: Any) -> Any:
         chosen = groups(tree) if side_by_side else one_by_one(tree, tree.order if bodies is None else bodies)
-        model, q, *rest = opaque(inputs)
+        model, q, *rest = opaque(inputs[0]), *inputs[1:]
         return opaque(algorithm(Unrolled(model, q, chosen), *rest))
 
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..model.tree import KinematicTree
-
-_LONGEST = 8  # degrees of freedom of a block, beyond which it is cut: what belongs to a block is unrolled
+from ..xla.tuning import LONGEST_BLOCK
 
 
 @functools.lru_cache(maxsize=64)
@@ -77,7 +76,7 @@ def whole(size: int) -> Blocks:
 
 def in_a_row(size: int) -> Blocks:
     """Blocks each of which is carried by the one before: all are related."""
-    starts = list(range(0, size, _LONGEST))
+    starts = list(range(0, size, LONGEST_BLOCK))
     return _blocks(starts, size, list(range(-1, len(starts) - 1)))
 
 
@@ -91,7 +90,7 @@ def limbs(tree: KinematicTree) -> Blocks:
     for body, joint in enumerate(tree.joints):
         parent = tree.parents[body]
         goes_on = body > 0 and parent == body - 1 and len(tree.children[parent]) == 1
-        if not goes_on or at + joint.nv - starts[-1] > _LONGEST:
+        if not goes_on or at + joint.nv - starts[-1] > LONGEST_BLOCK:
             starts.append(at)
             parents.append(parent)
         block_of[body] = len(starts) - 1

@@ -20,12 +20,11 @@ from ..xla.batch_last import in_lanes, spread_to
 from ..xla.fusion import kernel, within
 from ..xla.layout import batch_last, rows_of
 from ..xla.structural import ONE, ZERO, Scalar, Structural
+from ..xla.tuning import BODIES_TOGETHER, LINKS_TOGETHER
 from .body import Body, add_states, inertia_from_row, transform_from_numbers
 from .per_body import PerBody
 from .schedule import Group, constants
 from .topology import Blocks, limbs, owners
-
-_TOGETHER = 4  # steps of one kernel where none needs another: fewer kernels, and few enough arrays at a time
 
 
 def _spread(tree: Any, size: int) -> Any:
@@ -125,7 +124,7 @@ class Unrolled(PerBody):
             body = self._body(g, *numbers)
             return _filled(step(body, *_spread(rest, len(self.groups[g].bodies))), body)
 
-        return self._together(_TOGETHER, on, self._bodies, *inputs)
+        return self._together(BODIES_TOGETHER, on, self._bodies, *inputs)
 
     def _together(self, count: int, on: Callable, *inputs: list) -> list:
         """`on(group's number, *inputs)` for every group, so many in one kernel."""
@@ -218,7 +217,7 @@ class Unrolled(PerBody):
 
         per_array, chosen = [self._poses(x) for x in links], [self._links_on(group) for group in self.groups]
         given = [[[poses(links) for poses in per_array] for links in of_group] for of_group in chosen]
-        return self._together(2, total, given)  # in a kernel of one XLA would transpose the poses, with strides
+        return self._together(LINKS_TOGETHER, total, given)
 
     def move_links(self, f: Callable, motions: list, T: jax.Array) -> jax.Array:
         """`f(motion of its body, pose)` for each link, (n_links, 4, 4); a link of the world does not move."""

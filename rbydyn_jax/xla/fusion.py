@@ -5,15 +5,14 @@ among its results is computed once for each of them, and a straight-line recursi
 `kernel` stops that with an `mhlo.fusion` of nothing but the results themselves: XLA then fuses what leads to them into
 it, so that one loop computes them all, and what comes after starts from them.
 
-The operation is private to XLA: it is used for lowering to CPU only, on jaxlib versions on which it was seen to work,
-and tests read the compiled program.
+The operation is private to XLA: it is used for lowering to one CPU device only, on jaxlib versions on which it was seen
+to work (`tuning`), and tests read the compiled program. Elsewhere on a CPU an optimization barrier stands in its place,
+which stops the growth, but not the loop for each result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 import jax
@@ -23,27 +22,11 @@ from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import ad, batching, mlir, partial_eval
 
-from .._errors import RbydynError
-
-_TESTED_FROM, _TESTED_BELOW = (0, 10), (0, 13)
-# A fusion of one result is not what XLA expects this early: it ends the process. See `_bound`. The results of larger
-# groups are numbers of vectors and matrices, of which XLA alone was never seen to drop all but one.
-_FEW = 3
-
-
-@cache
-def fusions_available() -> bool:
-    """Whether this jaxlib is one on which fusions were seen to work."""
-    found = tuple(int(part) for part in version("jaxlib").split(".")[:2])
-    return _TESTED_FROM <= found < _TESTED_BELOW
+from .tuning import FEW_RESULTS, fusions_available, late_barriers
 
 
 def opaque(values: Any) -> Any:
-    """The arrays of a pytree, hidden from XLA's simplifications.
-
-    It would evaluate what depends on constants alone (a captured robot) with its slow interpreter, and take out of a
-    kernel what a slice of its results leaves out.
-    """
+    """Optimization barrier: prevents constant folding of captured models and sinking of slices into fusions."""
     return jax.tree.map(jax.lax.optimization_barrier, values)
 
 
@@ -103,13 +86,42 @@ _define(_start_p, _end_p)
 _define(_end_p, _start_p)
 
 
+def on_one_device(ctx: mlir.LoweringRuleContext) -> bool:
+    """Whether a program is lowered for one device, or for each device by itself (in `shard_map`)."""
+    axes: Any = ctx.module_context.axis_context
+    if hasattr(axes, "manual_axes"):
+        return axes.mesh.size == 1 or axes.manual_axes == frozenset(axes.mesh.axis_names)
+    return getattr(axes, "num_devices", 1) == 1
+
+
 def _hidden(values: Sequence[ir.Value]) -> list[ir.Value]:
     return list(stablehlo.OptimizationBarrierOp(list(values)).results)
 
 
+def _chosen(shape: Sequence[int]) -> ir.Value:
+    """True, of a shape, hidden from XLA until it has fused."""
+    (chosen,) = _hidden([mlir.ir_constant(np.array(True))])
+    if not shape:
+        return chosen
+    booleans = ir.RankedTensorType.get(list(shape), ir.IntegerType.get_signless(1))
+    return stablehlo.broadcast_in_dim(booleans, chosen, mlir.dense_int_array([]))
+
+
+def _constant(kind: ir.RankedTensorType, value: float) -> ir.Value:
+    return stablehlo.constant(ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, value)))
+
+
+def _distinct(values: Sequence[ir.Value]) -> list[ir.Value]:
+    """Each value, such that XLA does not find two of them to be one: a fusion cannot take an operand twice."""
+    if not late_barriers():
+        return _hidden(values)
+    chosen = _chosen(values[0].type.shape)
+    return [stablehlo.select(chosen, x, _constant(x.type, k + 0.5)) for k, x in enumerate(values)]
+
+
 def _fused(values: Sequence[ir.Value]) -> list[ir.Value]:
     """An `mhlo.fusion` that returns its arguments, all of one type."""
-    values = _hidden(values)  # XLA may not find that two of them are one
+    values = _distinct(values)
     types = [x.type for x in values]
     kind = ir.Attribute.parse("#mhlo<fusion_kind kLoop>")
     fusion = ir.Operation.create("mhlo.fusion", types, values, {"fusion_kind": kind}, regions=1)
@@ -123,31 +135,34 @@ def _bound(values: list[ir.Value]) -> list[ir.Value]:
     """Each value, such that none is used without another one.
 
     XLA drops the results of a fusion that turn out to have no use after all (in a branch that is never taken), and ends
-    the process when a single one is left. Here each seems to need the next, until XLA has fused and sees the constant.
+    the process when a single one is left. Here each seems to need the next, until XLA has fused.
     """
-    (chosen,) = _hidden([mlir.ir_constant(np.array(True))])
-    shape = values[0].type.shape
-    if shape:
-        booleans = ir.RankedTensorType.get(list(shape), ir.IntegerType.get_signless(1))
-        chosen = stablehlo.broadcast_in_dim(booleans, chosen, mlir.dense_int_array([]))
+    chosen = _chosen(values[0].type.shape)
     return [stablehlo.select(chosen, x, values[k - 1]) for k, x in enumerate(values)]
 
 
-def _zeros(kind: ir.RankedTensorType) -> ir.Value:
-    zero = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, 0.0))
-    return stablehlo.constant(zero)
+def _in_one_loop(values: list[ir.Value]) -> list[ir.Value]:
+    """The values, all of one type, as the results of one loop."""
+    if not isinstance(values[0].type.element_type, ir.FloatType):
+        return _hidden(values)
+    if len(values) > 1:
+        fused = _fused(values)
+        return _bound(fused) if len(fused) <= FEW_RESULTS else fused
+    if late_barriers():
+        return _hidden(values)
+    return _bound(_fused([*values, _constant(values[0].type, 0.0)]))[:1]
 
 
 def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value) -> list[ir.Value]:
-    if ctx.module_context.lowering_parameters.for_export:
-        raise RbydynError("jax.export cannot write the CPU kernels of this library: use rbydyn_jax.export_function")
+    distinct = list(dict.fromkeys(values))  # the cotangents of the terms of a sum are one
+    if ctx.module_context.lowering_parameters.for_export or not fusions_available() or not on_one_device(ctx):
+        return list(map(dict(zip(distinct, _hidden(distinct), strict=True)).__getitem__, values))
     of_type: dict[str, list[ir.Value]] = {}
-    for x in dict.fromkeys(values):  # the cotangents of the terms of a sum are one
+    for x in distinct:
         of_type.setdefault(str(x.type), []).append(x)
     results: dict[ir.Value, ir.Value] = {}
     for together in of_type.values():
-        fused = _fused(together if len(together) > 1 else [*together, _zeros(together[0].type)])
-        results.update(zip(together, _bound(fused) if len(fused) <= _FEW else fused, strict=False))
+        results.update(zip(together, _in_one_loop(together), strict=True))
     return [results[x] for x in values]
 
 

@@ -7,6 +7,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir
+
+from .tuning import late_barriers
 
 
 def filled(x: Any, size: int, xp: Any) -> Any:
@@ -20,4 +24,35 @@ def in_turn(f: Callable[[list], Any], rows: list, width: int) -> Any:
     size = rows[0].shape[0]
     number = -(-size // width)
     cut = [filled(x, number * width, jnp).reshape(number, width, *x.shape[1:]) for x in rows]
-    return jax.tree.map(lambda x: x.reshape(number * width, *x.shape[2:])[:size], jax.lax.map(f, cut))
+
+    def body(k: jax.Array, rows: list) -> tuple[jax.Array, Any]:
+        k, rows = jax.lax.optimization_barrier((in_kernels(k), rows))  # nothing uses the counter but the loop itself
+        return k + 1, f(rows)
+
+    _, results = jax.lax.scan(body, jnp.zeros((), jnp.int32), cut)
+    return jax.tree.map(lambda x: x.reshape(number * width, *x.shape[2:])[:size], results)
+
+
+_in_kernels_p = Primitive("rbydyn_in_kernels")
+
+
+def in_kernels(k: jax.Array) -> jax.Array:
+    """The counter of a loop, an int32; on a CPU, such that XLA does not compile the whole loop as one function.
+
+    It would do so with older and slower emitters, unless something in the loop cannot be compiled that way: here a sort
+    of two numbers, which costs as much as calling one kernel.
+    """
+    return _in_kernels_p.bind(k)
+
+
+def _sorted(k: jax.Array) -> jax.Array:
+    if not late_barriers():
+        return k
+    return jax.lax.sort(jnp.stack([k, jnp.full_like(k, jnp.iinfo(k.dtype).max)]), dimension=0)[0]
+
+
+_in_kernels_p.def_impl(lambda k: k)
+_in_kernels_p.def_abstract_eval(lambda k: k.update(weak_type=False))
+batching.defvectorized(_in_kernels_p)
+mlir.register_lowering(_in_kernels_p, lambda ctx, k: [k])
+mlir.register_lowering(_in_kernels_p, mlir.lower_fun(_sorted, multiple_results=False), platform="cpu")

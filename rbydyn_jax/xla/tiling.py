@@ -19,13 +19,7 @@ from jax.interpreters import ad, batching, mlir
 
 from .loops import filled, in_turn
 from .transpose import jvp_along, pruned
-
-# Few enough for a core's cache, and enough that starting a loop costs nothing against it. Multiples of 512 are cut into
-# equal parts wherever they are cut: the results of `map_batch` do not depend on its chunks.
-_PART, _LARGEST = 256, 384
-# Bytes of a line of the cache, and a stride of which only a few arrays fit into the first cache side by side.
-_LINE, _ALIASING = 64, 1024
-_FEW = 512  # numbers of a configuration: to copy more, so as to fill them up, costs more than it spares
+from .tuning import ALIASING_STRIDE, CACHE_LINE, LARGEST_TILE, PADDED_SCALARS, TILE
 
 _parts_p = Primitive("rbydyn_parts")
 _parts_p.multiple_results = True
@@ -44,18 +38,18 @@ def in_parts(f: Callable[..., Any], cut: bool = True) -> Callable[..., Any]:
 
 def _size_of_part(size: int) -> int:
     """A divisor of the size of the batch if there is one of about the right size."""
-    if not isinstance(size, int) or size <= _LARGEST:  # a size that is only known when an exported program runs
+    if not isinstance(size, int) or size <= LARGEST_TILE:  # a size that is only known when an exported program runs
         return size
-    near = sorted(range(_PART // 2, _LARGEST + 1), key=lambda part: abs(part - _PART))
-    return next((part for part in near if size % part == 0), _PART)
+    near = sorted(range(TILE // 2, LARGEST_TILE + 1), key=lambda part: abs(part - TILE))
+    return next((part for part in near if size % part == 0), TILE)
 
 
 def _spread(size: int, itemsize: int) -> int:
     """The size, or a little more where arrays of it would all begin at the same place of the cache and drive each other
     out: then an odd number of cache lines."""
-    if not isinstance(size, int) or size * itemsize % _ALIASING:
+    if not isinstance(size, int) or not size or size * itemsize % ALIASING_STRIDE:
         return size
-    return size + _LINE // itemsize
+    return size + CACHE_LINE // itemsize
 
 
 def _whole(*operands: jax.Array, program: ClosedJaxpr, cut: bool) -> list[jax.Array]:
@@ -80,13 +74,16 @@ def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr, cut: boo
     is_batched = [axis is not None for axis in axes]
     first = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
     shared = [x for x, axis in zip(operands, axes, strict=True) if axis is None]
+    part = _size_of_part(size) if cut else size
+    is_loop = part != size
 
     def all_of(rows: Sequence) -> list[jax.Array]:
         number = rows[0].shape[0]
-        is_little = sum(math.prod(x.shape[1:]) for x in rows) <= _FEW
+        is_little = sum(math.prod(x.shape[1:]) for x in rows) <= PADDED_SCALARS
         wide = _spread(number, max(x.dtype.itemsize for x in program.out_avals)) if is_little else number
-        # Bound to the rows, or XLA would take the arithmetic on numbers of the model out of the loop, one by one.
-        given, rows = jax.lax.optimization_barrier((shared, [filled(x, wide, jnp) for x in rows]))
+        given, rows = shared, [filled(x, wide, jnp) for x in rows]
+        if is_loop:  # or XLA would take the arithmetic on parameters of the model out of it, scalar by scalar
+            given, rows = jax.lax.optimization_barrier((given, rows))
 
         def one(row: Sequence) -> list[jax.Array]:
             unbatched, batched = iter(given), iter(row)
@@ -94,8 +91,7 @@ def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr, cut: boo
 
         return [x[:number] for x in jax.vmap(one)(rows)]
 
-    part = _size_of_part(size) if cut else size
-    results = all_of(first) if part == size else in_turn(all_of, first, part)
+    results = in_turn(all_of, first, part) if is_loop else all_of(first)
     return results, [0] * len(results)
 
 

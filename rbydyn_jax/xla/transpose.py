@@ -21,7 +21,7 @@ from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
-_FEW = 6  # a sweep costs less than the matrix for fewer arguments than this
+from .tuning import FEW_ARGUMENTS
 
 Arrays = tuple[jax.Array, ...]
 
@@ -138,7 +138,7 @@ def _batch(operands, axes, *, linear, tree, out):
         jnp.broadcast_to(x[..., None], (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
         for x, axis in zip(arguments, argument_axes, strict=True)
     )
-    if all(axis is None for axis in leaf_axes) and size >= _FEW:
+    if all(axis is None for axis in leaf_axes) and size >= FEW_ARGUMENTS:
         blocks = linear.matrix(jax.tree.unflatten(tree, leaves))
         if blocks is not None:
             images = []

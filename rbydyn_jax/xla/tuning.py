@@ -1,0 +1,83 @@
+"""All numbers that were found by measurement, each with what it was measured on, and what is known of each jaxlib.
+
+Measured on RB-Y1 A and a Panda, B = 1024, on one core of an AMD EPYC, jaxlib 0.10.2 and 0.12.0.1, by `benchmarks`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from importlib.metadata import version
+
+from .._errors import PerformanceWarning
+
+# jaxlib versions on which the fusions of `fusion` were seen to work: from, and below.
+TESTED_FROM, TESTED_BELOW = (0, 10), (0, 13)
+# From here on XLA:CPU keeps optimization barriers until after fusion (0.11.0: it drops them before layout assignment),
+# and compiles a loop whose body is not opaque to it as a single function, which makes `aba` 2.4 times slower.
+_LATE_BARRIERS = (0, 11, 1)
+
+# fusion: with so few results XLA may drop all but one, which ends the process; more were never seen to be dropped.
+FEW_RESULTS = 3
+# unrolled sweep: bodies of one kernel in a map over all bodies: fewer kernels, and few enough arrays at a time. With 4
+# instead of 1 a single call of `jacobian` took two thirds of the time.
+BODIES_TOGETHER = 4
+# unrolled sweep: bodies whose links are summed in one kernel; in a kernel of one XLA transposes the poses with strides.
+LINKS_TOGETHER = 2
+# plan: more bodies than this are scanned: the unrolled program grows with their number. On a loaded machine `rnea` of a
+# chain of 64 compiled in 21 s, of 65, scanned, in 1.6 s.
+UNROLLED_LIMIT = 64
+# tiling: configurations of one tile: few enough for a core's cache (10 to 20 KB each), enough that starting a loop
+# costs nothing against it. Multiples of 512 are cut into equal tiles: results do not depend on the chunk of a batch.
+TILE, LARGEST_TILE = 256, 384
+# tiling: bytes of a cache line, and the stride at which arrays drive each other out of the first cache.
+CACHE_LINE, ALIASING_STRIDE = 64, 1024
+# tiling: scalars of one configuration up to which padding its arrays costs less than the aliasing that it avoids.
+PADDED_SCALARS = 512
+# transpose: a sweep costs less than the matrix for fewer arguments than this.
+FEW_ARGUMENTS = 6
+# block matrix: degrees of freedom of a block, beyond which it is cut, since what belongs to a block is unrolled.
+LONGEST_BLOCK = 8
+# block matrix: sums of more products are left to XLA's dot.
+LONGEST_SUM = 64
+# block matrix: products of matrices up to this size are sums of outer products; a batched dot is several times slower.
+SMALL_MATRIX = 6
+# map_batch: bytes of one scalar of all configurations of a chunk on a CPU, such that the chunk stays in cache while a
+# call (50 us) costs little against it; configurations of a chunk on an accelerator.
+CHUNK_BYTES_CPU, CHUNK_ACCELERATOR = 4096, 65536
+# map_batch: chunks are multiples of this: nothing is left over from whole vectors and no loop is short, either of which
+# changes the last bit of a result.
+CHUNK_GRAIN = 512
+
+
+@cache
+def jaxlib_version() -> tuple[int, ...]:
+    """The version of jaxlib as numbers, as far as it consists of them."""
+    parts = version("jaxlib").split(".")
+    numbers = [part for part in parts[:3] if part.isdigit()]
+    return tuple(int(part) for part in numbers)
+
+
+def late_barriers() -> bool:
+    """Whether optimization barriers live until after fusion, and small loops are compiled as one function."""
+    return jaxlib_version() >= _LATE_BARRIERS
+
+
+def fusions_available() -> bool:
+    """Whether this jaxlib is one on which fusions were seen to work."""
+    return TESTED_FROM <= jaxlib_version()[:2] < TESTED_BELOW
+
+
+@cache
+def warn_if_untested() -> None:
+    """Warns once if this jaxlib is newer than those on which fusions were tested."""
+    if jaxlib_version()[:2] < TESTED_BELOW:
+        return
+    newest, found = ".".join(map(str, TESTED_BELOW)), version("jaxlib")
+    warnings.warn(
+        f"rbydyn_jax was tested with jaxlib below {newest}, found {found}: on a CPU it does without the fusions that are "
+        "private to XLA, so that programs run up to 4 times slower and take up to 5 times longer to compile. Install a "
+        "tested jaxlib, or silence this: warnings.filterwarnings('ignore', category=rbydyn_jax.PerformanceWarning)",
+        PerformanceWarning,
+        stacklevel=2,
+    )
