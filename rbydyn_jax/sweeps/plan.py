@@ -20,9 +20,9 @@ import jax
 
 from ..model.model import Model
 from ..spatial.algebra import Vec3
-from ..xla.fusion import opaque
+from ..xla.fusion import for_one_device, opaque
 from ..xla.tiling import in_parts
-from ..xla.tuning import UNROLLED_LIMIT, fusions_available
+from ..xla.tuning import UNROLLED_LIMIT, late_barriers, warn_if_untested
 from .scanned import Arrays
 from .schedule import groups, one_by_one
 from .unrolled import Unrolled
@@ -33,11 +33,6 @@ Traversal = Unrolled | Arrays
 def gravity_root(model: Model) -> Vec3:
     """The acceleration of the base that stands for gravity: its opposite."""
     return Vec3(*(-model.gravity[k] for k in range(3)))
-
-
-def _may_be_split() -> bool:
-    """Whether JAX may split the batch over devices: it would send all of a kernel's arguments to each of them."""
-    return jax.device_count() > 1 and not jax.sharding.get_abstract_mesh().manual_axes
 
 
 def traverse(
@@ -67,9 +62,12 @@ def traverse(
         return algorithm(Arrays(model, q), *rest)
 
     unrolled = in_parts(unrolled, cut=parts)
-    wanted = tree.traversal
-    if model.nb > UNROLLED_LIMIT or not fusions_available() or wanted == "arrays" or _may_be_split():
+    if tree.traversal == "arrays" or model.nb > UNROLLED_LIMIT:
         return scanned(model, q, *arrays)
+    warn_if_untested()
+    if not late_barriers() and jax.device_count() > 1:
+        # Only where it is lowered does a program know its devices; for several there is no fusion, and nothing instead.
+        return jax.lax.cond(for_one_device(), unrolled, scanned, model, q, *arrays)
     if {device.platform for device in jax.devices()} == {"cpu"}:
         return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
     return jax.lax.platform_dependent(model, q, *arrays, cpu=unrolled, default=scanned)

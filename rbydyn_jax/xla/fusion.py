@@ -16,7 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray
 from jax.extend.core import JaxprEqn, Primitive
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
@@ -92,6 +94,19 @@ def on_one_device(ctx: mlir.LoweringRuleContext) -> bool:
     if hasattr(axes, "manual_axes"):
         return axes.mesh.size == 1 or axes.manual_axes == frozenset(axes.mesh.axis_names)
     return getattr(axes, "num_devices", 1) == 1
+
+
+_for_one_device_p = Primitive("rbydyn_for_one_device")
+_for_one_device_p.def_impl(lambda: jnp.asarray(True))
+_for_one_device_p.def_abstract_eval(lambda: ShapedArray((), np.dtype(bool)))
+mlir.register_lowering(
+    _for_one_device_p, lambda ctx: [mlir.ir_constant(np.array(on_one_device(ctx)))], cacheable=False
+)
+
+
+def for_one_device() -> jax.Array:
+    """Whether the program is lowered for one device, a constant of the program."""
+    return _for_one_device_p.bind()
 
 
 def _hidden(values: Sequence[ir.Value]) -> list[ir.Value]:
