@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from .._check import check_array
 from .._errors import RbydynError
 from ..model.model import check_model
+from ..xla.sharding import vary_alike
 
 Frame = Literal["local", "world", "world_aligned"]
 FRAMES = ("local", "world", "world_aligned")
@@ -38,4 +39,4 @@ def arguments(model: Any, **arrays: Any) -> tuple[Any, ...]:
     }
     dtype = jnp.result_type(*(x for x in checked.values() if x is not None))
     model = jax.tree.map(lambda x: x.astype(dtype), model)
-    return (model, *(None if x is None else x.astype(dtype) for x in checked.values()))
+    return vary_alike((model, *(None if x is None else x.astype(dtype) for x in checked.values())))

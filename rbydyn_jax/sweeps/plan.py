@@ -20,9 +20,9 @@ import jax
 
 from ..model.model import Model
 from ..spatial.algebra import Vec3
-from ..xla.fusion import for_one_device, opaque
+from ..xla.fusion import opaque
 from ..xla.tiling import in_parts
-from ..xla.tuning import UNROLLED_LIMIT, late_barriers, warn_if_untested
+from ..xla.tuning import UNROLLED_LIMIT, warn_if_untested
 from .scanned import Arrays
 from .schedule import groups, one_by_one
 from .unrolled import Unrolled
@@ -61,13 +61,10 @@ def traverse(
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
         return algorithm(Arrays(model, q), *rest)
 
-    unrolled = in_parts(unrolled, cut=parts)
+    unrolled, scanned = in_parts(unrolled, cut=parts), in_parts(scanned, cut=False)
     if tree.traversal == "arrays" or model.nb > UNROLLED_LIMIT:
         return scanned(model, q, *arrays)
     warn_if_untested()
-    if not late_barriers() and jax.device_count() > 1:
-        # Only where it is lowered does a program know its devices; for several there is no fusion, and nothing instead.
-        return jax.lax.cond(for_one_device(), unrolled, scanned, model, q, *arrays)
     if {device.platform for device in jax.devices()} == {"cpu"}:
         return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
     return jax.lax.platform_dependent(model, q, *arrays, cpu=unrolled, default=scanned)

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..model.joints import JointType
 from ..model.model import Model
 from ..spatial.algebra import IDENTITY, O3, ZERO_MAT3, Motion, Transform, Vec3
 from ..xla.batch_last import in_lanes, spread_to
@@ -56,6 +57,11 @@ def _on_lanes(state: Any, lanes: Sequence[int], size: int) -> Any:
     return jax.tree.map(padded, state, is_leaf=lambda x: isinstance(x, Structural))
 
 
+def _body(joint: JointType, axis: Vec3, placement: Transform, inertias: jax.Array, x: tuple) -> Body:
+    inertia = inertia_from_row([inertias[:, k] for k in range(10)])
+    return Body(joint, axis, placement, inertia, x)
+
+
 class Unrolled(PerBody):
     """The traversal of the bodies by groups of those alike; each step is traced once for each type of joint."""
 
@@ -68,15 +74,13 @@ class Unrolled(PerBody):
         bodies = self.groups[g].bodies
         key = (*kind, self.tree.joint_types[bodies[0]], len(bodies))
 
+        joint = self._joint(self.groups[g])
+
         def on_bodies(numbers: tuple, state: Any, *rest: Any) -> Any:
-            body = self._body(g, *within(numbers))
+            body = _body(joint, *within(numbers))
             return _filled(step(body, state, *within(rest)), body)
 
         return self._steps.setdefault(key, in_lanes(kernel(on_bodies)))(self._bodies[g], *inputs)
-
-    def _body(self, g: int, axis: Vec3, placement: Transform, inertias: jax.Array, x: tuple) -> Body:
-        inertia = inertia_from_row([inertias[:, k] for k in range(10)])
-        return Body(self._joint(self.groups[g]), axis, placement, inertia, x)
 
     def outward(self, step: Callable, root: Any, *inputs: list) -> list:
         """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
@@ -119,10 +123,12 @@ class Unrolled(PerBody):
 
     def each(self, step: Callable, *inputs: list) -> list:
         """`step(body, *inputs) -> out` on every body, several in one kernel."""
+        kinds = [(self._joint(group), len(group.bodies)) for group in self.groups]
 
         def on(g: int, numbers: tuple, *rest: Any) -> Any:
-            body = self._body(g, *numbers)
-            return _filled(step(body, *_spread(rest, len(self.groups[g].bodies))), body)
+            joint, size = kinds[g]
+            body = _body(joint, *numbers)
+            return _filled(step(body, *_spread(rest, size)), body)
 
         return self._together(BODIES_TOGETHER, on, self._bodies, *inputs)
 
@@ -153,11 +159,12 @@ class Unrolled(PerBody):
 
     def sum_subtrees(self, table: Sequence[jax.Array]) -> jax.Array:
         """For each body the sum of the columns of it and of all that it carries; `table` has a row (nb,) for each."""
+        tree = self.tree
 
         def totals(rows: jax.Array) -> list:
-            of_body = [rows[:, i] for i in range(self.tree.nb)]
-            for i in reversed(self.tree.order):
-                if (parent := self.tree.parents[i]) >= 0:
+            of_body = [rows[:, i] for i in range(tree.nb)]
+            for i in reversed(tree.order):
+                if (parent := tree.parents[i]) >= 0:
                     of_body[parent] = of_body[parent] + of_body[i]
             return of_body
 
@@ -167,13 +174,14 @@ class Unrolled(PerBody):
     def sum_paths(self, table: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
         """For each body the sum of the columns of it and of its ancestors, and of its ancestors alone; `table` has
         rows with a number for each degree of freedom."""
+        tree = self.tree
 
         def totals(rows: jax.Array) -> list:
-            of_body = [jnp.zeros_like(rows[:, 0])] * self.tree.nb
-            for k, i in enumerate(owners(self.tree)):
+            of_body = [jnp.zeros_like(rows[:, 0])] * tree.nb
+            for k, i in enumerate(owners(tree)):
                 of_body[i] = of_body[i] + rows[:, k]
-            for i in self.tree.order:
-                if (parent := self.tree.parents[i]) >= 0:
+            for i in tree.order:
+                if (parent := tree.parents[i]) >= 0:
                     of_body[i] = of_body[i] + of_body[parent]
             return of_body
 

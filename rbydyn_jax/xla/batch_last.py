@@ -18,6 +18,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .._signatures import unobserved
+from .sharding import on_each_shard, vary_alike
 from .transpose import jvp_along, pruned
 
 _lanes_p = Primitive("rbydyn_lanes")
@@ -97,9 +98,7 @@ def _transpose(cotangents: Sequence, *args: Any, f: Callable, **_: bool) -> list
             a, b = iter(unknown), iter(values)
             return f(*(next(a) if is_linear else next(b) for is_linear in linear))
 
-        return list(
-            jax.linear_transpose(map_, *(jax.ShapeDtypeStruct((*x.shape, *lanes), x.dtype) for x in wanted))(cts)
-        )
+        return list(jax.linear_transpose(map_, *(x.update(shape=(*x.shape, *lanes)) for x in wanted))(cts))
 
     found = iter(_lanes_p.bind(*known, *dense, f=transposed, pruned=False))
     return [next(found) if is_linear else None for is_linear in linear]
@@ -130,7 +129,7 @@ def _without_vain(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn
     def wanted(*xs: jax.Array) -> list:
         given, lanes = iter(xs), xs[0].shape[shapes[needed.index(True)].ndim :] if xs else ()
         every = (
-            next(given) if is_needed else jnp.zeros((*x.shape, *lanes), x.dtype)
+            next(given) if is_needed else vary_alike(jnp.zeros((*x.shape, *lanes), x.dtype), *xs)
             for x, is_needed in zip(shapes, needed, strict=True)
         )
         return [y for y, is_used in zip(f(*every), used, strict=True) if is_used]
@@ -144,6 +143,6 @@ _lanes_p.def_impl(lambda *xs, f, **_: f(*xs))
 _lanes_p.def_abstract_eval(_shapes)
 ad.primitive_jvps[_lanes_p] = _jvp
 ad.primitive_transposes[_lanes_p] = _transpose
-batching.primitive_batchers[_lanes_p] = _batch
+batching.primitive_batchers[_lanes_p] = on_each_shard(_batch)
 partial_eval.dce_rules[_lanes_p] = _without_vain
 mlir.register_lowering(_lanes_p, mlir.lower_fun(_lowered, multiple_results=True), cacheable=False)

@@ -6,8 +6,8 @@ among its results is computed once for each of them, and a straight-line recursi
 it, so that one loop computes them all, and what comes after starts from them.
 
 The operation is private to XLA: it is used for lowering to one CPU device only, on jaxlib versions on which it was seen
-to work (`tuning`), and tests read the compiled program. Elsewhere on a CPU an optimization barrier stands in its place,
-which stops the growth, but not the loop for each result.
+to work (`tuning`), and tests read the compiled program. Elsewhere on a CPU a barrier stands in its place, which stops
+the growth, but not the loop for each result.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.core import ShapedArray
 from jax.extend.core import JaxprEqn, Primitive
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
@@ -96,21 +94,28 @@ def on_one_device(ctx: mlir.LoweringRuleContext) -> bool:
     return getattr(axes, "num_devices", 1) == 1
 
 
-_for_one_device_p = Primitive("rbydyn_for_one_device")
-_for_one_device_p.def_impl(lambda: jnp.asarray(True))
-_for_one_device_p.def_abstract_eval(lambda: ShapedArray((), np.dtype(bool)))
-mlir.register_lowering(
-    _for_one_device_p, lambda ctx: [mlir.ir_constant(np.array(on_one_device(ctx)))], cacheable=False
-)
-
-
-def for_one_device() -> jax.Array:
-    """Whether the program is lowered for one device, a constant of the program."""
-    return _for_one_device_p.bind()
-
-
 def _hidden(values: Sequence[ir.Value]) -> list[ir.Value]:
     return list(stablehlo.OptimizationBarrierOp(list(values)).results)
+
+
+def _apart(values: Sequence[ir.Value]) -> list[ir.Value]:
+    """The values, each of which XLA computes without looking behind it, and by a loop of its own."""
+    if late_barriers():
+        return _hidden(values)
+    return [_with_its_layout(x) for x in values]
+
+
+def _with_its_layout(x: ir.Value) -> ir.Value:
+    """A value whose layout is asked for, which hides it until after fusion where barriers do not."""
+    order = np.arange(len(x.type.shape), dtype=np.int64)[::-1].copy()
+    layout = ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(order, type=ir.IndexType.get())])
+    attributes = {
+        "call_target_name": ir.StringAttr.get("LayoutConstraint"),
+        "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1),
+        "operand_layouts": layout,
+        "result_layouts": layout,
+    }
+    return ir.Operation.create("stablehlo.custom_call", [x.type], [x], attributes).result
 
 
 def _chosen(shape: Sequence[int]) -> ir.Value:
@@ -171,7 +176,7 @@ def _in_one_loop(values: list[ir.Value]) -> list[ir.Value]:
 def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value) -> list[ir.Value]:
     distinct = list(dict.fromkeys(values))  # the cotangents of the terms of a sum are one
     if ctx.module_context.lowering_parameters.for_export or not fusions_available() or not on_one_device(ctx):
-        return list(map(dict(zip(distinct, _hidden(distinct), strict=True)).__getitem__, values))
+        return list(map(dict(zip(distinct, _apart(distinct), strict=True)).__getitem__, values))
     of_type: dict[str, list[ir.Value]] = {}
     for x in distinct:
         of_type.setdefault(str(x.type), []).append(x)

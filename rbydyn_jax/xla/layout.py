@@ -19,6 +19,7 @@ from jax.experimental.layout import with_layout_constraint
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from .sharding import on_each_shard, vary_alike
 from .structural import Scalar, Structural
 
 _join_p = Primitive("rbydyn_join")  # scalars, rows of scalars, and constants between them -> array (n,)
@@ -106,15 +107,15 @@ def _batch_first_batch(args, axes):
     return _batch_first_p.bind(jnp.moveaxis(args[0], axes[0], 0)), 0
 
 
-batching.primitive_batchers[_join_p] = _join_batch
-batching.primitive_batchers[_batch_last_p] = _batch_last_batch
-batching.primitive_batchers[_batch_first_p] = _batch_first_batch
+batching.primitive_batchers[_join_p] = on_each_shard(_join_batch)
+batching.primitive_batchers[_batch_last_p] = on_each_shard(_batch_last_batch)
+batching.primitive_batchers[_batch_first_p] = on_each_shard(_batch_first_batch)
 
 
 def _join_jvp(primals, tangents, *, layout):
     flat = tuple(0.0 if _is_constant(entry) else entry for entry in layout)
     dense = [ad.instantiate_zeros(t) for t in tangents]
-    return _join_p.bind(*primals, layout=layout), _join_p.bind(*dense, layout=flat)
+    return _join_p.bind(*primals, layout=layout), _join_p.bind(*vary_alike(dense, primals), layout=flat)
 
 
 def _join_transpose(ct, *rows, layout):
@@ -152,7 +153,7 @@ def join(pieces: Sequence[Scalar], dtype: Any) -> jax.Array:
         return operand.shape[0] if operand.ndim else None
 
     layout = tuple(entry(x) for x in pieces)
-    return _join_p.bind(*operands, layout=layout) if operands else jnp.array(layout, dtype)
+    return _join_p.bind(*vary_alike(operands), layout=layout) if operands else jnp.array(layout, dtype)
 
 
 def _progressions(indices: Sequence[int]) -> list[slice]:

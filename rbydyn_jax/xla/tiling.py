@@ -8,6 +8,7 @@ over parts of it, and a part is filled up to another size where its arrays would
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from .loops import filled, in_turn
+from .sharding import on_each_shard, vary_alike
 from .transpose import jvp_along, pruned
 from .tuning import ALIASING_STRIDE, CACHE_LINE, LARGEST_TILE, PADDED_SCALARS, TILE
 
@@ -47,7 +49,7 @@ def _size_of_part(size: int) -> int:
 def _spread(size: int, itemsize: int) -> int:
     """The size, or a little more where arrays of it would all begin at the same place of the cache and drive each other
     out: then an odd number of cache lines."""
-    if not isinstance(size, int) or not size or size * itemsize % ALIASING_STRIDE:
+    if not isinstance(size, int) or size * itemsize % ALIASING_STRIDE:
         return size
     return size + CACHE_LINE // itemsize
 
@@ -70,30 +72,35 @@ def _jvp(primals: Sequence, tangents: Sequence, *, program: ClosedJaxpr, cut: bo
 
 
 def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr, cut: bool) -> tuple[list, list]:
-    size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
     is_batched = [axis is not None for axis in axes]
-    first = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
+    batched = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
     shared = [x for x, axis in zip(operands, axes, strict=True) if axis is None]
+
+    size = batched[0].shape[0]
+    if isinstance(size, int) and not size:
+        empty = [jnp.zeros((0, *x.shape), x.dtype) for x in program.out_avals]
+        return vary_alike(empty, *operands), [0] * len(empty)
     part = _size_of_part(size) if cut else size
-    is_loop = part != size
-
-    def all_of(rows: Sequence) -> list[jax.Array]:
-        number = rows[0].shape[0]
-        is_little = sum(math.prod(x.shape[1:]) for x in rows) <= PADDED_SCALARS
-        wide = _spread(number, max(x.dtype.itemsize for x in program.out_avals)) if is_little else number
-        given, rows = shared, [filled(x, wide, jnp) for x in rows]
-        if is_loop:  # or XLA would take the arithmetic on parameters of the model out of it, scalar by scalar
-            given, rows = jax.lax.optimization_barrier((given, rows))
-
-        def one(row: Sequence) -> list[jax.Array]:
-            unbatched, batched = iter(given), iter(row)
-            return jaxpr_as_fun(program)(*(next(batched if b else unbatched) for b in is_batched))
-
-        return [x[:number] for x in jax.vmap(one)(rows)]
-
-    results = in_turn(all_of, first, part) if is_loop else all_of(first)
+    run = functools.partial(_rows, program, is_batched, shared, is_loop=part != size)
+    results = in_turn(run, batched, part) if part != size else run(batched)
     return results, [0] * len(results)
 
 
+def _rows(program: ClosedJaxpr, is_batched: list[bool], shared: list, rows: list, *, is_loop: bool) -> list[jax.Array]:
+    """The program for each row."""
+    number = rows[0].shape[0]
+    is_little = sum(math.prod(x.shape[1:]) for x in rows) <= PADDED_SCALARS
+    wide = _spread(number, max(x.dtype.itemsize for x in program.out_avals)) if is_little else number
+    rows = [filled(x, wide, jnp) for x in rows]
+    if is_loop:  # or XLA would take the arithmetic on parameters of the model out of it, scalar by scalar
+        shared, rows = jax.lax.optimization_barrier((shared, rows))
+
+    def one(row: Sequence) -> list[jax.Array]:
+        unbatched, batched = iter(shared), iter(row)
+        return jaxpr_as_fun(program)(*(next(batched if b else unbatched) for b in is_batched))
+
+    return [x[:number] for x in jax.vmap(one)(rows)]
+
+
 ad.primitive_jvps[_parts_p] = _jvp
-batching.primitive_batchers[_parts_p] = _batch
+batching.primitive_batchers[_parts_p] = on_each_shard(_batch)

@@ -21,6 +21,7 @@ from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
+from .sharding import on_each_shard, vary_alike
 from .tuning import FEW_ARGUMENTS
 
 Arrays = tuple[jax.Array, ...]
@@ -70,10 +71,15 @@ _linear_p.multiple_results = True
 
 def apply_linear(linear: LinearMap, parameters: Any, arguments: Arrays, shapes: Sequence[tuple[int, ...]]) -> Arrays:
     """The image of `arguments` under `linear`; `shapes` are those of the image."""
-    leaves, tree = jax.tree.flatten(parameters)
-    dtype = arguments[0].dtype
-    out = tuple(ShapedArray(shape, dtype) for shape in shapes)
+    arguments = vary_alike(arguments, parameters)
+    leaves, tree = jax.tree.flatten(vary_alike(parameters, arguments))
+    out = tuple(_shaped(arguments[0], shape) for shape in shapes)
     return tuple(_linear_p.bind(*leaves, *arguments, linear=linear, tree=tree, out=out))
+
+
+def _shaped(like: jax.Array, shape: tuple[int, ...]) -> ShapedArray:
+    """An array of this shape that varies over the same devices."""
+    return jax.typeof(like).update(shape=shape, weak_type=False)
 
 
 def _split(operands: Sequence, tree: Any) -> tuple[list, tuple]:
@@ -125,7 +131,7 @@ def _transpose(cts, *operands, linear, tree, out):
     if all(type(ct) is ad.Zero for ct in cts):
         return [None] * len(operands)
     dense = [ad.instantiate_zeros(ct) for ct in cts]
-    back = tuple(ShapedArray(x.aval.shape, x.aval.dtype) for x in arguments)
+    back = tuple(x.aval.update(weak_type=False) for x in arguments)
     images = _linear_p.bind(*leaves, *dense, linear=linear.transpose(), tree=tree, out=back)
     return [None] * len(leaves) + list(images)
 
@@ -148,14 +154,14 @@ def _batch(operands, axes, *, linear, tree, out):
                 images.append(image.reshape(*aval.shape, size))
             return images, [x.ndim - 1 for x in images]
     batched = _Batched(linear, tuple(leaf_axes))
-    grown = tuple(ShapedArray((*aval.shape, size), aval.dtype) for aval in out)
+    grown = tuple(aval.update(shape=(*aval.shape, size)) for aval in out)
     images = _linear_p.bind(*leaves, *last, linear=batched, tree=tree, out=grown)
     return images, [len(aval.shape) - 1 for aval in grown]
 
 
 ad.primitive_jvps[_linear_p] = _jvp
 ad.primitive_transposes[_linear_p] = _transpose
-batching.primitive_batchers[_linear_p] = _batch
+batching.primitive_batchers[_linear_p] = on_each_shard(_batch)
 
 
 def is_zero(tangents: Any) -> bool:

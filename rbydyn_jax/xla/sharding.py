@@ -1,0 +1,72 @@
+"""Programs on several devices: what varies over the devices of a `shard_map`, and batches split by explicit axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+from jax.sharding import NamedSharding, PartitionSpec
+
+T = TypeVar("T")
+BatchingRule = Callable[..., tuple[Any, Any]]
+
+
+def _varying(x: Any) -> frozenset:
+    return jax.typeof(x).mat.varying if isinstance(x, Tracer) else frozenset()
+
+
+def vary_alike(tree: T, *others: Any) -> T:
+    """The arrays of a pytree, varying over all manual axes over which any of them (or of the others) varies.
+
+    Outside of `shard_map` these are the arrays themselves. The transpose of the cast sums over the devices.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    axes = frozenset().union(*map(_varying, [*leaves, *jax.tree.leaves(others)]))
+    if not axes:
+        return tree
+    cast = [
+        jax.lax.pcast(x, tuple(sorted(axes - _varying(x))), to="varying") if axes - _varying(x) else x for x in leaves
+    ]
+    return jax.tree.unflatten(structure, cast)
+
+
+def _split(rows: Sequence[jax.Array]) -> NamedSharding | None:
+    """How the first axis of the arrays is split over explicit axes of a mesh, if it is."""
+    for x in rows:
+        sharding = jax.typeof(x).sharding
+        if x.ndim and not sharding.mesh.empty and sharding.spec[0] is not None:
+            return NamedSharding(sharding.mesh, PartitionSpec(sharding.spec[0]))
+    return None
+
+
+def on_each_shard(rule: BatchingRule) -> BatchingRule:
+    """A batching rule that is applied on each device, where a batch is split over explicit axes of a mesh."""
+
+    def batch(operands: Sequence, axes: Sequence, **params: Any) -> tuple[Any, Any]:
+        is_batched = [axis is not None for axis in axes]
+        rows = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
+        split = _split(rows)
+        if split is None:
+            return rule(operands, axes, **params)
+        whole = NamedSharding(split.mesh, PartitionSpec())
+        shared = [jax.sharding.reshard(x, whole) for x, b in zip(operands, is_batched, strict=True) if not b]
+        several = True
+
+        def on_shard(shared: list, rows: list) -> list:
+            nonlocal several
+            given = {True: iter(rows), False: iter(shared)}
+            results, at = rule([next(given[b]) for b in is_batched], [0 if b else None for b in is_batched], **params)
+            several = isinstance(results, list | tuple)
+            pairs = zip(results, at, strict=True) if several else [(results, at)]
+            return [jnp.moveaxis(x, axis, 0) for x, axis in pairs]
+
+        run = jax.shard_map(
+            on_shard, mesh=split.mesh, in_specs=(whole.spec, split.spec), out_specs=split.spec, check_vma=False
+        )
+        results = run(shared, [jax.sharding.reshard(x, split) for x in rows])
+        return (results, [0] * len(results)) if several else (results[0], 0)
+
+    return batch

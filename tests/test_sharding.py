@@ -1,0 +1,105 @@
+"""Programs on several devices are what they are on one: inside `shard_map`, through it, and on explicit meshes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import rbydyn_jax as rb
+from rbydyn_jax import robots
+from tests.helpers import assert_close, normal
+
+FUNCTIONS = {
+    "fk": rb.fk,
+    "link_pose": lambda model, q: rb.link_pose(model, q, "tool"),
+    "jacobian": lambda model, q: rb.jacobian(model, q, "tool"),
+    "rnea": lambda model, q: rb.rnea(model, q, q, q),
+    "aba": lambda model, q: rb.aba(model, q, q, q),
+    "crba": rb.crba,
+    "mass_matrix_inverse": rb.mass_matrix_inverse,
+    "coriolis_matrix": lambda model, q: rb.coriolis_matrix(model, q, q),
+    "rnea_derivatives": lambda model, q: rb.rnea_derivatives(model, q, q, q),
+    "aba_derivatives": lambda model, q: rb.aba_derivatives(model, q, q, q),
+    "com_jacobian": rb.com_jacobian,
+    "momentum_matrix": rb.momentum_matrix,
+    "kinetic_energy": lambda model, q: rb.kinetic_energy(model, q, q),
+    "center_of_mass": rb.center_of_mass,
+    "integrate": lambda model, q: rb.integrate(model, q, q),
+}
+FLAG = "--xla_force_host_platform_device_count=2"
+
+every_function = pytest.mark.parametrize("name", FUNCTIONS)
+
+
+def half_square(tree):
+    return 0.5 * sum(jnp.sum(x**2) for x in jax.tree.leaves(tree))
+
+
+def batched(name):
+    model = robots.two_link_arm()
+    model = jax.tree.map(lambda x: x.astype(normal(0).dtype), model)
+    return model, normal(0, 4, 2), jax.vmap(FUNCTIONS[name], (None, 0))
+
+
+def check(got, want):
+    jax.tree.map(lambda x, y: assert_close(np.asarray(x), np.asarray(y), kind="solve"), got, want)
+
+
+if jax.device_count() < 2:
+
+    @pytest.mark.slow
+    @pytest.mark.timeout(1800)
+    def test_this_file_on_two_devices():
+        environment = {**os.environ, "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {FLAG}"}
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", __file__]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-4000:]
+        assert f"{5 * len(FUNCTIONS) - 1} passed" in done.stdout
+
+else:
+    MESH = Mesh(np.array(jax.devices()[:2]), ("b",))
+
+    def on_shards(f):
+        return jax.jit(jax.shard_map(f, mesh=MESH, in_specs=P("b"), out_specs=P("b")))
+
+    @every_function
+    def test_values_inside_of_shard_map(name):
+        model, q, f = batched(name)
+        check(on_shards(lambda q: f(model, q))(q), f(model, q))
+
+    @every_function
+    def test_gradients_inside_of_shard_map(name):
+        model, q, f = batched(name)
+        slope = jax.grad(lambda q: half_square(f(model, q)))
+        check(on_shards(slope)(q), slope(q))
+
+    @every_function
+    def test_gradients_through_shard_map(name):
+        model, q, f = batched(name)
+        got = jax.jit(jax.grad(lambda q: half_square(on_shards(lambda q: f(model, q))(q))))(q)
+        check(got, jax.grad(lambda q: half_square(f(model, q)))(q))
+
+    @every_function
+    def test_gradients_of_a_summed_loss_with_respect_to_a_replicated_model(name):
+        model, q, f = batched(name)
+
+        def loss(model, q):
+            return jax.lax.psum(half_square(f(model, q)), "b")
+
+        summed = jax.shard_map(loss, mesh=MESH, in_specs=(P(), P("b")), out_specs=P())
+        check(jax.jit(jax.grad(summed))(model, q), jax.grad(lambda model: half_square(f(model, q)))(model))
+
+    # JAX mixes the meshes of the constants in the program of `aba_derivatives`; under `jax.set_mesh` it does not.
+    @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"aba_derivatives"}))
+    def test_inputs_on_a_mesh_with_explicit_axes(name):
+        model, q, f = batched(name)
+        mesh = jax.make_mesh((2,), ("b",), devices=jax.devices()[:2])
+        check(jax.jit(f)(model, jax.device_put(q, NamedSharding(mesh, P("b")))), f(model, q))
