@@ -97,7 +97,7 @@ else:
         summed = jax.shard_map(loss, mesh=MESH, in_specs=(P(), P("b")), out_specs=P())
         check(jax.jit(jax.grad(summed))(model, q), jax.grad(lambda model: half_square(f(model, q)))(model))
 
-    # JAX mixes the meshes of the constants in the program of `aba_derivatives`; under `jax.set_mesh` it does not.
+    # Not `aba_derivatives`: constants in its program keep the explicit mesh, which JAX refuses inside of `shard_map`.
     @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"aba_derivatives"}))
     def test_inputs_on_a_mesh_with_explicit_axes(name):
         model, q, f = batched(name)
