@@ -1,6 +1,6 @@
 """XML from untrusted bytes to elements that know their line: size and depth are bounded, document types are refused.
 
-`xmltodict` does the parsing. Our handlers stand before its own in the expat parser: they add the line to each start tag
+`xmltodict` does the parsing. Our handlers run before its own in the expat parser: they add the line to each start tag
 and stop at a document type declaration, so that no entity is ever defined.
 """
 
@@ -25,7 +25,7 @@ _DECLARED = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class XmlElement:
     """One element: its tag, the line of its start tag (from 1), its attributes, text and children.
 
@@ -82,9 +82,9 @@ class _Refused(Exception):
 
 
 class _Hooks:
-    """Stands before xmltodict's handlers: adds the line to each start tag, bounds the depth, refuses document types.
+    """Run before xmltodict's handlers: add the line to each start tag, bound the depth, refuse document types.
 
-    It takes the place of the expat module in `xmltodict.parse`, to get hold of the parser.
+    An instance takes the place of the expat module in `xmltodict.parse`, to get hold of the parser.
     """
 
     def __init__(self, max_depth: int) -> None:
@@ -96,7 +96,7 @@ class _Hooks:
         return self._parser
 
     def feed(self, data: bytes) -> Generator[bytes]:
-        """Yields the document in one piece. When xmltodict asks for it, its handlers are set and can be preceded."""
+        """Yields the document in one piece, and puts our handlers before xmltodict's, which are set by then."""
         parser: Any = self._parser
         self._next_start, self._next_end = parser.StartElementHandler, parser.EndElementHandler
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
@@ -121,10 +121,13 @@ class _Hooks:
 
 def _element(tag: str, node: dict[str, Any]) -> XmlElement:
     """Returns an element from what xmltodict made of it: "@name" is an attribute, "name" a list of children."""
-    line, text = node.pop("@" + _LINE), "".join(node.pop("#text", ()))
-    attributes = {key[1:]: value for key, value in node.items() if key[0] == "@"}
-    children = {key: [_element(key, child) for child in nodes] for key, nodes in node.items() if key[0] != "@"}
-    return XmlElement(tag, line, attributes, text, children)
+    element = XmlElement(tag, node.pop("@" + _LINE), {}, "".join(node.pop("#text", ())), {})
+    for key, value in node.items():
+        if key[0] == "@":
+            element.attributes[key[1:]] = value
+        else:
+            element.by_tag[key] = [_element(key, child) for child in value]
+    return element
 
 
 def parse_xml(data: bytes | str, source: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> XmlElement:
