@@ -1,25 +1,31 @@
 """XML from untrusted bytes to elements that know their line: size and depth are bounded, document types are refused.
 
-The standard library's expat does the parsing. It stops at a document type declaration, so that no entity is ever
-defined.
+`xmltodict` does the parsing. Our handlers run before its own in the expat parser: they add the line to each start tag
+and stop at a document type declaration, so that no entity is ever defined.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 from xml.parsers import expat
+
+import xmltodict
 
 from .findings import fail
 
 MAX_BYTES = 8_000_000
 MAX_DEPTH = 64
 
+_LINE = "#line"  # no name in XML holds "#"
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
 
 
+@dataclass(eq=False, slots=True)
 class XmlElement:
     """One element: its tag, the line of its start tag (from 1), its attributes, text and children.
 
@@ -27,24 +33,20 @@ class XmlElement:
         tag: The name of the element, with its prefix if it has one.
         line: Line of the start tag, from 1.
         attributes: The attributes by name.
+        text: The character data directly inside the element, stripped.
+        by_tag: The children by name, in document order.
     """
 
-    __slots__ = ("_children", "_pieces", "attributes", "line", "tag")
-
-    def __init__(self, tag: str, line: int, attributes: dict[str, str]) -> None:
-        self.tag, self.line, self.attributes = tag, line, attributes
-        self._children: dict[str, list[XmlElement]] = {}
-        self._pieces: list[str] = []
-
-    @property
-    def text(self) -> str:
-        """The character data directly inside the element, stripped."""
-        return "".join(self._pieces).strip()
+    tag: str
+    line: int
+    attributes: dict[str, str]
+    text: str
+    by_tag: dict[str, list[XmlElement]]
 
     @property
     def tags(self) -> list[str]:
         """Names of the children, each once."""
-        return list(self._children)
+        return list(self.by_tag)
 
     def get(self, attribute: str) -> str | None:
         """Returns the value of an attribute, or None."""
@@ -52,7 +54,7 @@ class XmlElement:
 
     def has_only(self, attributes: tuple[str, ...], tags: tuple[str, ...]) -> bool:
         """Whether the element has no attributes and children but these, and no text."""
-        return self.attributes.keys() <= _set(attributes) and self._children.keys() <= _set(tags) and not self.text
+        return self.attributes.keys() <= _set(attributes) and self.by_tag.keys() <= _set(tags) and not self.text
 
     def count(self, tag: str) -> int:
         """Returns the number of children of that name."""
@@ -60,19 +62,11 @@ class XmlElement:
 
     def children(self, tag: str) -> Sequence[XmlElement]:
         """Returns the children of that name, in document order."""
-        return self._children.get(tag, ())
+        return self.by_tag.get(tag, ())
 
     def first(self, tag: str) -> XmlElement | None:
         """Returns the first child of that name, or None."""
         return next(iter(self.children(tag)), None)
-
-    def add(self, child: XmlElement) -> None:
-        """Adds a child, behind those that are there."""
-        self._children.setdefault(child.tag, []).append(child)
-
-    def add_text(self, text: str) -> None:
-        """Adds character data."""
-        self._pieces.append(text)
 
 
 @cache
@@ -87,45 +81,53 @@ class _Refused(Exception):
         self.message, self.line = message, line
 
 
-class _Reader:
-    """What expat tells of a document, as elements: bounds the depth and refuses document types."""
+class _Hooks:
+    """Run before xmltodict's handlers: add the line to each start tag, bound the depth, refuse document types.
 
-    def __init__(self, encoding: str | None, max_depth: int) -> None:
-        self.open: list[XmlElement] = []
-        self._roots: list[XmlElement] = []
-        self.parser = parser = expat.ParserCreate(encoding)
+    An instance takes the place of the expat module in `xmltodict.parse`, to get hold of the parser.
+    """
+
+    def __init__(self, max_depth: int) -> None:
+        self.open: list[tuple[str, int]] = []
         self._max_depth = max_depth
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
+
+    def ParserCreate(self, encoding: str | None, separator: str | None) -> expat.XMLParserType:
+        self._parser = expat.ParserCreate(encoding, separator)
+        return self._parser
+
+    def feed(self, data: bytes) -> Generator[bytes]:
+        """Yields the document in one piece, and puts our handlers before xmltodict's, which are set by then."""
+        parser: Any = self._parser
+        self._next_start, self._next_end = parser.StartElementHandler, parser.EndElementHandler
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.StartDoctypeDeclHandler = self._doctype
+        yield data
 
-    def read(self, data: bytes) -> XmlElement:
-        """Returns the root, and lets go of it: the parser and its handlers hold each other until they are collected."""
-        self.parser.Parse(data, True)
-        return self._roots.pop()
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        line = self.parser.CurrentLineNumber
-        element = XmlElement(tag, line, attributes)
-        if not self.open:
-            self._roots.append(element)
-        elif len(self.open) == self._max_depth:
+    def _start(self, tag: str, attributes: list[str]) -> None:
+        line = self._parser.CurrentLineNumber
+        if len(self.open) == self._max_depth:
             raise _Refused(f"elements are nested deeper than {self._max_depth}", line)
-        else:
-            self.open[-1].add(element)
-        self.open.append(element)
+        self.open.append((tag, line))
+        self._next_start(tag, [*attributes, _LINE, line])
 
     def _end(self, tag: str) -> None:
         self.open.pop()
-
-    def _characters(self, text: str) -> None:
-        self.open[-1].add_text(text)
+        self._next_end(tag)
 
     def _doctype(self, *_: object) -> None:
         message = "document type declarations (DTD) and entities are refused; nothing that they name was read"
-        raise _Refused(message, self.parser.CurrentLineNumber)
+        raise _Refused(message, self._parser.CurrentLineNumber)
+
+
+def _element(tag: str, node: dict[str, Any]) -> XmlElement:
+    """Returns an element from what xmltodict made of it: "@name" is an attribute, "name" a list of children."""
+    element = XmlElement(tag, node.pop("@" + _LINE), {}, "".join(node.pop("#text", ())), {})
+    for key, value in node.items():
+        if key[0] == "@":
+            element.attributes[key[1:]] = value
+        else:
+            element.by_tag[key] = [_element(key, child) for child in value]
+    return element
 
 
 def parse_xml(data: bytes | str, source: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> XmlElement:
@@ -151,22 +153,24 @@ def parse_xml(data: bytes | str, source: str, *, max_bytes: int = MAX_BYTES, max
     if len(data) > max_bytes:
         raise fail(f"{len(data)} bytes exceed the size limit of {max_bytes} bytes", source)
     _check_bytes(data, source, encoding)
-    reader = _Reader(encoding, max_depth)
+    hooks = _Hooks(max_depth)
     try:
-        return reader.read(data)
+        document = xmltodict.parse(hooks.feed(data), encoding, hooks, force_list=True)
     except _Refused as error:
         raise fail(error.message, source, error.line) from None
     except expat.ExpatError as error:
-        raise fail(_explain(error, reader.open), source, error.lineno) from None
+        raise fail(_explain(error, hooks.open), source, error.lineno) from None
     except (ValueError, LookupError) as error:
         raise fail(f"not XML: {error}", source) from None
+    tag, (root,) = document.popitem()  # taken out: the parser and its handlers hold each other until they are collected
+    return _element(tag, root)
 
 
-def _explain(error: expat.ExpatError, unfinished: list[XmlElement]) -> str:
+def _explain(error: expat.ExpatError, unfinished: list[tuple[str, int]]) -> str:
     text = expat.ErrorString(error.code) or str(error)
     if error.code == expat.errors.codes[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]:
         text += " (a second root element, or text after the end)"
-    where = f"; <{unfinished[-1].tag}> of line {unfinished[-1].line} is still open" if unfinished else ""
+    where = "; <{}> of line {} is still open".format(*unfinished[-1]) if unfinished else ""
     return f"not well-formed XML: {text}, column {error.offset + 1}{where}"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
+from xml.dom import minidom
 
 import pytest
 
 from rbydyn_jax._errors import ParseError
 from rbydyn_jax.io.urdf import read_bytes
-from rbydyn_jax.io.xml import parse_xml
+from rbydyn_jax.io.xml import MAX_BYTES, XmlElement, parse_xml
 
 from .crane import CRANE, load, refusal
 
@@ -90,9 +92,25 @@ def test_size_is_bounded():
     assert "exceed the size limit" in str(refusal(big))
 
 
+def test_a_document_of_the_largest_size_is_read():
+    document = b"<a>".ljust(MAX_BYTES - len("</a>")) + b"</a>"
+    assert len(document) == MAX_BYTES == 8_000_000
+    assert parse_xml(document, "large").text == ""
+    with pytest.raises(ParseError, match="8000001 bytes exceed the size limit of 8000000 bytes"):
+        parse_xml(document + b" ", "large")
+
+
 def test_depth_is_bounded():
     assert "nested deeper than 64" in str(refusal("<robot>" + "<a>" * 100_000))
-    assert parse_xml("<a>" * 64 + "</a>" * 64, "deep").tag == "a"
+    with pytest.raises(ParseError, match="nested deeper than 64") as refused:
+        parse_xml("<a>\n" * 65 + "</a>" * 65, "deep")
+    assert refused.value.line == 65
+    element = parse_xml("<a>\n" + "<b/>" * 1000 + "<a>\n" * 63 + "</a>" * 64, "deep")
+    for line in range(1, 65):
+        assert element is not None
+        assert (element.tag, element.line) == ("a", line)
+        element = element.first("a")
+    assert element is None
 
 
 def test_elements_know_their_line_and_text():
@@ -102,6 +120,101 @@ def test_elements_know_their_line_and_text():
     assert (first.get("x"), first.attributes, second.get("x"), second.text) == ("1", {"x": "1"}, None, "word")
     assert root.tags == ["b", "c:d"]
     assert root.count("b") == 2
+
+
+def walk(element: XmlElement) -> list[XmlElement]:
+    """The element and all below it."""
+    return [element, *(below for tag in element.tags for child in element.children(tag) for below in walk(child))]
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_each_element_has_the_line_of_its_start_tag(ends):
+    text = CRANE.replace("<joint", "<!-- two\nlines -->text\n<![CDATA[\n]]><joint")
+    lines = re.sub(r"<(\w+)", r"<\1\n at='?'", text).split("\n")  # each start tag goes on in the next line
+    text = ends.join(line.replace("?'", f"{before}'") for before, line in enumerate(lines))
+    elements = walk(parse_xml(text, "t"))
+    assert len(elements) == len(re.findall(r"<\w", CRANE))
+    assert [element.get("at") for element in elements] == [str(element.line) for element in elements]
+
+
+ELEMENTS = {
+    "crane": CRANE,
+    "mixed content": "<a> one <b> two </b> three <c/> four <b>five<c> six </c></b>\n</a>",
+    "text around comments": "<a>x<!-- <b/> no text -->y<!---->z<b><!-- alone --></b></a>",
+    "cdata": "<a>1 <![CDATA[<b x='1'>&amp;]]> 2<b><![CDATA[  ]]></b><b><![CDATA[]]>]]&gt;</b></a>",
+    "references": "<a x='&lt;&amp;&quot;&#10;&#x94a9;'>&lt;b/&gt; &#65;&apos;&#x20;</a>",
+    "processing instructions": "<?p a?><a>x<?p <b/>?>y<b><?p?></b></a><?p?>",
+    "prefixes": "<p:a xmlns:p='urn:1' xmlns='urn:2' p:x='1' x='2'><x p:x='3'/><p:x/><b xmlns:q='3'><q:x/></b></p:a>",
+    "attributes named like children": "<a b='1' c='2' a='3'><b>4</b><c b='5'><b/></c><a a='6'>7</a></a>",
+    "names of other readers": "<a text='1' line='2' tag='3' _='4'><text>5</text><line/><tag/><_/><attributes/>6</a>",
+    "children in turn": "<a><c n='1'/><b n='2'/><c n='3'/><b n='4'><c n='5'/></b><c n='6'/></a>",
+    "white space": "<a x=' 1\t2\n3 '>\n \t<b>  \n </b>\u00a0<b>\t1\n2 </b></a>",
+    "long text": f"<a>{'word &amp; ' * 20_000}<b/>{'<!-- -->tail' * 20_000}</a>",
+}
+
+
+def shown(element: XmlElement) -> tuple:
+    """What an element holds, all below it too."""
+    children = [(tag, [shown(child) for child in element.children(tag)]) for tag in element.tags]
+    return element.tag, list(element.attributes.items()), element.text, children
+
+
+def shown_by_minidom(element: minidom.Element) -> tuple:
+    """The same of an element of the standard library's DOM."""
+    children: dict[str, list[tuple]] = {}
+    text = ""
+    for node in element.childNodes:
+        if isinstance(node, minidom.Text):
+            text += node.data
+        elif isinstance(node, minidom.Element):
+            children.setdefault(node.tagName, []).append(shown_by_minidom(node))
+    return element.tagName, list(element.attributes.items()), text.strip(), list(children.items())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("kind", ELEMENTS)
+def test_elements_are_those_of_the_standard_library(kind, encoding):
+    data = ELEMENTS[kind].encode(encoding)
+    root = minidom.parseString(data).documentElement
+    assert root is not None
+    assert shown(parse_xml(data, "t")) == shown_by_minidom(root)
+
+
+def test_an_attribute_is_no_child_and_text_is_neither():
+    root = parse_xml("<a b='1'><c/></a>", "t")
+    assert (root.first("b"), root.get("c")) == (None, None)
+    assert root.has_only(("b",), ("c",))
+    assert not root.has_only(("c",), ("b",))
+    assert not root.has_only((), ("b", "c"))
+    assert not parse_xml("<a>b</a>", "t").has_only(("b",), ("b",))
+
+
+def test_prefixes_need_no_declaration():
+    root = parse_xml("<x:a y:b='1'><x:c/><c/></x:a>", "t")
+    assert (root.tag, root.attributes, root.tags) == ("x:a", {"y:b": "1"}, ["x:c", "c"])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "still_open"),
+    [
+        ("<a>\n<b/>\n<c>\n</a>", 4, "<c> of line 3 is still open"),
+        ("<a>\n<b>\n</b>\n<c/>", 4, "<a> of line 1 is still open"),
+        ("<a>\n<b>\n<c x='1' x='2'/></b></a>", 3, "<b> of line 2 is still open"),
+        ("<a>\n<b>\n<c x='1", 3, "<b> of line 2 is still open"),
+    ],
+)
+def test_the_innermost_open_element_is_named(text, line, still_open):
+    with pytest.raises(ParseError) as refused:
+        parse_xml(text, "t")
+    assert refused.value.line == line
+    assert str(refused.value).endswith(still_open)
+
+
+def test_nothing_is_open_behind_the_root():
+    with pytest.raises(ParseError) as refused:
+        parse_xml("<a>\n</a>\n<b/>", "t")
+    assert refused.value.line == 3
+    assert "still open" not in str(refused.value)
 
 
 def test_error_of_a_file_names_line_and_survives_pickling():
