@@ -66,6 +66,18 @@ def arithmetic_in(program: str) -> int:
     return len(re.findall(r"(?:stablehlo\.|= \S+ )(?:add|subtract|multiply)\b", program))
 
 
+def untyped(x: Any) -> Any:
+    """`x` as it is, for what the annotations do not allow: NumPy arrays, and wrong arguments."""
+    return x
+
+
+def compiled_text(lowered: jax.stages.Lowered) -> str:
+    """The text of a program after XLA."""
+    text = lowered.compile().as_text()
+    assert text is not None
+    return text
+
+
 def missing_oracles() -> list[str]:
     """The reference packages that are not installed."""
     missing = [name for name in _ORACLES if not _is_installed(name)]

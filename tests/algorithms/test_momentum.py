@@ -77,7 +77,7 @@ def test_wrench_on_the_ground(case):
         f = pin.computeTotalMass(twin.model) * twin.model.gravity.linear - twin.data.dhg.linear
         return np.concatenate([np.cross(twin.data.com[0] - about, f) - twin.data.dhg.angular, f])
 
-    expected = by_rows(lambda *x: want(*x, np.array(POINT)), *state)
+    expected = by_rows(lambda q, v, a: want(q, v, a, np.array(POINT)), *state)
     assert_close(found["gravito_inertial"], expected)
     assert_close(found["contact"], -expected)
     z = found["zmp"]

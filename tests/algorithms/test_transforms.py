@@ -11,7 +11,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax.algorithms import _traversal
-from tests.helpers import X64, assert_close
+from tests.helpers import X64, assert_close, untyped
 
 from .cases import robot, run, states, tips
 
@@ -224,13 +224,13 @@ def test_a_batch_of_models_without_vmap_is_told_of_vmap():
 def test_what_is_no_argument_at_all_is_named():
     model, q = robot("mimic"), states("mimic").q[0]
     with pytest.raises(rb.DtypeError, match=r"model must be a Model, got str; load_urdf"):
-        rb.fk("robot.urdf", q)
+        untyped(rb.fk)("robot.urdf", q)
     with pytest.raises(rb.DtypeError, match=r"q must be an array of floats, got str"):
-        rb.fk(model, "home")
+        untyped(rb.fk)(model, "home")
     with pytest.raises(rb.DtypeError, match=r"dv must be an array of floats, got"):
-        rb.integrate(model, q, np.array([None] * model.nv))
+        untyped(rb.integrate)(model, q, np.array([None] * model.nv))
     with pytest.raises(TypeError, match="positional"):
-        rb.jacobian(model, q, LINK["mimic"], LINK["mimic"])
+        untyped(rb.jacobian)(model, q, LINK["mimic"], LINK["mimic"])
 
 
 def test_a_list_of_links_is_refused_by_name():
@@ -238,7 +238,7 @@ def test_a_list_of_links_is_refused_by_name():
     with pytest.raises(rb.DtypeError, match=r"links must be hashable: .*tuple.*, got list"):
         rb.center_of_mass(model, q, links=[LINK["mimic"]])
     with pytest.raises(rb.DtypeError, match=r"link must be hashable: a name.*, got list"):
-        rb.jacobian(model, q, [LINK["mimic"]])
+        untyped(rb.jacobian)(model, q, [LINK["mimic"]])
 
 
 def test_a_batch_without_vmap_is_told_of_vmap():
@@ -254,7 +254,7 @@ def test_wrong_type_is_named(wrong):
 
 def test_wrong_model_is_named():
     with pytest.raises((rb.RbydynError, TypeError), match=r"[Mm]odel"):
-        rb.rnea("robot.urdf", jnp.zeros(2), jnp.zeros(2), jnp.zeros(2))
+        untyped(rb.rnea)("robot.urdf", jnp.zeros(2), jnp.zeros(2), jnp.zeros(2))
 
 
 def test_misspelt_link_offers_the_closest():
@@ -266,7 +266,7 @@ def test_misspelt_link_offers_the_closest():
 
 def test_unknown_frame_is_named():
     with pytest.raises(rb.RbydynError, match="world_aligned"):
-        rb.jacobian(robot("mimic"), states("mimic").q[0], LINK["mimic"], frame="body")
+        untyped(rb.jacobian)(robot("mimic"), states("mimic").q[0], LINK["mimic"], frame="body")
 
 
 def test_equal_loads_trace_once_and_a_changed_number_traces_nothing():

@@ -32,7 +32,7 @@ from rbydyn_jax.algorithms._unrolled import Unrolled
 from rbydyn_jax.spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO
 from rbydyn_jax.testing import random_tree
 from tests.algorithms.cases import robot, states, tips
-from tests.helpers import X64, arithmetic_in, assert_close, normal
+from tests.helpers import X64, arithmetic_in, assert_close, compiled_text, normal
 
 ALGORITHMS = {
     "fk": lambda run, s, link: run.link_poses(run.outward(_poses.body_pose_step, IDENTITY)),
@@ -40,7 +40,7 @@ ALGORITHMS = {
     "pulled_back_poses": lambda run, s, link: _poses._pull_back(
         run, rb.fk(run.model, s.q), jnp.sin(3.0 * rb.fk(run.model, s.q))
     ),
-    "jacobian": lambda run, s, link: jacobians._jacobian(run, *link, "local"),
+    "jacobian": lambda run, s, link: jacobians._jacobian(run, link[0], link[1], "local"),
     "rnea": lambda run, s, link: _newton_euler._rnea(run, s.v, s.a, s.f_ext),
     "gravity": lambda run, s, link: _newton_euler._rnea(run, None, None, None),
     "crba": lambda run, s, link: mass_matrix._crba(run),
@@ -209,7 +209,7 @@ def test_every_step_is_one_kernel_in_the_compiled_program(algorithm):
     model = robot("rby1a")
     x = jnp.zeros((8, model.nv), model.inertias.dtype)
     lowered = jax.jit(jax.vmap(getattr(rb, algorithm), (None, 0, 0, 0))).lower(model, x, x, x)
-    text = lowered.compile().as_text()
+    text = compiled_text(lowered)
     passes = {"rnea": 2, "aba": 3}[algorithm]
     steps = passes * (model.nb - 8)  # the left arm and wheel go with the right
     # Those of a wheel have one result or none; a few others have results of two shapes.
@@ -248,7 +248,7 @@ PARTS = {
 def test_large_batches_are_computed_in_parts(which, size):
     model, f = robot("panda_like"), jax.jit(jax.vmap(PARTS[which], (None, 0)))
     x = normal(3, size, model.nv)
-    text = f.lower(model, x).compile().as_text()
+    text = compiled_text(f.lower(model, x))
     assert " while(" in text and kernels_of(text)
     assert f"[{size}" not in "".join(kernels_of(text))
     few = slice(size - 64, size)
@@ -260,7 +260,7 @@ def test_large_batches_are_computed_in_parts(which, size):
 def test_arrays_of_a_power_of_two_do_not_begin_at_the_same_place_of_the_cache(size, lanes):
     model, f = robot("panda_like"), jax.jit(jax.vmap(rb.fk, (None, 0)))
     x = normal(3, size, model.nv)
-    found = "".join(kernels_of(f.lower(model, x).compile().as_text()))
+    found = "".join(kernels_of(compiled_text(f.lower(model, x))))
     assert f"f64[{lanes}" in found and (lanes == size or f"f64[{size}" not in found)
     assert_close(f(model, x)[-64:], f(model, x[-64:]))
 
@@ -303,7 +303,7 @@ def test_sine_and_cosine_of_any_finite_angle():
     scales = np.concatenate([10.0 ** rng.uniform(-8, 15 if X64 else 7, 300), np.arange(0, 30) * np.pi / 4])
     x = (scales * np.where(rng.uniform(size=scales.size) < 0.5, -1, 1)).astype(dtype)
     with mpmath.workdps(60):
-        want = np.array([[float(mpmath.sin(mpmath.mpf(float(t)))), float(mpmath.cos(mpmath.mpf(float(t))))] for t in x])
+        want = np.array([[mpmath.sin(t), mpmath.cos(t)] for t in map(mpmath.mpf, x.tolist())], float)
     for part in (np.abs(x) < 1e3, np.abs(x) > 1e3):  # without and with an angle too large for the fast reduction
         got = np.stack(sincos(jnp.asarray(x[part])), axis=1)
         assert np.abs(got - want[part]).max() <= 2 * np.finfo(dtype).eps

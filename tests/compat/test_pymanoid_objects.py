@@ -121,6 +121,7 @@ def test_wrenches_at_other_points():
 
 def test_manipulator():
     hand = Manipulator(POS, RPY, shape=jnp.array([0.05, 0.02]), friction=0.5, wrench=jnp.arange(6.0), link="hand")
+    assert hand.force is not None and hand.moment is not None
     assert hand.force.tolist() == [0.0, 1.0, 2.0] and hand.moment.tolist() == [3.0, 4.0, 5.0]
     contact = hand.get_contact(pos=jnp.ones(3))
     assert_close(contact.R, hand.R)

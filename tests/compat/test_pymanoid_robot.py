@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rbydyn_jax as rb
+from rbydyn_jax import robots
 from rbydyn_jax.compat.pymanoid import Contact, Humanoid, Robot, with_rpy_base
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal, oracle
@@ -185,11 +186,11 @@ def test_base(humanoid):
         change(value)
         assert_close(robot.T, T)
     with pytest.raises(rb.ModelError, match="TRANS_X"):
-        Humanoid(rb.robots.two_link_arm())
+        Humanoid(robots.two_link_arm())
 
 
 def test_state_and_limits():
-    robot = Robot(rb.robots.two_link_arm())
+    robot = Robot(robots.two_link_arm())
     robot.set_dof_values(jnp.array([5.0]), [1], clamp=True)
     assert robot.q.tolist() == [0.0, float(robot.q_max[1])]
     robot.set_dof_limits(jnp.array([-1.0]), jnp.array([0.5]), [1])

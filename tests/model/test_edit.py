@@ -286,7 +286,7 @@ def test_edits_of_a_robot_on_the_host(model, state):
         lambda m: rb.attach_payload(m, link, 1.0),
         lambda m: rb.with_inertias(m, {link: jnp.ones(10)}),
         lambda m: rb.with_limits(m, effort_limit=jnp.ones(model.nv)),
-        lambda m: rb.with_geometry(m, joint_placements=_longer(m.joint_placements)),
+        lambda m: rb.with_geometry(m, joint_placements=jnp.asarray(_longer(m.joint_placements))),
         rb.unstructured,
     ):
         assert_close(rnea(edit(host), state), rnea(edit(model), state))

@@ -172,7 +172,8 @@ def test_derivatives_are_finite_where_nothing_moves(dtype):
     zero, one = jnp.zeros(2, dtype), jnp.ones(2, dtype)
 
     def total(x):
-        profile = profile_of(*x, one, one, jnp.asarray(0.0, dtype))
+        q0, v0, q1 = x
+        profile = profile_of(q0, v0, q1, one, one, jnp.asarray(0.0, dtype))
         return profile.duration + profile.evaluate(jnp.array([0.0, 0.5], dtype)).position.sum()
 
     q1 = jnp.stack([zero, one])  # at rest on the target; two joints that are equally slow

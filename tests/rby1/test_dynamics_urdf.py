@@ -7,6 +7,7 @@ import pytest
 
 import rbydyn_jax as rd
 import rbydyn_jax.rby1.dynamics as rby_dyn
+from tests.helpers import untyped
 
 from .sdk import LIMITS, assert_all_same, assert_same, make_robots, make_states, sdk, urdf
 
@@ -142,7 +143,7 @@ def test_files(tmp_path):
     with pytest.raises(rd.ParseError, match="use load_robot_from_urdf_data"):
         rby_dyn.load_robot_from_urdf("<robot/>", "base")
     with pytest.raises(TypeError):
-        rby_dyn.load_robot_from_urdf(None, "base")
+        untyped(rby_dyn.load_robot_from_urdf)(None, "base")
 
 
 def test_what_third_party_files_leave_out():
