@@ -78,6 +78,11 @@ def compiled_text(lowered: jax.stages.Lowered) -> str:
     return text
 
 
+def slow(*values: Any) -> tuple[Any, ...]:
+    """Parameters of the tests that run with `-m slow` only."""
+    return tuple(pytest.param(value, marks=pytest.mark.slow) for value in values)
+
+
 def missing_oracles() -> list[str]:
     """The reference packages that are not installed."""
     missing = [name for name in _ORACLES if not _is_installed(name)]

@@ -105,6 +105,7 @@ class Reading(NamedTuple):
     speed: np.ndarray
 
 
+@pytest.mark.slow
 def test_arguments_and_results_are_pytrees(angles, dtype):
     speeds = angles[::-1].copy()
     arms = rb.stack_models([robots.pendulum(mass=MASS, length=1.0 + 0.01 * k) for k in range(SIZES[-1])])
@@ -264,6 +265,7 @@ def test_out_and_progress_where_they_cannot_be_are_refused(pendulum, angles):
             jax.jit(functools.partial(gravity, **extra))(angles)
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_the_chunk():
     """64 x 64 numbers for each row are 16 KiB; of the batch at once, 512 MiB."""
     told = run_alone(
@@ -344,6 +346,7 @@ print("passed")
 """
 
 
+@pytest.mark.slow
 def test_eight_devices_split_the_batch_and_send_nothing():
     flags = "--xla_force_host_platform_device_count=8"
     assert run_alone(EIGHT_DEVICES, XLA_FLAGS=flags) == "passed\n"
@@ -390,6 +393,7 @@ print("passed")
 """
 
 
+@pytest.mark.slow
 def test_two_processes_work_on_one_batch():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

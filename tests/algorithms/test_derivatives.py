@@ -15,7 +15,7 @@ from rbydyn_jax.algorithms import _newton_euler, _poses, forward_dynamics
 from rbydyn_jax.algorithms._linear import LinearMap, apply_linear
 from rbydyn_jax.spatial import se3
 from rbydyn_jax.testing import random_tree
-from tests.helpers import X64, assert_close, normal
+from tests.helpers import X64, assert_close, normal, slow
 
 from .cases import ROBOTS, pin_robot, robot, run, states
 
@@ -127,13 +127,13 @@ def flat(J):
 @pytest.mark.parametrize(
     ("name", "which"),
     [
-        ("free", "rnea"),
-        ("free", "aba"),
-        ("mimic", "aba"),
-        ("mimic", "bias"),
         ("mimic", "gravity"),
         ("free", "fk"),
-        ("mimic", "fk"),
+        pytest.param("free", "rnea", marks=pytest.mark.slow),
+        pytest.param("free", "aba", marks=pytest.mark.slow),
+        pytest.param("mimic", "aba", marks=pytest.mark.slow),
+        pytest.param("mimic", "bias", marks=pytest.mark.slow),
+        pytest.param("mimic", "fk", marks=pytest.mark.slow),
     ],
 )
 def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):
@@ -148,6 +148,7 @@ def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):
         assert_close(x.reshape(y.shape), y, 1e-10, scale=max(float(np.abs(y).max()), 1.0))
 
 
+@pytest.mark.slow
 @needs_float64
 @pytest.mark.parametrize(("name", "which"), [("free", "rnea"), ("mimic", "aba"), ("free", "fk"), ("mimic", "fk")])
 def test_hessians_equal_differentiation_of_the_plain_algorithm(name, which):
@@ -164,6 +165,7 @@ def test_hessians_equal_differentiation_of_the_plain_algorithm(name, which):
     assert_close(jax.jit(jax.jacrev(jax.grad(loss)))(q), want[0][0], 1e-9)
 
 
+@pytest.mark.slow
 @needs_float64
 @pytest.mark.parametrize("which", ["rnea_derivatives", "aba_derivatives"])
 def test_second_order_tensors_against_differences_of_pinocchios_first_order(which):
@@ -184,6 +186,7 @@ def test_second_order_tensors_against_differences_of_pinocchios_first_order(whic
                 assert_close(got, (plus - minus) / (2 * step), kind="difference", scale=scale)
 
 
+@pytest.mark.slow
 @needs_float64
 @pytest.mark.parametrize("name", ["free", "mimic"])
 def test_numbers_of_the_model_have_derivatives(name):
@@ -238,7 +241,7 @@ CAPTURED = {
 }
 
 
-@pytest.mark.parametrize("how", CAPTURED)
+@pytest.mark.parametrize("how", ["scan", *slow("fori", "while", "cond", "checkpoint")])
 def test_captured_robots_inside_control_flow(how):
     """Constants inside of loops and branches must not end the process, nor change a number."""
     model = robot("panda_like")

@@ -89,6 +89,7 @@ def test_wrench_on_the_ground(case):
     assert np.abs(np.cross(moments, UP)).max() < (1e-11 if X64 else 1e-3) * max(1.0, reach) * np.abs(moments).max()
 
 
+@pytest.mark.slow
 def test_hessians():
     """The rate of momentum is J a + v'Hv, on a tree with a floating joint and one that mimics."""
     model = random_tree(3, ("floating", "revolute", "prismatic"), n=4, mimics=1)

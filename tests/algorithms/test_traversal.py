@@ -32,7 +32,7 @@ from rbydyn_jax.algorithms._unrolled import Unrolled
 from rbydyn_jax.spatial._algebra import IDENTITY, MINUS_ONE, ONE, ZERO
 from rbydyn_jax.testing import random_tree
 from tests.algorithms.cases import robot, states, tips
-from tests.helpers import X64, arithmetic_in, assert_close, compiled_text, normal
+from tests.helpers import X64, arithmetic_in, assert_close, compiled_text, normal, slow
 
 ALGORITHMS = {
     "fk": lambda run, s, link: run.link_poses(run.outward(_poses.body_pose_step, IDENTITY)),
@@ -55,6 +55,9 @@ ALGORITHMS = {
 }
 
 
+CORE = ("fk", "rnea", "crba", "aba")
+
+
 def unrolled(model, q):
     return Unrolled(model, q, one_by_one(model.tree, model.tree.order))
 
@@ -64,8 +67,8 @@ def side_by_side(model, q):
 
 
 @pytest.mark.float32
-@pytest.mark.parametrize("name", ["every_type", "hands", "rby1a"])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", ["hands", *slow("every_type", "rby1a")])
+@pytest.mark.parametrize("algorithm", [*CORE, *slow(*(a for a in ALGORITHMS if a not in CORE))])
 def test_all_traversals_agree(algorithm, name):
     model, batch = robot(name), jax.tree.map(lambda x: x[:8], states(name))
     link = tuple(model.link_index(k) for k in tips(name))
@@ -78,6 +81,7 @@ def test_all_traversals_agree(algorithm, name):
     assert_close(by(side_by_side), want, kind=kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mimic", "chain"])
 @pytest.mark.parametrize(
     "algorithm", ["fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "rnea_derivatives"]
@@ -136,6 +140,7 @@ def test_runs_mix_revolute_and_prismatic_joints_and_no_others():
         assert len(types) == 1 or types <= {"revolute", "continuous", "prismatic"}
 
 
+@pytest.mark.slow
 def test_both_traversals_agree_in_the_gradients_of_a_mixed_run():
     model = random_tree(0, ("prismatic", "revolute"), 3, branching=0.0)
     assert {"revolute", "prismatic"} == set(model.tree.joint_types)
@@ -152,6 +157,7 @@ def test_both_traversals_agree_in_the_gradients_of_a_mixed_run():
         assert_close(mine, other)
 
 
+@pytest.mark.slow
 def test_the_gradients_with_respect_to_the_numbers_of_limbs_side_by_side():
     model, s = robot("hands"), jax.tree.map(lambda x: x[0], states("hands"))
 
@@ -166,6 +172,7 @@ def test_the_gradients_with_respect_to_the_numbers_of_limbs_side_by_side():
         assert_close(mine, other)
 
 
+@pytest.mark.slow
 def test_public_functions_take_the_array_path_where_there_are_no_fusions(monkeypatch):
     model, s = robot("rby1a"), jax.tree.map(lambda x: x[0], states("rby1a"))
     want = rb.rnea(model, s.q, s.v, s.a)
@@ -188,6 +195,7 @@ def test_long_chains_are_scanned_and_their_program_does_not_grow(types):
     assert program(_traversal.UNROLLED_LIMIT + 1) == program(2 * _traversal.UNROLLED_LIMIT + 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("types", CHAINS)
 def test_a_long_chain_is_right(types):
     model = random_tree(7, CHAINS[types], 70, branching=0.0)
@@ -202,6 +210,7 @@ def kernels_of(text):
     return [line for line in text.splitlines() if re.search(r"= \(.*\) fusion\(.*rbydyn_end", line)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["rnea", "aba"])
 def test_every_step_is_one_kernel_in_the_compiled_program(algorithm):
     """Were it not, XLA would clone values into every consumer: seconds become minutes, silently."""
@@ -225,6 +234,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", LARGE)
 def test_large_batches_compile(which):
     """On several cores XLA:CPU shares large operations among threads."""
@@ -243,6 +253,7 @@ PARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", PARTS)
 @pytest.mark.parametrize("size", [500, 769])  # of two equal parts, and a prime
 def test_large_batches_are_computed_in_parts(which, size):
@@ -256,6 +267,7 @@ def test_large_batches_are_computed_in_parts(which, size):
         assert_close(got[few], want, kind="solve")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size, lanes", [(1024, 1032), (1000, 1000)])
 def test_arrays_of_a_power_of_two_do_not_begin_at_the_same_place_of_the_cache(size, lanes):
     model, f = robot("panda_like"), jax.jit(jax.vmap(rb.fk, (None, 0)))
@@ -265,6 +277,7 @@ def test_arrays_of_a_power_of_two_do_not_begin_at_the_same_place_of_the_cache(si
     assert_close(f(model, x)[-64:], f(model, x[-64:]))
 
 
+@pytest.mark.slow
 def test_a_loss_of_a_large_batch_has_a_gradient():
     model, x = robot("panda_like"), normal(3, 500, 7)
 
@@ -286,7 +299,7 @@ CONSTANT = {
 
 
 @pytest.mark.parametrize("which", CONSTANT)
-@pytest.mark.parametrize("name", ["mimic", "every_type"])
+@pytest.mark.parametrize("name", ["mimic", *slow("every_type")])
 def test_constants_of_a_program_do_not_end_the_process(name, which):
     """XLA:CPU aborts on a kernel whose parameter it has folded away; zero armature of mimic joints was one."""
     model = dataclasses.replace(robot(name), armature=jnp.zeros_like(robot(name).armature))

@@ -172,7 +172,7 @@ def test_wrench_and_zmp(humanoid, twin, qdd, found):
     assert_close(np.cross(NORMAL, moment), np.zeros(3), 1e-9, scale=float(np.abs(wrench).max()))
 
 
-def test_base(humanoid):
+def test_every_way_to_place_the_base_gives_one_pose(humanoid):
     robot, angles = Humanoid(humanoid.model), jnp.array([0.3, -0.5, 1.2])
     robot.set_pos(jnp.array(P))
     robot.set_rpy(angles)

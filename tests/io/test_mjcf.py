@@ -115,7 +115,7 @@ def test_what_belongs_to_joints_and_contacts():
         assert what in noted
 
 
-def test_files(tmp_path):
+def test_a_file_is_read_with_options_and_a_broken_one_refused(tmp_path):
     path = tmp_path / "lamp.xml"
     path.write_text(ARM)
     assert load_mjcf(path, base_link="b").joint_names == ("s2",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -179,7 +180,7 @@ def test_derivatives_are_finite_where_nothing_moves(dtype):
     q1 = jnp.stack([zero, one])  # at rest on the target; two joints that are equally slow
     for f in (jax.grad, jax.hessian):
         of_both = jax.jit(jax.vmap(f(total), in_axes=((None, None, 0),)))((zero, zero, q1))
-        assert all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(of_both))
+        chex.assert_tree_all_finite(of_both)
 
 
 def test_evaluation_outside_of_the_motion(dtype):

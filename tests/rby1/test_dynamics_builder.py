@@ -121,7 +121,7 @@ def test_a_robot_is_a_copy_but_limits_are_live(library):
 
 
 @pytest.mark.parametrize("library", [sdk, rby_dyn], ids=["theirs", "ours"])
-def test_limits(library):
+def test_limits_have_the_defaults_of_the_sdk_and_keep_what_is_set(library):
     joint = library.Joint.make_revolute("j")
     largest = 1.7976931348623157e308
     for what, default in (("q", largest), ("qdot", largest), ("qddot", 10.0)):
@@ -136,7 +136,7 @@ def test_limits(library):
 
 
 @pytest.mark.parametrize("library", [sdk, rby_dyn], ids=["theirs", "ours"])
-def test_texts(library):
+def test_objects_print_as_in_the_sdk(library):
     a, b = library.Link("a"), library.Link("b")
     joint = library.Joint.make_revolute("j")
     joint.connect_links(a, b)

@@ -164,7 +164,7 @@ def test_distances_are_exact(a, b):
     assert np.linalg.norm(result.position1 - result.position2) == pytest.approx(result.distance, abs=1e-12)
 
 
-def test_filter():
+def test_masks_of_geoms_admit_the_pairs_that_the_sdk_admits():
     for ct1, ca1, ct2, ca2 in np.random.default_rng(2).integers(0, 4, (30, 4)).tolist():
         theirs, mine = (x.Geom(ct1, ca1).filter(x.Geom(ct2, ca2)) for x in (sdk, rby_dyn))
         assert mine is theirs

@@ -154,7 +154,7 @@ def test_golden_values():
 
 
 @pytest.mark.parametrize("name", ["rby1a", "rby1m"])
-def test_wheels(name):
+def test_wheel_rates_and_twists_of_the_base_are_those_of_the_sdk(name):
     both = make_robots(urdf(name), dof=DOFS[name])
     rng = np.random.default_rng(4)
     states = make_states(both, [], [str(x) for x in rng.permutation(both[1].get_joint_names())])

@@ -373,6 +373,7 @@ def test_torque_limits_hold():
     assert (tau.max(axis=0) == [5.0, 2.0]).all()
 
 
+@pytest.mark.slow
 def test_derivatives_with_respect_to_everything():
     """Forward, reverse and finite differences, for a batch, of a motion in which one torque is at its limit."""
     if not X64:

@@ -70,7 +70,7 @@ def test_yaw_pitch_roll_of_other_systems_is_the_reverse():
 
 
 def test_against_scipy():
-    rotations = Rotation.from_euler("xyz", np.asarray(ANGLES, float))
+    rotations = Rotation.from_euler("xyz", np.array(ANGLES, float))
     assert_close(jax.vmap(rpy.to_matrix)(ANGLES), rotations.as_matrix())
     assert_close(jax.vmap(quaternions.to_matrix)(jax.vmap(rpy.to_quaternion)(ANGLES)), rotations.as_matrix())
     # At pitch 1.5 the angles are 14 times as sensitive as the matrix.

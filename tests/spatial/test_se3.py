@@ -29,6 +29,7 @@ def test_exp_of_a_pure_translation():
     assert np.array_equal(se3.exp(xi), se3.from_R_p(jnp.eye(3, dtype=DTYPE), xi[3:]))
 
 
+@pytest.mark.slow
 def test_log_inverts_exp_to_second_order():
     xi = XI[ANGLE < 3.11]
     value, forward, reverse, hessian, hessian_reverse = derivatives(lambda x: se3.log(se3.exp(x)))(xi)
@@ -45,6 +46,7 @@ def test_exp_inverts_log_at_every_angle():
     assert_close(jax.vmap(se3.exp)(xi), T, 2 * TOL)
 
 
+@pytest.mark.slow
 def test_derivatives_of_log_are_finite_at_every_angle():
     _, forward, reverse, hessian, _ = derivatives(se3.log)(T)
     assert_close(forward, reverse, TOL)

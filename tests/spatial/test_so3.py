@@ -95,6 +95,7 @@ def test_second_derivatives_of_exp_from_the_derivative_of_its_jacobian():
     assert_close(np.einsum("bklij,bjm->bimkl", second, EXP[0]), EXP[2], TOL)
 
 
+@pytest.mark.slow
 def test_derivatives_of_the_inverse_jacobian():
     phi = PHI[:-6]
     product = lambda phi: so3.left_jacobian_inverse(phi) @ so3.left_jacobian(phi)  # noqa: E731

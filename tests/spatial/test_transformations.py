@@ -36,7 +36,7 @@ def test_published_point_and_inverse():
     assert_close(tf.transform_inverse(T)[:3], want, PUBLISHED)
 
 
-def test_poses():
+def test_poses_transforms_and_axis_angles_convert_into_each_other():
     rotation = Rotation.random(100, rng=np.random.default_rng(1))
     p = array(np.random.default_rng(1).normal(size=(100, 3)))
     Ts = jax.vmap(tf.transform_from_R_p)(array(rotation.as_matrix()), p)
