@@ -19,6 +19,7 @@ import rbydyn_jax as rb
 from rbydyn_jax import DtypeError, MissingExtraError, RbydynError, ShapeError, _chunks, map_batch, robots
 from tests.helpers import ROOT, assert_close, compiled_text, untyped
 
+pytestmark = pytest.mark.devices
 MASS, LENGTH, G = 2.0, 0.5, 9.81
 CHUNK = 512  # the least there is
 SIZES = (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5)

@@ -126,7 +126,6 @@ EDITS: dict[str, Callable[[Model], Model]] = {
 }
 
 
-@pytest.mark.float32
 @pytest.mark.parametrize("name", ON_STATES)
 def test_a_call_is_a_row_of_the_compiled_batch(name):
     s, f = states(), ON_STATES[name]
