@@ -17,7 +17,7 @@ import pytest
 
 X64 = os.environ.get("RBYDYN_TEST_X64", "1") != "0"
 ROOT = Path(__file__).resolve().parent.parent
-RBY1_DIRECTORY = Path(os.environ.get("RBYDYN_RBY1_URDF_DIR", ROOT.parent / "shared" / "robots" / "rby1"))
+RBY1_DIRECTORY = Path(os.environ.get("RBYDYN_RBY1_URDF_DIR") or ROOT.parent / "shared" / "robots" / "rby1")
 BATCH = 100
 
 Kind = Literal["value", "solve", "difference"]
