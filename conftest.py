@@ -15,6 +15,8 @@ from tests.helpers import RBY1_DIRECTORY, X64, missing_oracles
 
 jax.config.update("jax_enable_x64", X64)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+if devices := os.environ.get("RBYDYN_TEST_DEVICES"):
+    jax.config.update("jax_num_cpu_devices", int(devices))
 # Compiling is most of a test's time, and four times as fast without LLVM's optimizations and with XLA's older emitters.
 # XLA's own passes stay. The tests of the algorithms run again in CI as users compile them.
 if os.environ.get("RBYDYN_TEST_OPTIMIZED") != "1":

@@ -13,9 +13,12 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .store import Store
+
+if TYPE_CHECKING:
+    from rbydyn_jax import Model
 
 FILE = "ik.json"
 SOLVED, RATE = 0.995, 2000.0  # what is promised, on two cores
@@ -59,7 +62,7 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _arms() -> list[tuple]:
+def _arms() -> list[tuple[str, Model, str, str | None]]:
     """Name, robot, link, and the link that the arm stands on."""
     from rbydyn_jax import load_urdf, robots
 
@@ -67,7 +70,10 @@ def _arms() -> list[tuple]:
 
     panda = load_urdf(example_robot("panda_description/urdf/panda.urdf"))
     ur5 = load_urdf(example_robot("ur_description/urdf/ur5_robot.urdf"))
-    arms = [("panda", panda, "panda_link8", None), ("UR5", ur5, "ee_link", None)]
+    arms: list[tuple[str, Model, str, str | None]] = [
+        ("panda", panda, "panda_link8", None),
+        ("UR5", ur5, "ee_link", None),
+    ]
     for name in ("rby1a", "rby1m", "rby1ub"):
         model = getattr(robots, name)()
         arms += [(f"{name} {side}", model, f"ee_{side}", "link_torso_5") for side in ("right", "left")]

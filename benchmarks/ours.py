@@ -67,7 +67,8 @@ class Ours:
         lowered, lower = cpu_seconds(traced.lower)
         compiled, xla = cpu_seconds(lowered.compile)
         self.compiled[batch] = compiled
-        memory = compiled.memory_analysis()
+        memory, text = compiled.memory_analysis(), compiled.as_text()
+        assert memory is not None and text is not None
         return {
             "batch": batch,
             "mapped": mapped(batch),
@@ -76,7 +77,7 @@ class Ours:
             "xla_s": xla,
             "compile_s": trace + lower + xla,
             "stablehlo_operations": lowered.as_text().count(" = "),
-            "hlo_instructions": len(_INSTRUCTION.findall(compiled.as_text())),
+            "hlo_instructions": len(_INSTRUCTION.findall(text)),
             "temporary_bytes": memory.temp_size_in_bytes,
             "output_bytes": memory.output_size_in_bytes,
         }

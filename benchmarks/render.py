@@ -106,8 +106,8 @@ def _batches(run: Run, robot: str) -> str:
             factor = "" if flat is None else number(flat[1]) if flat[1] <= FLAT_BOUND else f"**{number(flat[1])}**"
             times.append((OPERATIONS[name].title, dtype, *map(number, row), factor))
         programs = [run.compilation(robot, dtype, name, size) for size in sizes]
-        bytes_ = [x and (x["temporary_bytes"] + x["output_bytes"]) / 1e6 for x in programs]
-        seconds = [x and x["compile_s"] for x in programs]
+        bytes_ = [None if x is None else (x["temporary_bytes"] + x["output_bytes"]) / 1e6 for x in programs]
+        seconds = [None if x is None else x["compile_s"] for x in programs]
         memory.append((OPERATIONS[name].title, dtype, *map(number, bytes_), *map(number, seconds)))
     head = ["operation", "dtype", *(f"B = {size}" for size in sizes)]
     text = ""

@@ -117,12 +117,12 @@ def times(robot: str, dtype: str, operation: str, seconds: float) -> None:
 
     from rbydyn_jax import map_batch
 
-    from .timing import race
+    from .timing import Run, race
 
     f, model, rows = _case(robot, dtype, operation, max(BATCHES))
     axes = (None,) + (0,) * len(rows)
     vmapped = jax.jit(jax.vmap(f, axes))
-    runs = {}
+    runs: dict[Any, Run] = {}
     for batch in BATCHES:
         numpy = [x[:batch] for x in rows]
         arrays = [jnp.asarray(x) for x in numpy]
@@ -152,6 +152,7 @@ def memory(robot: str, dtype: str, operation: str, size: int) -> None:
     data = sum(x.nbytes for x in (*rows, *jax.tree.leaves(results)))
     like = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in rows]
     at_once = jax.jit(jax.vmap(f, axes)).lower(model, *like).compile().memory_analysis()
+    assert at_once is not None
     found = {"data": data, "peak": peak, "cap": data + ALLOWANCE, "vmap": at_once.temp_size_in_bytes}
     print(json.dumps({"size": size} | {f"{k}_mib": v / 2**20 for k, v in found.items()}))
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 Clock = Callable[[], float]
 Run = Callable[[], object]
+T = TypeVar("T")
 
 SLICE = 3e-3  # seconds; a longer call is a slice of its own
 
 
-def race(runs: Mapping[str, Run], seconds: float, clock: Clock = time.process_time) -> dict[str, float]:
+def race(runs: Mapping[T, Run], seconds: float, clock: Clock = time.process_time) -> dict[T, float]:
     """The least time of one call [us] for each contestant; each of them gets about `seconds`, and at least 5 slices."""
     repeats, best, used = {}, {}, dict.fromkeys(runs, 0.0)
     for name, run in runs.items():
@@ -43,7 +45,7 @@ def _call(run: Run, repeats: int, clock: Clock) -> float:
     return max((clock() - start) / repeats, 1e-9)
 
 
-def cpu_seconds(f: Callable[[], object]) -> tuple[object, float]:
+def cpu_seconds(f: Callable[[], T]) -> tuple[T, float]:
     """What `f` returns, and the CPU time it took [s]."""
     start = time.process_time()
     result = f()

@@ -17,7 +17,7 @@ import pytest
 
 X64 = os.environ.get("RBYDYN_TEST_X64", "1") != "0"
 ROOT = Path(__file__).resolve().parent.parent
-RBY1_DIRECTORY = Path(os.environ.get("RBYDYN_RBY1_URDF_DIR", ROOT.parent / "shared" / "robots" / "rby1"))
+RBY1_DIRECTORY = Path(os.environ.get("RBYDYN_RBY1_URDF_DIR") or ROOT.parent / "shared" / "robots" / "rby1")
 BATCH = 100
 
 Kind = Literal["value", "solve", "difference"]
@@ -64,6 +64,23 @@ def normal(seed: int, *shape: int) -> jax.Array:
 def arithmetic_in(program: str) -> int:
     """Additions and multiplications in the text of a program, before or after XLA."""
     return len(re.findall(r"(?:stablehlo\.|= \S+ )(?:add|subtract|multiply)\b", program))
+
+
+def untyped(x: Any) -> Any:
+    """`x` as it is, for what the annotations do not allow: NumPy arrays, and wrong arguments."""
+    return x
+
+
+def compiled_text(lowered: jax.stages.Lowered) -> str:
+    """The text of a program after XLA."""
+    text = lowered.compile().as_text()
+    assert text is not None
+    return text
+
+
+def slow(*values: Any) -> tuple[Any, ...]:
+    """Parameters of the tests that run with `-m slow` only."""
+    return tuple(pytest.param(value, marks=pytest.mark.slow) for value in values)
 
 
 def missing_oracles() -> list[str]:

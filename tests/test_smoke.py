@@ -11,6 +11,8 @@ from rbydyn_jax import robots
 from rbydyn_jax.testing import random_tree
 from tests.helpers import assert_close, normal
 
+pytestmark = pytest.mark.devices
+
 
 @pytest.fixture(scope="module", params=["rby1a", "every_type"])
 def model(request):

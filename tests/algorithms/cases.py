@@ -12,12 +12,13 @@ import numpy as np
 
 from rbydyn_jax import Model, RobotBuilder, build_model, load_urdf, random_configuration, robots
 from rbydyn_jax.testing import random_tree
-from tests.helpers import BATCH, Kind, assert_close, example_robot, normal, oracle
+from tests.helpers import BATCH, Kind, assert_close, example_robot, normal, oracle, slow
 
-# Every joint type; mimic joints, chains of them too.
-TREES = ("every_type", "mimic")
+# Every joint type; mimic joints, chains of them too. Without `-m slow`, the laws are checked on the smaller tree and
+# the values, against an oracle, on that with every type.
+TREES = (*slow("every_type"), "mimic")
 # With a real branched robot and a real arm, and other people's: on a floating base, and with mimic fingers.
-ROBOTS = (*TREES, "rby1a", "panda_like", "anymal", "panda")
+ROBOTS = ("every_type", *slow("mimic", "rby1a", "panda_like", "anymal", "panda"))
 
 _FILES = {
     "anymal": "anymal_c_simple_description/urdf/anymal.urdf",
@@ -31,6 +32,8 @@ def robot(name: str) -> Model:
     match name:
         case "every_type":
             return random_tree(1, n=9)
+        case "few_types":
+            return random_tree(3, ("prismatic", "sin_cos_revolute", "planar", "spherical", "mrp_floating"), 5)
         case "mimic":
             return random_tree(2, ("revolute", "prismatic", "continuous"), 7, mimics=2)
         case "chain":

@@ -125,6 +125,7 @@ def test_com_moves_as_its_derivatives_say(name):
         assert_close(got, want)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rby1a", "rby1m", "rby1ub"])
 def test_centroidal_quantities_of_rby1_against_the_sdk(name):
     """The base counts with its mass here."""

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax.algorithms import _newton_euler, _poses, forward_dynamics
+from rbydyn_jax.algorithms import aba, poses, rnea
 from rbydyn_jax.spatial import se3
 from rbydyn_jax.testing import random_tree
 from rbydyn_jax.xla.transpose import LinearMap, apply_linear
-from tests.helpers import X64, assert_close, normal
+from tests.helpers import X64, assert_close, normal, slow
 
 from .cases import ROBOTS, pin_robot, robot, run, states
 
@@ -24,19 +24,19 @@ needs_float64 = pytest.mark.skipif(not X64, reason="compared far below float32's
 
 # Functions of (model, q, v, a or tau, f_ext): with their rules, and as they are without.
 RULES = {
-    "rnea": (rb.rnea, _newton_euler._plain),
+    "rnea": (rb.rnea, rnea._plain),
     "bias": (
         lambda m, q, v, a, f: rb.bias_forces(m, q, v),
-        lambda m, q, v, a, f: _newton_euler._plain(m, q, v, None, None),
+        lambda m, q, v, a, f: rnea._plain(m, q, v, None, None),
     ),
     "gravity": (
         lambda m, q, v, a, f: rb.gravity_forces(m, q),
-        lambda m, q, v, a, f: _newton_euler._plain(m, q, None, None, None),
+        lambda m, q, v, a, f: rnea._plain(m, q, None, None, None),
     ),
-    "aba": (rb.aba, forward_dynamics._plain),
+    "aba": (rb.aba, aba._plain),
     "fk": (
         lambda m, q, v, a, f: projected(m, rb.fk(m, q)),
-        lambda m, q, v, a, f: projected(m, _poses._plain(m, q)),
+        lambda m, q, v, a, f: projected(m, poses._plain(m, q)),
     ),
 }
 
@@ -127,13 +127,13 @@ def flat(J):
 @pytest.mark.parametrize(
     ("name", "which"),
     [
-        ("free", "rnea"),
-        ("free", "aba"),
-        ("mimic", "aba"),
-        ("mimic", "bias"),
         ("mimic", "gravity"),
         ("free", "fk"),
-        ("mimic", "fk"),
+        pytest.param("free", "rnea", marks=pytest.mark.slow),
+        pytest.param("free", "aba", marks=pytest.mark.slow),
+        pytest.param("mimic", "aba", marks=pytest.mark.slow),
+        pytest.param("mimic", "bias", marks=pytest.mark.slow),
+        pytest.param("mimic", "fk", marks=pytest.mark.slow),
     ],
 )
 def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):
@@ -148,6 +148,7 @@ def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):
         assert_close(x.reshape(y.shape), y, 1e-10, scale=max(float(np.abs(y).max()), 1.0))
 
 
+@pytest.mark.slow
 @needs_float64
 @pytest.mark.parametrize(("name", "which"), [("free", "rnea"), ("mimic", "aba"), ("free", "fk"), ("mimic", "fk")])
 def test_hessians_equal_differentiation_of_the_plain_algorithm(name, which):
@@ -164,6 +165,7 @@ def test_hessians_equal_differentiation_of_the_plain_algorithm(name, which):
     assert_close(jax.jit(jax.jacrev(jax.grad(loss)))(q), want[0][0], 1e-9)
 
 
+@pytest.mark.slow
 @needs_float64
 @pytest.mark.parametrize("which", ["rnea_derivatives", "aba_derivatives"])
 def test_second_order_tensors_against_differences_of_pinocchios_first_order(which):
@@ -184,6 +186,7 @@ def test_second_order_tensors_against_differences_of_pinocchios_first_order(whic
                 assert_close(got, (plus - minus) / (2 * step), kind="difference", scale=scale)
 
 
+@pytest.mark.slow
 @needs_float64
 @pytest.mark.parametrize("name", ["free", "mimic"])
 def test_numbers_of_the_model_have_derivatives(name):
@@ -238,7 +241,7 @@ CAPTURED = {
 }
 
 
-@pytest.mark.parametrize("how", CAPTURED)
+@pytest.mark.parametrize("how", ["scan", *slow("fori", "while", "cond", "checkpoint")])
 def test_captured_robots_inside_control_flow(how):
     """Constants inside of loops and branches must not end the process, nor change a number."""
     model = robot("panda_like")

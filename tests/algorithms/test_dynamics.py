@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from tests.helpers import X64, assert_close, oracle
+from tests.helpers import X64, assert_close, oracle, slow
 
 from .cases import ROBOTS, TREES, along, by_rows, compare, pin_robot, robot, run, states, tips
 
@@ -91,7 +91,7 @@ def test_mass_matrix_is_symmetric_positive_and_inverted(name):
     assert_close(inverse, by_rows(lambda q: np.linalg.inv(twin.crba(q)), s.q), kind="solve")
 
 
-@pytest.mark.parametrize("name", [*TREES, "rby1a"])
+@pytest.mark.parametrize("name", [*TREES, *slow("rby1a")])
 def test_coriolis_matrix(name):
     """C v are the velocity terms, and dM/dt - 2 C is skew."""
     model, s = robot(name), states(name)
@@ -106,6 +106,7 @@ def test_coriolis_matrix(name):
     assert_close(skew + skew.swapaxes(1, 2), np.zeros_like(skew), scale=float(np.abs(M_dot).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mimic", "chain"])
 def test_coriolis_matrix_is_that_of_the_christoffel_symbols(name):
     """C_kj = 1/2 (d_i M_kj + d_j M_ki - d_k M_ij) v_i, where velocities are derivatives of coordinates."""
@@ -174,6 +175,7 @@ def test_against_mujoco():
     assert_close(tau, by_rows(twin.rnea, *s[:3]), 1e-10 if X64 else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rby1a", "rby1m", "rby1ub"])
 def test_dynamics_of_rby1_against_the_sdk(name):
     oracle("rby1_sdk")

@@ -156,6 +156,7 @@ def _inertia_matrix(parameters):
     return np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h], [-h, m * np.eye(3)]])
 
 
+@pytest.mark.slow
 def test_momentum_of_a_free_robot_changes_by_the_forces_on_it():
     """d/dt of linear and angular momentum = weight and external wrenches, whatever the joint torques do."""
     model = _free_robot()
@@ -184,6 +185,7 @@ def _free_robot():
     )
 
 
+@pytest.mark.slow
 def test_energy_is_kept_in_free_motion():
     """A ball-joint pendulum for one second of Runge-Kutta: no NaN, and the energy stays."""
     if not X64:
@@ -215,6 +217,7 @@ def test_energy_is_kept_in_free_motion():
     assert_close(energy(q1, v1), energy(q, v), 1e-9, scale=10.0)
 
 
+@pytest.mark.slow
 def test_two_robots_that_share_only_the_ground_have_a_block_diagonal_mass_matrix():
     one, two = random_description(1, ("revolute", "prismatic"), 4), random_description(2, ("planar", "revolute"), 3)
     renamed = {link.name: f"other_{link.name}" for link in two.links} | {"link_0": "link_0"}

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rbydyn_jax as rb
-from tests.helpers import X64, assert_close, oracle
+from tests.helpers import X64, assert_close, oracle, slow
 from tests.oracles.conventions import float64
 
 from .cases import ROBOTS, TREES, along, by_rows, compare, pin_robot, robot, run, states, tips
@@ -73,7 +73,7 @@ def _relative(twin, q, link, ref, frame):
     return np.concatenate([axes.T @ w, axes.T @ (v + np.cross(w, origin, axisa=0, axisc=0))])
 
 
-@pytest.mark.parametrize("name", [*TREES, "rby1a"])
+@pytest.mark.parametrize("name", [*TREES, *slow("rby1a")])
 def test_jacobian_relative_to_a_link(name):
     model, (link, ref), q = robot(name), tips(name), states(name).q
     got = run(lambda q: [rb.jacobian(model, q, link, ref=ref, frame=frame) for frame in FRAMES], q)
@@ -95,6 +95,7 @@ def test_velocity_and_acceleration_of_a_link(name, frame):
     assert_close(acceleration, by_rows(lambda q, v, a: twin.acceleration(q, v, a, link, frame), *s[:3]))
 
 
+@pytest.mark.slow
 @every_frame
 @pytest.mark.parametrize("relative", [False, True])
 def test_rates_are_derivatives_in_time(relative, frame):
@@ -179,6 +180,7 @@ def test_quaternion_jacobian_is_the_rate_of_the_pose():
     compare(lambda q, v: rb.quaternion_jacobian(model, q, link) @ v, want, s.q, s.v)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rby1a", "rby1m", "rby1ub"])
 def test_kinematics_of_rby1_against_the_sdk(name):
     oracle("rby1_sdk")

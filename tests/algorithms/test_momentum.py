@@ -77,7 +77,7 @@ def test_wrench_on_the_ground(case):
         f = pin.computeTotalMass(twin.model) * twin.model.gravity.linear - twin.data.dhg.linear
         return np.concatenate([np.cross(twin.data.com[0] - about, f) - twin.data.dhg.angular, f])
 
-    expected = by_rows(lambda *x: want(*x, np.array(POINT)), *state)
+    expected = by_rows(lambda q, v, a: want(q, v, a, np.array(POINT)), *state)
     assert_close(found["gravito_inertial"], expected)
     assert_close(found["contact"], -expected)
     z = found["zmp"]
@@ -89,6 +89,7 @@ def test_wrench_on_the_ground(case):
     assert np.abs(np.cross(moments, UP)).max() < (1e-11 if X64 else 1e-3) * max(1.0, reach) * np.abs(moments).max()
 
 
+@pytest.mark.slow
 def test_hessians():
     """The rate of momentum is J a + v'Hv, on a tree with a floating joint and one that mimics."""
     model = random_tree(3, ("floating", "revolute", "prismatic"), n=4, mimics=1)

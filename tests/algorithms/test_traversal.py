@@ -12,48 +12,45 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax.algorithms import (
-    _newton_euler,
-    _poses,
-    _traversal,
-    _variations,
-    centroidal,
-    coriolis,
-    forward_dynamics,
-    jacobians,
-    mass_matrix,
-)
+from rbydyn_jax.algorithms import aba, centroidal, coriolis, crba, derivative_matrices, jacobians, poses, rnea
 from rbydyn_jax.spatial.algebra import IDENTITY
+from rbydyn_jax.sweeps import plan
 from rbydyn_jax.sweeps.scanned import Arrays, group_runs
 from rbydyn_jax.sweeps.schedule import groups, one_by_one
 from rbydyn_jax.sweeps.unrolled import Unrolled
 from rbydyn_jax.testing import random_tree
-from rbydyn_jax.xla.fusion import fusions_available
+from rbydyn_jax.xla import fusion
 from rbydyn_jax.xla.layout import batch_last, join
 from rbydyn_jax.xla.structural import MINUS_ONE, ONE, ZERO
 from rbydyn_jax.xla.trigonometry import sincos
+from rbydyn_jax.xla.tuning import fusions_available
 from tests.algorithms.cases import robot, states, tips
-from tests.helpers import X64, arithmetic_in, assert_close, normal
+from tests.helpers import X64, arithmetic_in, assert_close, compiled_text, normal, slow
 
 ALGORITHMS = {
-    "fk": lambda run, s, link: run.link_poses(run.outward(_poses.body_pose_step, IDENTITY)),
-    "moved_poses": lambda run, s, link: _poses._push_forward(run, rb.fk(run.model, s.q), s.v),
-    "pulled_back_poses": lambda run, s, link: _poses._pull_back(
+    "fk": lambda run, s, link: run.link_poses(run.outward(poses.body_pose_step, IDENTITY)),
+    "moved_poses": lambda run, s, link: poses._push_forward(run, rb.fk(run.model, s.q), s.v),
+    "pulled_back_poses": lambda run, s, link: poses._pull_back(
         run, rb.fk(run.model, s.q), jnp.sin(3.0 * rb.fk(run.model, s.q))
     ),
-    "jacobian": lambda run, s, link: jacobians._jacobian(run, *link, "local"),
-    "rnea": lambda run, s, link: _newton_euler._rnea(run, s.v, s.a, s.f_ext),
-    "gravity": lambda run, s, link: _newton_euler._rnea(run, None, None, None),
-    "crba": lambda run, s, link: mass_matrix._crba(run),
+    "jacobian": lambda run, s, link: jacobians._jacobian(run, link[0], link[1], "local"),
+    "rnea": lambda run, s, link: rnea._rnea(run, s.v, s.a, s.f_ext),
+    "gravity": lambda run, s, link: rnea._rnea(run, None, None, None),
+    "crba": lambda run, s, link: crba._crba(run),
     "coriolis": lambda run, s, link: coriolis._coriolis(run, s.v),
     "momentum_matrix": lambda run, s, link: centroidal._momentum_matrix(run),
-    "aba": lambda run, s, link: forward_dynamics._aba(run, s.tau, s.v, s.f_ext, gravity=True),
+    "aba": lambda run, s, link: aba._aba(run, s.tau, s.v, s.f_ext, gravity=True),
     "rnea_gradient": lambda run, s, link: jnp.concatenate(
-        _newton_euler._adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)
+        rnea._adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)
     ),
-    "aba_derivatives": lambda run, s, link: jnp.stack(_variations._forward_matrices(run, s.v, s.tau, s.f_ext)),
-    "rnea_derivatives": lambda run, s, link: jnp.stack(_variations._matrices(("q", "v", "a"), run, s.v, s.a, s.f_ext)),
+    "aba_derivatives": lambda run, s, link: jnp.stack(derivative_matrices._forward_matrices(run, s.v, s.tau, s.f_ext)),
+    "rnea_derivatives": lambda run, s, link: jnp.stack(
+        derivative_matrices._matrices(("q", "v", "a"), run, s.v, s.a, s.f_ext)
+    ),
 }
+
+
+CORE = ("fk", "rnea", "crba", "aba")
 
 
 def unrolled(model, q):
@@ -65,8 +62,8 @@ def side_by_side(model, q):
 
 
 @pytest.mark.float32
-@pytest.mark.parametrize("name", ["every_type", "hands", "rby1a"])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", ["hands", *slow("every_type", "rby1a")])
+@pytest.mark.parametrize("algorithm", [*CORE, *slow(*(a for a in ALGORITHMS if a not in CORE))])
 def test_all_traversals_agree(algorithm, name):
     model, batch = robot(name), jax.tree.map(lambda x: x[:8], states(name))
     link = tuple(model.link_index(k) for k in tips(name))
@@ -79,6 +76,7 @@ def test_all_traversals_agree(algorithm, name):
     assert_close(by(side_by_side), want, kind=kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mimic", "chain"])
 @pytest.mark.parametrize(
     "algorithm", ["fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "rnea_derivatives"]
@@ -137,6 +135,7 @@ def test_runs_mix_revolute_and_prismatic_joints_and_no_others():
         assert len(types) == 1 or types <= {"revolute", "continuous", "prismatic"}
 
 
+@pytest.mark.slow
 def test_both_traversals_agree_in_the_gradients_of_a_mixed_run():
     model = random_tree(0, ("prismatic", "revolute"), 3, branching=0.0)
     assert {"revolute", "prismatic"} == set(model.tree.joint_types)
@@ -144,7 +143,7 @@ def test_both_traversals_agree_in_the_gradients_of_a_mixed_run():
 
     def by(traversal):
         def loss(model, q):
-            return (_newton_euler._rnea(traversal(model, q), v, a, None) ** 2).sum()
+            return (rnea._rnea(traversal(model, q), v, a, None) ** 2).sum()
 
         model_, q_ = jax.jit(jax.grad(loss, (0, 1)))(model, q)
         return q_, model_.inertias, model_.geometry
@@ -153,12 +152,13 @@ def test_both_traversals_agree_in_the_gradients_of_a_mixed_run():
         assert_close(mine, other)
 
 
+@pytest.mark.slow
 def test_the_gradients_with_respect_to_the_numbers_of_limbs_side_by_side():
     model, s = robot("hands"), jax.tree.map(lambda x: x[0], states("hands"))
 
     def by(traversal):
         def loss(model):
-            return (_newton_euler._rnea(traversal(model, s.q), s.v, s.a, None) ** 2).sum()
+            return (rnea._rnea(traversal(model, s.q), s.v, s.a, None) ** 2).sum()
 
         model_ = jax.jit(jax.grad(loss))(model)
         return model_.inertias, model_.geometry
@@ -167,10 +167,11 @@ def test_the_gradients_with_respect_to_the_numbers_of_limbs_side_by_side():
         assert_close(mine, other)
 
 
-def test_public_functions_take_the_array_path_where_there_are_no_fusions(monkeypatch):
+@pytest.mark.slow
+def test_public_functions_do_without_fusions_where_there_are_none(monkeypatch):
     model, s = robot("rby1a"), jax.tree.map(lambda x: x[0], states("rby1a"))
     want = rb.rnea(model, s.q, s.v, s.a)
-    monkeypatch.setattr(_traversal, "fusions_available", lambda: False)
+    monkeypatch.setattr(fusion, "fusions_available", lambda: False)
     text = jax.jit(lambda *x: rb.rnea.__wrapped__(*x)).lower(model, s.q, s.v, s.a).as_text()
     assert "mhlo.fusion" not in text
     assert_close(jax.jit(lambda *x: rb.rnea.__wrapped__(*x))(model, s.q, s.v, s.a), want)
@@ -186,9 +187,10 @@ def test_long_chains_are_scanned_and_their_program_does_not_grow(types):
         x = jnp.zeros(model.nv)
         return len(jax.make_jaxpr(rb.rnea.__wrapped__)(model, x, x, x).eqns)
 
-    assert program(_traversal.UNROLLED_LIMIT + 1) == program(2 * _traversal.UNROLLED_LIMIT + 2)
+    assert program(plan.UNROLLED_LIMIT + 1) == program(2 * plan.UNROLLED_LIMIT + 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("types", CHAINS)
 def test_a_long_chain_is_right(types):
     model = random_tree(7, CHAINS[types], 70, branching=0.0)
@@ -203,6 +205,7 @@ def kernels_of(text):
     return [line for line in text.splitlines() if re.search(r"= \(.*\) fusion\(.*rbydyn_end", line)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["rnea", "aba"])
 def test_every_step_is_one_kernel_in_the_compiled_program(algorithm):
     """Were it not, XLA would clone values into every consumer: seconds become minutes, silently."""
@@ -210,7 +213,7 @@ def test_every_step_is_one_kernel_in_the_compiled_program(algorithm):
     model = robot("rby1a")
     x = jnp.zeros((8, model.nv), model.inertias.dtype)
     lowered = jax.jit(jax.vmap(getattr(rb, algorithm), (None, 0, 0, 0))).lower(model, x, x, x)
-    text = lowered.compile().as_text()
+    text = compiled_text(lowered)
     passes = {"rnea": 2, "aba": 3}[algorithm]
     steps = passes * (model.nb - 8)  # the left arm and wheel go with the right
     # Those of a wheel have one result or none; a few others have results of two shapes.
@@ -226,6 +229,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", LARGE)
 def test_large_batches_compile(which):
     """On several cores XLA:CPU shares large operations among threads."""
@@ -244,12 +248,13 @@ PARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", PARTS)
 @pytest.mark.parametrize("size", [500, 769])  # of two equal parts, and a prime
 def test_large_batches_are_computed_in_parts(which, size):
     model, f = robot("panda_like"), jax.jit(jax.vmap(PARTS[which], (None, 0)))
     x = normal(3, size, model.nv)
-    text = f.lower(model, x).compile().as_text()
+    text = compiled_text(f.lower(model, x))
     assert " while(" in text and kernels_of(text)
     assert f"[{size}" not in "".join(kernels_of(text))
     few = slice(size - 64, size)
@@ -257,15 +262,17 @@ def test_large_batches_are_computed_in_parts(which, size):
         assert_close(got[few], want, kind="solve")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size, lanes", [(1024, 1032), (1000, 1000)])
 def test_arrays_of_a_power_of_two_do_not_begin_at_the_same_place_of_the_cache(size, lanes):
     model, f = robot("panda_like"), jax.jit(jax.vmap(rb.fk, (None, 0)))
     x = normal(3, size, model.nv)
-    found = "".join(kernels_of(f.lower(model, x).compile().as_text()))
+    found = "".join(kernels_of(compiled_text(f.lower(model, x))))
     assert f"f64[{lanes}" in found and (lanes == size or f"f64[{size}" not in found)
     assert_close(f(model, x)[-64:], f(model, x[-64:]))
 
 
+@pytest.mark.slow
 def test_a_loss_of_a_large_batch_has_a_gradient():
     model, x = robot("panda_like"), normal(3, 500, 7)
 
@@ -287,7 +294,7 @@ CONSTANT = {
 
 
 @pytest.mark.parametrize("which", CONSTANT)
-@pytest.mark.parametrize("name", ["mimic", "every_type"])
+@pytest.mark.parametrize("name", ["mimic", *slow("every_type")])
 def test_constants_of_a_program_do_not_end_the_process(name, which):
     """XLA:CPU aborts on a kernel whose parameter it has folded away; zero armature of mimic joints was one."""
     model = dataclasses.replace(robot(name), armature=jnp.zeros_like(robot(name).armature))
@@ -304,7 +311,7 @@ def test_sine_and_cosine_of_any_finite_angle():
     scales = np.concatenate([10.0 ** rng.uniform(-8, 15 if X64 else 7, 300), np.arange(0, 30) * np.pi / 4])
     x = (scales * np.where(rng.uniform(size=scales.size) < 0.5, -1, 1)).astype(dtype)
     with mpmath.workdps(60):
-        want = np.array([[float(mpmath.sin(mpmath.mpf(float(t)))), float(mpmath.cos(mpmath.mpf(float(t))))] for t in x])
+        want = np.array([[mpmath.sin(t), mpmath.cos(t)] for t in map(mpmath.mpf, x.tolist())], float)
     for part in (np.abs(x) < 1e3, np.abs(x) > 1e3):  # without and with an angle too large for the fast reduction
         got = np.stack(sincos(jnp.asarray(x[part])), axis=1)
         assert np.abs(got - want[part]).max() <= 2 * np.finfo(dtype).eps

@@ -16,6 +16,7 @@ from rbydyn_jax.cli.demo import demo, table
 from rbydyn_jax.cli.task import Task, reaching_task
 from rbydyn_jax.collision import min_distance
 from rbydyn_jax.planning import TrajectoryReport, TrajectorySamples
+from tests.helpers import untyped
 from tests.planning.arms import pole_arm, q_start, target
 
 
@@ -62,10 +63,10 @@ def test_run_batch_finds_a_wrong_algorithm(wrong, monkeypatch, capsys):
 
 
 def test_table_marks_what_is_not_kept():
-    grid = TrajectorySamples(np.zeros(2), np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((2, 1)))
+    grid = untyped(TrajectorySamples)(np.zeros(2), np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((2, 1)))
     rest = (0.5, 0.5, 0.5, 20.0, grid, np.zeros((2, 1)), np.zeros(2))
-    before = TrajectoryReport(2e-3, 0.001, -0.05, 1.2, *rest)
-    after = TrajectoryReport(5e-4, 0.001, 0.01, 1.0, *rest)
+    before = untyped(TrajectoryReport)(2e-3, 0.001, -0.05, 1.2, *rest)
+    after = untyped(TrajectoryReport)(5e-4, 0.001, 0.01, 1.0, *rest)
     rows = dict(row.split("  ", 1) for row in table(before, after).splitlines()[1:-1])
     assert rows["final position error [mm]"].split() == ["2!", "0.5", "<=", "1"]
     assert rows["final orientation error [deg]"].split() == ["0.0573", "0.0573", "<=", "0.5"]

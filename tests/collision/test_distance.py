@@ -13,8 +13,8 @@ import pytest
 from rbydyn_jax import collision
 from rbydyn_jax._errors import DtypeError, ModelError, ShapeError
 from rbydyn_jax.collision import capsule_distance
+from tests.helpers import X64
 
-X64 = jax.config.jax_enable_x64
 DTYPES = [np.float32, np.float64] if X64 else [np.float32]
 TOLERANCE = {np.float32: 1e-6, np.float64: 1e-12}  # absolute [m]: coordinates are at most a few metres
 N = 10_000

@@ -22,7 +22,7 @@ def body():
     return Body(POS, RPY)
 
 
-def test_frame(body):
+def test_axes_and_pose_of_a_body_are_those_of_its_rotation(body):
     R = Rotation.from_euler("xyz", RPY).as_matrix()
     assert_close(body.R, R)
     for got, want in ((body.t, R[:, 0]), (body.b, R[:, 1]), (body.n, R[:, 2]), (body.p, POS), (body.rpy, RPY)):
@@ -74,7 +74,7 @@ def test_small_turns_are_not_lost():
     assert_close(slope, np.asarray(transformations.crossmat(w)) @ np.asarray(R))
 
 
-def test_points():
+def test_points_move_by_the_laws_of_constant_jerk_and_acceleration():
     p = Point(jnp.array([0.0, 0.0, 1.0]), jnp.array([1.0, 0.0, 0.5]), jnp.array([0.0, 0.2, -0.1]))
     later = p.integrate_constant_jerk(jnp.array([0.3, -0.6, 0.9]), 0.2)
     for got, want in zip(
@@ -121,6 +121,7 @@ def test_wrenches_at_other_points():
 
 def test_manipulator():
     hand = Manipulator(POS, RPY, shape=jnp.array([0.05, 0.02]), friction=0.5, wrench=jnp.arange(6.0), link="hand")
+    assert hand.force is not None and hand.moment is not None
     assert hand.force.tolist() == [0.0, 1.0, 2.0] and hand.moment.tolist() == [3.0, 4.0, 5.0]
     contact = hand.get_contact(pos=jnp.ones(3))
     assert_close(contact.R, hand.R)

@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rbydyn_jax as rb
+from rbydyn_jax import robots
 from rbydyn_jax.compat.pymanoid import Contact, Humanoid, Robot, with_rpy_base
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal, oracle
@@ -171,7 +172,7 @@ def test_wrench_and_zmp(humanoid, twin, qdd, found):
     assert_close(np.cross(NORMAL, moment), np.zeros(3), 1e-9, scale=float(np.abs(wrench).max()))
 
 
-def test_base(humanoid):
+def test_every_way_to_place_the_base_gives_one_pose(humanoid):
     robot, angles = Humanoid(humanoid.model), jnp.array([0.3, -0.5, 1.2])
     robot.set_pos(jnp.array(P))
     robot.set_rpy(angles)
@@ -185,11 +186,11 @@ def test_base(humanoid):
         change(value)
         assert_close(robot.T, T)
     with pytest.raises(rb.ModelError, match="TRANS_X"):
-        Humanoid(rb.robots.two_link_arm())
+        Humanoid(robots.two_link_arm())
 
 
 def test_state_and_limits():
-    robot = Robot(rb.robots.two_link_arm())
+    robot = Robot(robots.two_link_arm())
     robot.set_dof_values(jnp.array([5.0]), [1], clamp=True)
     assert robot.q.tolist() == [0.0, float(robot.q_max[1])]
     robot.set_dof_limits(jnp.array([-1.0]), jnp.array([0.5]), [1])

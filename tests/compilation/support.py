@@ -21,7 +21,7 @@ def counted() -> Iterator[Counter[str]]:
     """The number of traces (`jaxpr_trace`), lowerings (`jaxpr_to_mlir_module`) and compilations (`backend_compile`)."""
     counts: Counter[str] = Counter()
 
-    def count(event: str, duration: float, **details: str | int) -> None:
+    def count(event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event.startswith("/jax/core/compile/"):
             counts[event.rsplit("/", 1)[-1].removesuffix("_duration")] += 1
 

@@ -15,7 +15,7 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
 from tests.compilation.support import counted, start
-from tests.helpers import X64, assert_close, normal
+from tests.helpers import X64, assert_close, normal, untyped
 
 pytest.importorskip("flatbuffers")
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning")
@@ -50,7 +50,7 @@ def test_one_configuration(arm, heavier, tmp_path):
 
 
 @pytest.mark.parametrize("batch", [6, "any"])
-def test_batches(arm, heavier, batch, tmp_path):
+def test_an_exported_batch_gives_the_rows_of_single_calls(arm, heavier, batch, tmp_path):
     q, v, a = (normal(k, 6, 2) for k in range(3))
     loaded = saved(rb.export_function(arm, "rnea", batch), tmp_path)
     want = np.stack([rb.rnea(heavier, *x) for x in zip(q, v, a, strict=True)])
@@ -91,7 +91,7 @@ def test_functions_of_ones_own(arm, tmp_path):
 def test_the_dtype(arm, tmp_path):
     q = normal(0, 2)
     loaded = saved(rb.export_function(arm, "gravity_forces", dtype=np.float32), tmp_path)
-    down = rb.with_gravity(arm, np.array([0.0, -9.81, 0.0]))
+    down = rb.with_gravity(arm, jnp.array([0.0, -9.81, 0.0]))
     got = loaded(down, q.astype(np.float32))  # the model's numbers are cast
     assert got.dtype == np.float32
     assert_close(got, rb.gravity_forces(down, q), 2e-6)
@@ -118,7 +118,7 @@ def test_a_program_for_two_platforms_runs_on_this_one(arm):
 
 
 def test_exporting_leaves_what_is_compiled_as_it_was(arm):
-    q = np.zeros(2)
+    q = jnp.zeros(2)
     rb.fk(arm, q)
     for platforms in (("cpu",), ("cuda",)):
         rb.export_function(arm, "fk", platforms=platforms)
@@ -134,12 +134,12 @@ import jax, numpy as np
 jax.config.update("jax_enable_x64", True)
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax.algorithms import _arrays, _traversal, _unrolled
+from rbydyn_jax.sweeps import plan, scanned, unrolled
 
 def no_tracing(*args, **kwargs):
     raise AssertionError("an algorithm is traced")
 
-_unrolled.Unrolled.__init__ = _arrays.Arrays.__init__ = no_tracing
+unrolled.Unrolled.__init__ = scanned.Arrays.__init__ = no_tracing
 model = rb.attach_payload(robots.two_link_arm(), "tool", 2.0)
 q, v, a = np.asarray(json.loads(sys.argv[2]))
 try:
@@ -162,14 +162,13 @@ def test_another_process_traces_nothing(arm, heavier, tmp_path):
 def test_a_robot_of_another_tree_is_refused(arm):
     q = np.zeros(2)
     program = rb.export_function(arm, "gravity_forces")
-    placements = np.asarray(arm.joint_placements).copy()
-    placements[1, 2, 3] = 0.1
+    placements = arm.joint_placements.at[1, 2, 3].set(0.1)
     with pytest.raises(rb.ModelError, match="for 'two_link_arm'; of 'two_link_arm' differs: placement_pattern, "):
         program(rb.with_geometry(arm, joint_placements=placements), q)
     with pytest.raises(rb.ModelError, match=r"of 'double_pendulum' differs: name, joint_types, .*capsule_links"):
         program(robots.double_pendulum(), q)
     with pytest.raises(rb.DtypeError, match="model must be a Model"):
-        program("two_link_arm", q)
+        untyped(program)("two_link_arm", q)
     # A report of the file from which a robot was read is no part of its tree.
     finding = rb.Finding("note", "corrected")
     program(dataclasses.replace(arm, tree=dataclasses.replace(arm.tree, report=(finding,))), q)

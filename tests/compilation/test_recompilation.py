@@ -8,6 +8,7 @@ import logging
 import pickle
 import re
 import threading
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,15 @@ import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax._check import public
 from rbydyn_jax.testing import random_tree
+from tests.helpers import untyped
 
-Q, BATCH = np.zeros(2), np.zeros((4, 2))
+
+def zeros(*shape: int) -> Any:
+    """Of NumPy, which makes them without compiling."""
+    return np.zeros(shape)
+
+
+Q, BATCH = zeros(2), zeros(4, 2)
 TWIN = robots.two_link_arm()
 # A robot that no other test has: its tree is of another name.
 ARM = dataclasses.replace(TWIN, tree=dataclasses.replace(TWIN.tree, name="watched"))
@@ -36,7 +44,7 @@ def renamed(**changes):
 
 @functools.cache
 def moved(row, value):
-    placements = np.asarray(ARM.joint_placements).copy()
+    placements = untyped(np.array(ARM.joint_placements))
     placements[1, row, 3] = value
     return rb.with_geometry(ARM, joint_placements=placements)
 
@@ -72,12 +80,13 @@ def _warm():
     step(ARM, BATCH)
     shift(Q)
     scaled(ARM, Q, 2.0)
-    moved(2, 0.1), moved(0, 1.0)  # by operations that are compiled, too
+    moved(2, 0.1)  # by operations that are compiled, too
+    moved(0, 1.0)
 
 
 # What is called, which function is named, and a reason that is given.
 CHANGED = {
-    "shape": (lambda: rb.fk(ARM, np.zeros(3)), "fk", r"q: \(2,\) -> \(3,\)"),
+    "shape": (lambda: rb.fk(ARM, zeros(3)), "fk", r"q: \(2,\) -> \(3,\)"),
     "dtype": (lambda: rb.rnea(ARM, Q, Q.astype("f2"), Q), "rnea", "v: dtype float64 -> float16"),
     "leaf": (
         lambda: rb.fk(dataclasses.replace(ARM, inertias=np.zeros((2, 10), "f2")), Q),
@@ -86,7 +95,7 @@ CHANGED = {
     ),
     "all leaves": (lambda: rb.fk(cast(ARM, "f2"), Q), "fk", "model: dtype float64 -> float16 of all leaves"),
     "optional argument": (
-        lambda: rb.rnea(ARM, Q, Q, Q, np.zeros((2, 6))),
+        lambda: rb.rnea(ARM, Q, Q, Q, zeros(2, 6)),
         "rnea",
         r"f_ext: not given -> array \(2, 6\)",
     ),
@@ -113,15 +122,15 @@ CHANGED = {
         "model.gravity: other numbers in a specialised model",
     ),
     "first call": (lambda: untouched(ARM, Q), "untouched", "call it once, or `precompile` it"),
-    "user's shape": (lambda: step(ARM, np.zeros((1024, 2))), "step", r"q: f64\[4,2\] -> f64\[1024,2\]"),
+    "user's shape": (lambda: step(ARM, zeros(1024, 2)), "step", r"q: f64\[4,2\] -> f64\[1024,2\]"),
     "user's model": (
         lambda: step(moved(2, 0.1), BATCH),
         "gravity_forces (called in step)",
         "placement of joint 'elbow'",
     ),
     "user's first call": (lambda: jax.jit(lambda x: 2 * x)(Q), "<lambda>", "call it once"),
-    "user's trace alone": (lambda: jax.eval_shape(shift, np.zeros(9)), "shift", r"q: f64\[2\] -> f64\[9\]"),
-    "batch of an eager vmap": (lambda: jax.vmap(rb.fk, (None, 0))(ARM, np.zeros((7, 2))), "fk", "each batch size"),
+    "user's trace alone": (lambda: jax.eval_shape(shift, zeros(9)), "shift", r"q: f64\[2\] -> f64\[9\]"),
+    "batch of an eager vmap": (lambda: jax.vmap(rb.fk, (None, 0))(ARM, zeros(7, 2)), "fk", "each batch size"),
     "committed to a device": (lambda: rb.fk(ARM, jax.device_put(Q, jax.devices()[0])), "fk", "committed to a device"),
     "operation of jax.numpy": (lambda: jnp.sinh(np.zeros((3, 1, 5))), "sinh", "not compiled for such arguments"),
 }
@@ -141,7 +150,7 @@ def test_only_the_nearest_call_is_compared():
     """Of a robot with another name, no difference of names is told to one who calls with another shape."""
     rb.gravity_forces(renamed(name="twin"), Q)
     with pytest.raises(rb.RecompilationError) as caught, rb.no_recompile():
-        rb.gravity_forces(ARM, np.zeros(3))
+        rb.gravity_forces(ARM, zeros(3))
     assert caught.value.reasons == ("q: (2,) -> (3,)",)
 
 
@@ -153,7 +162,7 @@ def test_flags_of_jax_are_named():
 
 def test_another_topology_is_told_in_few_words():
     with pytest.raises(rb.RecompilationError, match=r"and \d+ more") as caught, rb.no_recompile():
-        rb.fk(random_tree(1, n=5), np.zeros(2))
+        rb.fk(random_tree(1, n=5), zeros(2))
     assert len(str(caught.value)) < 1000
 
 
@@ -188,9 +197,9 @@ def test_nothing_is_left_behind():
     with rb.no_recompile():
         assert (monitoring.get_scalar_listeners(), logger.handlers) != before
     with pytest.raises(rb.RecompilationError), rb.no_recompile():
-        rb.fk(ARM, np.zeros(5))
+        rb.fk(ARM, zeros(5))
     assert (list(monitoring.get_scalar_listeners()), list(logger.handlers)) == before
-    assert not jax.config.jax_explain_cache_misses
+    assert not untyped(jax.config).jax_explain_cache_misses
     rb.body_poses(ARM, Q)  # compiles
 
 
@@ -199,7 +208,7 @@ def test_blocks_nest():
         with rb.no_recompile():
             rb.fk(ARM, Q)
         with pytest.raises(rb.RecompilationError, match=r"q: \(2,\) -> \(6,\)"):
-            rb.fk(ARM, np.zeros(6))
+            rb.fk(ARM, zeros(6))
 
 
 def test_threads_have_their_own_blocks():

@@ -12,7 +12,7 @@ from rbydyn_jax import robots
 from rbydyn_jax.constraints import Contact, contact_forces, joint_limit_forces
 from rbydyn_jax.constraints.contact import friction_force, normal_force
 from rbydyn_jax.testing import random_tree
-from tests.helpers import X64, assert_close, normal
+from tests.helpers import X64, assert_close, normal, untyped
 
 from .mechanisms import falling_ball
 
@@ -49,7 +49,7 @@ def test_forces_enter_the_dynamics_at_their_points():
     )
     q, v = rb.random_configuration(model, jax.random.key(1)), normal(2, model.nv)
     unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    bristles = 1e-3 * np.cross(normal(3, 2, 3), unit)  # along the planes
+    bristles = jnp.asarray(1e-3 * np.cross(normal(3, 2, 3), unit))  # along the planes
 
     @jax.jit
     def both(q, v):
@@ -116,7 +116,7 @@ def test_errors_say_what_is_wrong():
     with pytest.raises(rb.NameNotFoundError, match="bal"):
         contact_forces(ball, q, zero, (Contact("bal"),))
     with pytest.raises(rb.DtypeError, match="sequence of Contact"):
-        contact_forces(ball, q, zero, Contact("ball"))
+        untyped(contact_forces)(ball, q, zero, Contact("ball"))
     with pytest.raises(rb.ShapeError, match="bristles"):
         contact_forces(ball, q, zero, (Contact("ball"),), jnp.zeros((2, 3)))
     assert joint_limit_forces(robots.pendulum(), jnp.array([99.0]), jnp.zeros(1)).tolist() == [0.0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,9 +19,9 @@ from rbydyn_jax.model.joints import JOINT_TYPES
 from rbydyn_jax.spatial.algebra import Vec3
 from rbydyn_jax.testing import random_transform, random_tree
 from tests.algorithms.cases import along
-from tests.helpers import assert_close, normal
+from tests.helpers import assert_close, normal, untyped
 
-KINDS = tuple(kind for kind in JOINT_KINDS if kind != "continuous")
+KINDS: tuple[Any, ...] = tuple(kind for kind in JOINT_KINDS if kind != "continuous")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def test_what_a_joint_bears_does_no_work_on_what_it_allows(kind, axis):
     assert bearing.shape == (6, joint.bearing_rank) == (6, 6 - free)
     assert_close(bearing.T @ bearing, np.eye(6 - free))
     if free:
-        x = {"sin_cos_revolute": (jnp.zeros(()), jnp.ones(()))}.get(kind)
+        x = untyped({"sin_cos_revolute": (jnp.zeros(()), jnp.ones(()))}.get(kind))
         columns = JOINT_TYPES[kind].subspace(Vec3(*joint.axis), x)
         S = np.array([[float(getattr(e, "value", e)) for e in (*s.w, *s.v)] for s in columns]).T
         assert_close(bearing.T @ S, np.zeros((6 - free, free)), scale=1.0)
@@ -128,7 +130,7 @@ def test_stabilization_for_each_joint(robot):
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
-        (lambda r: LoopJoint("revolut", None, "a"), rb.ModelError, "kind must be one of"),
+        (lambda r: untyped(LoopJoint)("revolut", None, "a"), rb.ModelError, "kind must be one of"),
         (lambda r: LoopJoint("revolute", None, "a", axis=(0, 0, 0)), rb.ModelError, "no direction"),
         (lambda r: LoopJoint("fixed", None, "a", successor_pose=np.eye(3)), rb.ShapeError, "successor_pose"),
         (lambda r: _solve(r, LoopJoint("fixed", None, "a")), rb.DtypeError, "sequence of LoopJoint"),

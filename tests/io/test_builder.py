@@ -10,7 +10,7 @@ import rbydyn_jax as rb
 from rbydyn_jax import DtypeError, ModelError, NameNotFoundError, ParseError, ShapeError, robots
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string
 from rbydyn_jax.io.description import CapsuleGeometry, Mimic, SphereGeometry
-from tests.helpers import assert_close
+from tests.helpers import assert_close, untyped
 
 from .crane import CRANE, spoil
 
@@ -215,7 +215,7 @@ def test_gravity_and_options_reach_the_model():
     model = build_model(b.build_description(), gravity=(0, 0, -1.62), floating_base=True)
     np.testing.assert_allclose(model.gravity, [0, 0, -1.62], rtol=1e-6)
     assert model.joint_names == ("floating_base", "j")
-    assert build_model(b.build_description(), dtype=np.float32).inertias.dtype == np.float32
+    assert untyped(build_model)(b.build_description(), dtype=np.float32).inertias.dtype == np.float32
 
 
 def test_loading_text_and_files(tmp_path):
@@ -277,4 +277,4 @@ def test_a_universal_joint_is_two_hinges_in_one_point():
     T = np.eye(4)
     T[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[c2, 0, s2], [0, 1, 0], [-s2, 0, c2]])
     T[2, 3] = 1.0
-    assert_close(rb.link_pose(model, np.array([0.4, 0.9]), "b"), T)
+    assert_close(rb.link_pose(model, jnp.array([0.4, 0.9]), "b"), T)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -67,7 +68,7 @@ def test_arm_with_several_joints_a_body():
     q, v, a = samples(np.random.default_rng(0), mj)
     poses, masses, forces = reference(mj, q, v, a)
     dtype = model.inertias.dtype
-    q, v, a = (x.astype(dtype) for x in (q, v, a))
+    q, v, a = (jnp.asarray(x, dtype) for x in (q, v, a))
     names = [mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_BODY, i) or f"body{i}" for i in range(mj.nbody)]
     links = np.array([model.link_index(name) for name in names])
     assert_close(jax.vmap(fk, (None, 0))(model, q)[:, links], poses)
@@ -81,7 +82,7 @@ def test_free_joint():
     q, v, a = samples(np.random.default_rng(1), mj)
     poses, masses, forces = reference(mj, q, 0 * v, 0 * a)
     # ours: [w, x, y, z, p, hip] and [omega; v] in body axes; MuJoCo: [p, w, x, y, z, hip] and [v in world axes, omega]
-    ours = np.concatenate([q[:, 3:7], q[:, :3], q[:, 7:]], axis=1).astype(model.inertias.dtype)
+    ours = jnp.asarray(np.concatenate([q[:, 3:7], q[:, :3], q[:, 7:]], axis=1), model.inertias.dtype)
     X = np.zeros((BATCH, 7, 7))
     X[:, :3, 3:6] = poses[:, 1, :3, :3]
     X[:, 3:6, :3] = np.eye(3)
@@ -114,7 +115,7 @@ def test_what_belongs_to_joints_and_contacts():
         assert what in noted
 
 
-def test_files(tmp_path):
+def test_a_file_is_read_with_options_and_a_broken_one_refused(tmp_path):
     path = tmp_path / "lamp.xml"
     path.write_text(ARM)
     assert load_mjcf(path, base_link="b").joint_names == ("s2",)

@@ -58,7 +58,7 @@ def assert_same(got, want):
         assert_close(np.where(finite, a, 0.0).astype(a.dtype), np.where(finite, b, 0.0))
 
 
-def test_mixture():
+def test_a_model_with_everything_survives_writing_and_reading():
     model = mixture()
     assert_same(load_urdf_string(to_urdf(model)), model)
 

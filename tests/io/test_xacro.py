@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-import numpy as np
+import jax.numpy as jnp
 import pytest
 
 import rbydyn_jax as rb
@@ -45,7 +45,7 @@ def test_macros_properties_and_arguments(path, length):
     pytest.importorskip("xacrodoc")
     model = rb.load_xacro(path, {"length": str(length)} if length != 0.5 else None)
     assert model.joint_names == ("upper_joint", "lower_joint")
-    straight = np.zeros(2)
+    straight = jnp.zeros(2)
     m1, m2 = 2.0, 1.0
     far = m2 * length**2 * (1 / 12 + 1.5**2)
     own, cross = m2 * length**2 / 3, m2 * length**2 * (1 / 12 + 0.5 * 1.5)

@@ -13,6 +13,7 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import ModelError, NameNotFoundError, ShapeError, robots
 from rbydyn_jax.planning import IkStatus, solve_ik
+from rbydyn_jax.spatial import se3, so3
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal, oracle
 
@@ -137,8 +138,8 @@ def test_a_redundant_arm_moves_least(panda, case):
     twist = normal(3, 6)
 
     def solution(t):
-        turned = rb.spatial.so3.exp(t * twist[:3]) @ target[:3, :3]
-        moved = rb.spatial.se3.from_R_p(turned, target[:3, 3] + t * twist[3:])
+        turned = so3.exp(t * twist[:3]) @ target[:3, :3]
+        moved = se3.from_R_p(turned, target[:3, 3] + t * twist[3:])
         return solve_ik(panda, "tool", moved, q0=q0, position_tolerance=1e-10, orientation_tolerance=1e-10).q
 
     @jax.jit
@@ -202,7 +203,6 @@ def test_wrong_arguments(panda):
     with pytest.raises(ModelError, match="listed twice"):
         solve_ik(panda, "tool", target, joints=("joint5", "joint5"))
     mimicking = random_tree(2, ("revolute", "prismatic", "continuous"), 7, mimics=2)
-    follower = next(i for i, m in enumerate(mimicking.tree.mimics) if m is not None)
-    leader = mimicking.tree.mimics[follower].source
+    follower, leader = next((i, m.source) for i, m in enumerate(mimicking.tree.mimics) if m is not None)
     with pytest.raises(ModelError, match="mimics another"):
         solve_ik(mimicking, mimicking.tree.principal_links[leader], target, joints=(leader, follower))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,12 +26,12 @@ from tests.helpers import X64, assert_close
 from .arms import NO_POSES, pole_arm, pole_pairs, q_start, target
 
 DURATION = 0.48
-OPTIONS = {"duration": DURATION, "steps": 400, "learning_rate": 0.1}
+OPTIONS: dict[str, Any] = {"duration": DURATION, "steps": 400, "learning_rate": 0.1}
 
 
 def reach(model, dtype, **options):
-    given = (model, q_start(dtype), "tool", target(model, dtype))
-    return optimize_trajectory(*given, **(OPTIONS | {"collision_pairs": pole_pairs(model)} | options))
+    given: dict[str, Any] = OPTIONS | {"collision_pairs": pole_pairs(model)} | options
+    return optimize_trajectory(model, q_start(dtype), "tool", target(model, dtype), **given)
 
 
 def measure(model, result, dtype):

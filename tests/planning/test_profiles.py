@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -172,13 +173,14 @@ def test_derivatives_are_finite_where_nothing_moves(dtype):
     zero, one = jnp.zeros(2, dtype), jnp.ones(2, dtype)
 
     def total(x):
-        profile = profile_of(*x, one, one, jnp.asarray(0.0, dtype))
+        q0, v0, q1 = x
+        profile = profile_of(q0, v0, q1, one, one, jnp.asarray(0.0, dtype))
         return profile.duration + profile.evaluate(jnp.array([0.0, 0.5], dtype)).position.sum()
 
     q1 = jnp.stack([zero, one])  # at rest on the target; two joints that are equally slow
     for f in (jax.grad, jax.hessian):
         of_both = jax.jit(jax.vmap(f(total), in_axes=((None, None, 0),)))((zero, zero, q1))
-        assert all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(of_both))
+        chex.assert_tree_all_finite(of_both)
 
 
 def test_evaluation_outside_of_the_motion(dtype):

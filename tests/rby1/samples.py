@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -54,10 +56,10 @@ def joint_impedance(component: str) -> c.JointImpedanceControlCommand:
 
 def joint_group() -> c.JointGroupPositionCommand:
     return c.JointGroupPositionCommand(
-        joint_names=["torso_1", "torso_5"],
-        position=[0.25, -0.5],
-        velocity_limit=[0.5, 0.75],
-        acceleration_limit=[1.0, 2.0],
+        joint_names=("torso_1", "torso_5"),
+        position=np.array([0.25, -0.5]),
+        velocity_limit=np.array([0.5, 0.75]),
+        acceleration_limit=np.array([1.0, 2.0]),
         minimum_time=2.0,
         command_header=HEADER,
     )
@@ -65,14 +67,14 @@ def joint_group() -> c.JointGroupPositionCommand:
 
 def cartesian() -> c.CartesianCommand:
     return c.CartesianCommand(
-        targets=[
+        targets=(
             c.CartesianTarget("base", "ee_right", pose(1), 0.5, 1.5, 0.75),
             c.CartesianTarget("link_torso_5", "ee_left", pose(2), 0.25, 1.25, 1.0),
-        ],
-        joint_position_targets=[
+        ),
+        joint_position_targets=(
             c.JointPositionTarget("right_arm_2", 0.5, 1.0, 2.0),
             c.JointPositionTarget("left_arm_2", -0.5),
-        ],
+        ),
         minimum_time=4.0,
         stop_position_tracking_error=0.125,
         stop_orientation_tracking_error=0.0625,
@@ -84,12 +86,12 @@ def cartesian() -> c.CartesianCommand:
 def cartesian_impedance(component: str) -> c.CartesianImpedanceControlCommand:
     n = len(angles(component))
     return c.CartesianImpedanceControlCommand(
-        targets=[
+        targets=(
             c.CartesianImpedanceTarget("base", "ee_right", pose(3), 0.5, 1.5, 2.5, 3.5),
             c.CartesianImpedanceTarget("base", "ee_left", pose(4)),
-        ],
-        joint_position_targets=[c.JointPositionTarget("right_arm_2", 0.5, 1.0, 2.0)],
-        joint_limits=[c.JointLimit("right_arm_3", -2.0, -0.25)],
+        ),
+        joint_position_targets=(c.JointPositionTarget("right_arm_2", 0.5, 1.0, 2.0),),
+        joint_limits=(c.JointLimit("right_arm_3", -2.0, -0.25),),
         nullspace_joint_target=c.NullspaceJointTarget(angles(component), np.linspace(0.0, 1.0, n), 0.3, 0.4, 0.01),
         joint_stiffness=np.linspace(50.0, 150.0, n),
         joint_damping_ratio=0.85,
@@ -108,8 +110,8 @@ def impedance() -> c.ImpedanceControlCommand:
         reference_link_name="link_torso_5",
         link_name="ee_right",
         transformation=pose(5),
-        translation_weight=[1000.0, 900.0, 800.0],
-        rotation_weight=[50.0, 40.0, 30.0],
+        translation_weight=np.array([1000.0, 900.0, 800.0]),
+        rotation_weight=np.array([50.0, 40.0, 30.0]),
         damping_ratio=1.25,
         command_header=HEADER,
     )
@@ -117,9 +119,9 @@ def impedance() -> c.ImpedanceControlCommand:
 
 def optimal_control() -> c.OptimalControlCommand:
     return c.OptimalControlCommand(
-        cartesian_targets=[c.WeightedCartesianTarget("base", "ee_right", pose(6), 1.5, 0.5)],
-        center_of_mass_target=c.WeightedCenterOfMassTarget("base", [0.1, -0.2, 0.9], 0.25),
-        joint_position_targets=[c.WeightedJointTarget("torso_5", 0.5, 0.125)],
+        cartesian_targets=(c.WeightedCartesianTarget("base", "ee_right", pose(6), 1.5, 0.5),),
+        center_of_mass_target=c.WeightedCenterOfMassTarget("base", np.array([0.1, -0.2, 0.9]), 0.25),
+        joint_position_targets=(c.WeightedJointTarget("torso_5", 0.5, 0.125),),
         velocity_limit_scaling=0.5,
         acceleration_limit_scaling=0.75,
         error_scaling=1.5,
@@ -134,7 +136,7 @@ def gravity() -> c.GravityCompensationCommand:
     return c.GravityCompensationCommand(on=True, command_header=HEADER)
 
 
-def jog(target: object) -> c.JogCommand:
+def jog(target: Any) -> c.JogCommand:
     return c.JogCommand(
         joint_name="right_arm_3", command=target, velocity_limit=0.5, acceleration_limit=1.5, command_header=HEADER
     )
@@ -166,11 +168,14 @@ def all_commands() -> dict[str, c.RobotCommand]:
         parts[f"body-{type(leaf).__name__}"] = {"body_command": leaf}
     parts["head-JointPositionCommand"] = {"head_command": joint_position("head")}
     wheels = c.JointVelocityCommand(
-        velocity=[1.5, -2.5], acceleration_limit=[3.0, 4.0], minimum_time=0.75, command_header=HEADER
+        velocity=np.array([1.5, -2.5]),
+        acceleration_limit=np.array([3.0, 4.0]),
+        minimum_time=0.75,
+        command_header=HEADER,
     )
     base = c.SE2VelocityCommand(
-        velocity=c.SE2Velocity([0.5, 0.0], -0.25),
-        acceleration_limit=c.SE2AccelerationLimit([1.0, 1.5], 2.0),
+        velocity=c.SE2Velocity(np.array([0.5, 0.0]), -0.25),
+        acceleration_limit=c.SE2AccelerationLimit(np.array([1.0, 1.5]), 2.0),
         minimum_time=0.75,
         command_header=HEADER,
     )

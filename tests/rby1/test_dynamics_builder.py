@@ -5,14 +5,18 @@ from __future__ import annotations
 import enum
 import inspect
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
 import rbydyn_jax as rd
 import rbydyn_jax.rby1.dynamics as rby_dyn
+from tests.helpers import untyped
 
 from .sdk import sdk
+
+unchecked: Any = rby_dyn  # for arguments of wrong types
 
 CLASSES = [name for name in dir(sdk) if isinstance(getattr(sdk, name), type)]
 DOCUMENTED = {
@@ -112,12 +116,12 @@ def test_a_robot_is_a_copy_but_limits_are_live(library):
     assert set(robot.get_link_names()) == {"a", "b"} and robot.get_joint_names() == ["j"]
     assert robot.get_base() is a and robot.get_link("b") is b and robot.get_link("c") is None
     assert robot.get_link(name="a") is a and robot.get_link(state, 1) is b and robot.get_link(state, 2) is None
-    np.testing.assert_array_equal(robot.get_joint_property(state, lambda j: j.get_limit_q_upper() + 1), [4.0])
+    np.testing.assert_array_equal(untyped(robot.get_joint_property)(state, lambda j: j.get_limit_q_upper() + 1), [4.0])
     np.testing.assert_array_equal(robot.get_joint_property(state=state, getter=lambda j: 1), [1.0])
 
 
 @pytest.mark.parametrize("library", [sdk, rby_dyn], ids=["theirs", "ours"])
-def test_limits(library):
+def test_limits_have_the_defaults_of_the_sdk_and_keep_what_is_set(library):
     joint = library.Joint.make_revolute("j")
     largest = 1.7976931348623157e308
     for what, default in (("q", largest), ("qdot", largest), ("qddot", 10.0)):
@@ -132,7 +136,7 @@ def test_limits(library):
 
 
 @pytest.mark.parametrize("library", [sdk, rby_dyn], ids=["theirs", "ours"])
-def test_texts(library):
+def test_objects_print_as_in_the_sdk(library):
     a, b = library.Link("a"), library.Link("b")
     joint = library.Joint.make_revolute("j")
     joint.connect_links(a, b)
@@ -167,7 +171,7 @@ def test_configuration():
     with pytest.raises(TypeError, match="base_link must be a Link, got NoneType"):
         rby_dyn.Robot(configuration)
     with pytest.raises(TypeError, match="robot_configuration must be a RobotConfiguration"):
-        rby_dyn.Robot(rby_dyn.Link("a"))
+        unchecked.Robot(rby_dyn.Link("a"))
 
 
 def test_cycles_end():
@@ -195,21 +199,21 @@ def test_names_are_unique():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: rby_dyn.Joint.make_fixed("j").connect_links(None, rby_dyn.Link("b")),
-        lambda: rby_dyn.Joint.make_fixed("j").connect_links(rby_dyn.Link("b"), None),
-        lambda: rby_dyn.Link("a").add_collision(None),
-        lambda: rby_dyn.Collision("c").add_geom(None),
+        lambda: unchecked.Joint.make_fixed("j").connect_links(None, rby_dyn.Link("b")),
+        lambda: unchecked.Joint.make_fixed("j").connect_links(rby_dyn.Link("b"), None),
+        lambda: unchecked.Link("a").add_collision(None),
+        lambda: unchecked.Collision("c").add_geom(None),
         lambda: rby_dyn.Collision("c").set_origin(np.eye(3)),
         lambda: rby_dyn.Link("a", np.eye(3)),
-        lambda: rby_dyn.Link(3),
+        lambda: unchecked.Link(3),
         lambda: rby_dyn.Joint.make("j", np.zeros(5)),
         lambda: rby_dyn.Joint.make_revolute("j", np.eye(3)),
         lambda: rby_dyn.GeomCapsule(0.1, 0.2, -1, 0),
         lambda: rby_dyn.GeomCapsule(0.1, 0.2),
         lambda: rby_dyn.GeomCapsule(0.1, 0.2, 1, colaffinity=1, coltype=1),
-        lambda: rby_dyn.Robot.count_joints(None),
-        lambda: rby_dyn.Joint.make_revolute("j").set_limit_q("low", 1.0),
-        lambda: rby_dyn.load_robot_from_urdf_data(3, "base"),
+        lambda: unchecked.Robot.count_joints(None),
+        lambda: unchecked.Joint.make_revolute("j").set_limit_q("low", 1.0),
+        lambda: unchecked.load_robot_from_urdf_data(3, "base"),
     ],
 )
 def test_wrong_arguments_are_type_errors(call):
@@ -229,21 +233,21 @@ def test_robots_say_what_they_cannot_do():
     state = robot.make_state([], [])
     for call in (
         robot.compute_mobility_diff_kinematics,
-        lambda s: robot.compute_mobility_inverse_diff_kinematics(s, [0, 0, 0]),
+        lambda s: untyped(robot.compute_mobility_inverse_diff_kinematics)(s, [0, 0, 0]),
     ):
         with pytest.raises(rd.ModelError, match="robot 'r' has no mobile base"):
             call(state)
     for wrong in ([0, 0], 1.0), ([0, 0, 0],) * 2:
         with pytest.raises(rd.RbydynError):
-            robot.compute_mobility_inverse_diff_kinematics(state, *wrong)
+            untyped(robot.compute_mobility_inverse_diff_kinematics)(state, *wrong)
     with pytest.raises(TypeError, match="getter must return a number"):
-        robot.get_joint_property(state, lambda joint: None)
+        untyped(robot.get_joint_property)(state, lambda joint: None)
     with pytest.raises(TypeError):
         robot.get_link(state, -1)
     with pytest.raises(TypeError):
-        robot.get_link(state)
+        untyped(robot.get_link)(state)
     with pytest.raises(TypeError):
-        robot.detect_collisions_or_nearest_links(state, 1.0)
+        untyped(robot.detect_collisions_or_nearest_links)(state, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -159,11 +159,12 @@ def test_distances_are_exact(a, b):
     least = min(minimize(square, x, bounds=[(0, 1)] * 2, tol=1e-14).fun for x in starts)
     capsules = [rby_dyn.GeomCapsule(*ends, 0.0, 0, 0) for ends in (a, b)]
     result = capsules[0].compute_minimum_distance(np.eye(4), capsules[1], np.eye(4))
+    assert result is not None
     assert result.distance == pytest.approx(np.sqrt(least / 1e4), abs=1e-7)
     assert np.linalg.norm(result.position1 - result.position2) == pytest.approx(result.distance, abs=1e-12)
 
 
-def test_filter():
+def test_masks_of_geoms_admit_the_pairs_that_the_sdk_admits():
     for ct1, ca1, ct2, ca2 in np.random.default_rng(2).integers(0, 4, (30, 4)).tolist():
         theirs, mine = (x.Geom(ct1, ca1).filter(x.Geom(ct2, ca2)) for x in (sdk, rby_dyn))
         assert mine is theirs

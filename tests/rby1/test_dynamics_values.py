@@ -45,7 +45,7 @@ def compare_random_states(both, rng, count, M):
             assert getattr(states[0], what) == getattr(states[1], what)
         move(both, states, random_motion(rng, len(joints)))
         assert_same(states[1].get_tau(), states[0].get_tau(), "tau")
-        pairs = [tuple(map(int, rng.integers(len(links), size=2))) for _ in range(3)]
+        pairs = [(int(ref), int(tgt)) for ref, tgt in (rng.integers(len(links), size=2) for _ in range(3))]
         assert_all_same(both, states, pairs, M)
         for limit in LIMITS:
             theirs, mine = (getattr(r, f"get_limit_{limit}")(s) for r, s in zip(both, states, strict=True))
@@ -82,8 +82,8 @@ def test_the_dynamic_class_has_a_mass_matrix():
         robot.compute_forward_kinematics(s)
     assert_same(mine.compute_mass_matrix(state), typed[0].compute_mass_matrix(theirs), "mass matrix")
     tip = names.index("ee_left")
-    inertias = [r.compute_reflective_inertia(s, 0, tip) for r, s in ((mine, state), (typed[0], theirs))]
-    assert_same(*inertias, "reflective inertia")
+    got, want = (r.compute_reflective_inertia(s, 0, tip) for r, s in ((mine, state), (typed[0], theirs)))
+    assert_same(got, want, "reflective inertia")
 
 
 def test_reflective_inertia():
@@ -154,7 +154,7 @@ def test_golden_values():
 
 
 @pytest.mark.parametrize("name", ["rby1a", "rby1m"])
-def test_wheels(name):
+def test_wheel_rates_and_twists_of_the_base_are_those_of_the_sdk(name):
     both = make_robots(urdf(name), dof=DOFS[name])
     rng = np.random.default_rng(4)
     states = make_states(both, [], [str(x) for x in rng.permutation(both[1].get_joint_names())])

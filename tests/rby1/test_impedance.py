@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -40,7 +41,7 @@ from rbydyn_jax.rby1.commands import (
 )
 from rbydyn_jax.rby1.impedance import damping_matrix, impedance_torque, rollout, square_root
 from rbydyn_jax.rby1.impedance.components import components
-from tests.helpers import BATCH, X64, assert_close, normal, oracle
+from tests.helpers import BATCH, X64, assert_close, normal, oracle, untyped
 
 FAST = 1e12  # limits with which the reference is at the target from the second period on
 
@@ -93,7 +94,7 @@ def test_square_root_has_derivatives_at_equal_eigenvalues():
     first, second, by_gradient, by_hessian = derivatives(A, B)
     h = 1e-4
     for k in range(len(A)):
-        S0, Sp, Sm = (scipy.linalg.sqrtm(np.asarray(A[k] + s * h * B[k])) for s in (0.0, 1.0, -1.0))
+        S0, Sp, Sm = (np.asarray(scipy.linalg.sqrtm(np.asarray(A[k] + s * h * B[k]))) for s in (0.0, 1.0, -1.0))
         S = np.asarray(scipy.linalg.sqrtm(np.asarray(A[k])))
         assert_close(S @ first[k] + first[k] @ S, B[k])  # what defines it
         assert_close((Sp - Sm) / (2 * h), first[k], kind="difference")
@@ -224,7 +225,7 @@ def test_one_joint_is_the_sampled_linear_system(weightless_pendulum):
         pytest.skip("the reference computes in float64")
     m, k, zeta, target, h = 0.5, 50.0, 0.3, 0.4, 0.002
     d = 2 * zeta * np.sqrt(m * k)
-    A, B, *_ = scipy.signal.cont2discrete(
+    A, B, *_ = untyped(scipy.signal.cont2discrete)(
         tuple(map(np.array, ([[0, 1], [0, 0]], [[0], [1 / m]], np.eye(2), [[0], [0]]))), h
     )
     motion = rollout(weightless_pendulum, step_command(), jnp.array([-0.1]), jnp.array([0.7]), 0.5)
@@ -330,7 +331,7 @@ def test_holds_still_against_gravity_on_the_target():
 def test_what_is_not_commanded_is_held_as_if_it_were_locked():
     model = lossy_pendulum()
     locked = lock_joints(model, {"shoulder": 0.7})
-    limits = {"velocity_limit": np.ones(1), "acceleration_limit": np.full(1, 20.0)}
+    limits: dict[str, Any] = {"velocity_limit": np.ones(1), "acceleration_limit": np.full(1, 20.0)}
     command = JointImpedanceControlCommand(
         position=np.array([0.2]), stiffness=np.array([30.0]), minimum_time=0.05, **limits
     )
@@ -344,7 +345,7 @@ def test_what_is_not_commanded_is_held_as_if_it_were_locked():
 
 def test_reference_keeps_its_limits_and_the_joints_follow():
     model = robots.two_link_arm()
-    limits = {"velocity_limit": np.array([0.5, 0.8]), "acceleration_limit": np.array([3.0, 2.0])}
+    limits: dict[str, Any] = {"velocity_limit": np.array([0.5, 0.8]), "acceleration_limit": np.array([3.0, 2.0])}
     command = JointImpedanceControlCommand(
         position=np.array([0.6, -0.5]), stiffness=np.array([400.0, 200.0]), minimum_time=1.5, **limits
     )
@@ -372,6 +373,7 @@ def test_torque_limits_hold():
     assert (tau.max(axis=0) == [5.0, 2.0]).all()
 
 
+@pytest.mark.slow
 def test_derivatives_with_respect_to_everything():
     """Forward, reverse and finite differences, for a batch, of a motion in which one torque is at its limit."""
     if not X64:
@@ -418,7 +420,7 @@ def test_derivatives_with_respect_to_everything():
 @pytest.mark.float32
 def test_dtype_is_that_of_the_state(dtype):
     model = robots.two_link_arm()
-    command = JointImpedanceControlCommand(position=np.array([0.5, 0.2]), stiffness=[60.0, 40.0])
+    command = JointImpedanceControlCommand(position=np.array([0.5, 0.2]), stiffness=np.array([60.0, 40.0]))
     q0 = jnp.zeros(2, jnp.float32)
     motion = rollout(model, command, q0, q0, 0.02)
     assert all(x.dtype == jnp.float32 for x in jax.tree.leaves(motion))

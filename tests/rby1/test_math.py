@@ -7,6 +7,7 @@ import pytest
 
 from rbydyn_jax import DtypeError, RbydynError, ShapeError, StaleStateError
 from rbydyn_jax.rby1.math import TrapezoidalMotionGenerator
+from tests.helpers import untyped
 
 FIELDS = ("current_position", "current_velocity", "target_position", "velocity_limit", "acceleration_limit")
 
@@ -79,7 +80,7 @@ def test_wrong_inputs():
     good = dict(zip(FIELDS, ([0.0], [0.0], [1.0], [1.0], [2.0]), strict=True))
 
     def update(**changed):
-        TrapezoidalMotionGenerator().update(TrapezoidalMotionGenerator.Input(**(good | changed)))
+        TrapezoidalMotionGenerator().update(untyped(TrapezoidalMotionGenerator.Input)(**(good | changed)))
 
     update()
     with pytest.raises(ShapeError, match=r"input.velocity_limit must have shape \(1,\), got \(2,\)"):

@@ -64,9 +64,7 @@ ROBOTS = {
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_maps_are_those_of_the_sdk(name):
-    oracle("rby1_sdk")
-    import rby1_sdk.dynamics as sdk
-
+    sdk = oracle("rby1_sdk.dynamics")
     model = ROBOTS[name]()
     if not X64:
         pytest.skip("the SDK computes in float64")

@@ -14,10 +14,17 @@ ANGLES = [0.0, 1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0
 ANGLES += [np.pi - 1e-6, np.pi, np.pi + 1e-6, 4.0, 6.0, 2 * np.pi]
 AXES = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 2, 3], [-0.6, 0, 0.8], [-1, -1, 0.1]])
 AXES = AXES / np.linalg.norm(AXES, axis=1, keepdims=True)
-# Every angle about every axis, in the dtype of the run: 132 rotation vectors.
-PHI = np.array([angle * axis for angle in ANGLES for axis in AXES], DTYPE)
+
+
+def array(x) -> jax.Array:
+    """Numbers in the dtype of the run."""
+    return jnp.asarray(x, DTYPE)
+
+
+# Every angle about every axis: 132 rotation vectors.
+PHI = array([angle * axis for angle in ANGLES for axis in AXES])
 # The same with a translation.
-XI = np.concatenate([PHI, np.random.default_rng(0).normal(size=PHI.shape).astype(DTYPE)], axis=1)
+XI = array(np.concatenate([PHI, np.random.default_rng(0).normal(size=PHI.shape)], axis=1))
 
 
 def hat(v) -> np.ndarray:
@@ -31,7 +38,7 @@ SE3[:3, :3, :3] = SO3
 SE3[3:, :3, 3] = np.eye(3)
 
 
-def exp_derivatives(generators: np.ndarray, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def exp_derivatives(generators: np.ndarray, coordinates: jax.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Matrix exponential of sum x_i G_i with its first and second derivatives, from exponentials of block matrices.
 
     Args:

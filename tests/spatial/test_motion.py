@@ -9,13 +9,13 @@ import pytest
 
 from rbydyn_jax.spatial import motion, se3
 from tests.helpers import X64, assert_close, oracle
-from tests.spatial.reference import DTYPE
+from tests.spatial.reference import DTYPE, array
 
 pytestmark = pytest.mark.float32
 RNG = np.random.default_rng(0)
-V, W, M, F = (RNG.normal(size=(100, 6)).astype(DTYPE) for _ in range(4))
-P = RNG.normal(size=(100, 3)).astype(DTYPE)
-T = jax.vmap(se3.exp)(RNG.normal(size=(100, 6)).astype(DTYPE))
+V, W, M, F = (array(RNG.normal(size=(100, 6))) for _ in range(4))
+P = array(RNG.normal(size=(100, 3)))
+T = jax.vmap(se3.exp)(array(RNG.normal(size=(100, 6))))
 
 
 def halves(spatial) -> np.ndarray:
@@ -24,9 +24,9 @@ def halves(spatial) -> np.ndarray:
 
 def test_against_pinocchio():
     pin = oracle("pinocchio")
-    motions = [pin.Motion(v[3:].astype(float), v[:3].astype(float)) for v in V]
-    others = [pin.Motion(v[3:].astype(float), v[:3].astype(float)) for v in W]
-    forces = [pin.Force(f[3:].astype(float), f[:3].astype(float)) for f in F]
+    motions = [pin.Motion(v[3:], v[:3]) for v in np.asarray(V, float)]
+    others = [pin.Motion(v[3:], v[:3]) for v in np.asarray(W, float)]
+    forces = [pin.Force(f[3:], f[:3]) for f in np.asarray(F, float)]
     frames = [pin.SE3(np.asarray(t[:3, :3], float), np.asarray(t[:3, 3], float)) for t in T]
     assert_close(
         jax.vmap(motion.cross_motion)(V, W),
@@ -59,7 +59,7 @@ def test_matrices_are_those_of_the_vector_functions():
 
 
 def test_power_is_the_same_in_every_frame():
-    want = np.sum(V.astype(float) * F, axis=1)
+    want = np.sum(np.asarray(V, float) * F, axis=1)
     assert_close(
         jnp.sum(jax.vmap(motion.transform_motion)(T, V) * jax.vmap(motion.transform_force)(T, F), axis=1), want
     )
@@ -110,7 +110,7 @@ def test_published_wrench_in_another_frame():
         [0.8179412488, 0.2141223486, -0.5339697869],
         [0.4794255386, 0.2593433801, 0.8383866436],
     ]
-    T = se3.from_R_p(np.array(R, DTYPE), np.array([0.4, -0.2, 0.7], DTYPE))
-    got = motion.transform_force(T, np.array([0.1, 0.2, 0.3, 1, 2, 3], DTYPE))
+    T = se3.from_R_p(array(R), array([0.4, -0.2, 0.7]))
+    got = motion.transform_force(T, array([0.1, 0.2, 0.3, 1, 2, 3]))
     want = [-0.5773565474, -2.3068406757, -0.0383791265, -1.2370849178, -0.3557234147, 3.5132722295]
     assert_close(got, want, 1e-9 if X64 else 2e-5)  # ten digits are published

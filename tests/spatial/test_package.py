@@ -42,14 +42,18 @@ CASES = [pytest.param(getattr(m, name), kinds, id=f"{m.__name__.rsplit('.', 1)[-
 
 def arguments(kinds: str, dtype) -> list[np.ndarray]:
     rng = np.random.default_rng(len(kinds))
+
+    def values(f, size: int) -> np.ndarray:
+        return np.asarray(jax.vmap(f)(jnp.asarray(rng.normal(size=(3, size)))))
+
     pick = {
         "P": lambda: rng.normal(size=(3, 3)),
         "V": lambda: rng.normal(size=(3, 6)),
         "Q": lambda: rng.normal(size=(3, 4)),
         "S": lambda: rng.uniform(0.1, 1.0, 3),
-        "R": lambda: np.asarray(jax.vmap(so3.exp)(rng.normal(size=(3, 3)))),
-        "T": lambda: np.asarray(jax.vmap(se3.exp)(rng.normal(size=(3, 6)))),
-        "B": lambda: np.asarray(jax.vmap(inertia.from_log_cholesky)(0.3 * rng.normal(size=(3, 10)))),
+        "R": lambda: values(so3.exp, 3),
+        "T": lambda: values(se3.exp, 6),
+        "B": lambda: values(lambda x: inertia.from_log_cholesky(0.3 * x), 10),
     }
     return [pick[k]().astype(dtype) for k in kinds]
 

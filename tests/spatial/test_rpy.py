@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from rbydyn_jax.spatial import quaternions, rpy
 from tests.helpers import X64, assert_close
-from tests.spatial.reference import DTYPE, derivatives
+from tests.spatial.reference import array, derivatives
 
 pytestmark = pytest.mark.float32
 PUBLISHED = 2e-10 if X64 else 2e-5  # ten digits are published
 HALF = np.pi / 2
-ANGLES = (np.random.default_rng(0).uniform(-1, 1, (200, 3)) * [np.pi, 1.5, np.pi]).astype(DTYPE)
+ANGLES = array(np.random.default_rng(0).uniform(-1, 1, (200, 3)) * [np.pi, 1.5, np.pi])
 
 
 @pytest.mark.parametrize(
@@ -51,32 +50,32 @@ ANGLES = (np.random.default_rng(0).uniform(-1, 1, (200, 3)) * [np.pi, 1.5, np.pi
     ],
 )
 def test_published_rotations(angles, R, q):
-    angles = np.array(angles, DTYPE)
+    angles = array(angles)
     assert_close(rpy.to_matrix(angles), R, PUBLISHED)
     assert_close(rpy.to_quaternion(angles), q, PUBLISHED)
     assert_close(quaternions.from_matrix(rpy.to_matrix(angles)), q, PUBLISHED)
 
 
 def test_published_principal_angles():
-    R = rpy.to_matrix(np.array([1.0, 2.0, 3.0], DTYPE))
+    R = rpy.to_matrix(array([1.0, 2.0, 3.0]))
     assert_close(rpy.from_matrix(R), [-2.1415926536, 1.1415926536, -0.1415926536], PUBLISHED)
 
 
 def test_yaw_pitch_roll_of_other_systems_is_the_reverse():
-    got = quaternions.xyzw_from_wxyz(rpy.to_quaternion(np.array([0.3, -0.5, 1.2], DTYPE)[::-1]))
+    got = quaternions.xyzw_from_wxyz(rpy.to_quaternion(array([0.3, -0.5, 1.2])[::-1]))
     want = Rotation.from_euler("ZYX", [0.3, -0.5, 1.2]).as_quat()
     assert_close(got, want)
-    forward = quaternions.xyzw_from_wxyz(rpy.to_quaternion(np.array([0.3, -0.5, 1.2], DTYPE)))
+    forward = quaternions.xyzw_from_wxyz(rpy.to_quaternion(array([0.3, -0.5, 1.2])))
     assert_close(forward, [0.257628538, -0.1201424763, 0.5714598517, 0.7698226807], PUBLISHED)
 
 
 def test_against_scipy():
-    rotations = Rotation.from_euler("xyz", ANGLES.astype(float))
+    rotations = Rotation.from_euler("xyz", np.array(ANGLES, float))
     assert_close(jax.vmap(rpy.to_matrix)(ANGLES), rotations.as_matrix())
     assert_close(jax.vmap(quaternions.to_matrix)(jax.vmap(rpy.to_quaternion)(ANGLES)), rotations.as_matrix())
     # At pitch 1.5 the angles are 14 times as sensitive as the matrix.
     tol = 1e-12 if X64 else 1e-4
-    assert_close(jax.vmap(rpy.from_matrix)(rotations.as_matrix().astype(DTYPE)), rotations.as_euler("xyz"), tol)
+    assert_close(jax.vmap(rpy.from_matrix)(array(rotations.as_matrix())), rotations.as_euler("xyz"), tol)
     assert_close(jax.vmap(rpy.from_quaternion)(jax.vmap(rpy.to_quaternion)(ANGLES)), ANGLES, tol)
 
 
@@ -94,13 +93,13 @@ def test_angles_recompose_the_rotation_up_to_and_at_the_lock(sign, gap):
     rng = np.random.default_rng(1)
     angles = rng.uniform(-np.pi, np.pi, (100, 3))
     angles[:, 1] = sign * (HALF - gap)
-    R = Rotation.from_euler("xyz", angles).as_matrix().astype(DTYPE)
+    R = array(Rotation.from_euler("xyz", angles).as_matrix())
     assert_close(jax.vmap(lambda R: rpy.to_matrix(rpy.from_matrix(R)))(R), R)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_at_the_lock_yaw_is_zero_and_derivatives_are_finite(sign):
-    R = rpy.to_matrix(np.array([0.3, sign * HALF, 0.1], DTYPE))
+    R = rpy.to_matrix(array([0.3, sign * HALF, 0.1]))
     value, forward, reverse, hessian, _ = derivatives(rpy.from_matrix)(R[None])
     tol = 1e-12 if X64 else 2e-5
     assert_close(value[0], [0.3 - sign * 0.1, sign * HALF, 0.0], tol)
@@ -109,12 +108,12 @@ def test_at_the_lock_yaw_is_zero_and_derivatives_are_finite(sign):
 
 
 def test_published_rotation_at_the_lock():
-    R = rpy.to_matrix(np.array([0.3, HALF, 0.1], DTYPE))
+    R = rpy.to_matrix(array([0.3, HALF, 0.1]))
     want = [[0, 0.1986693308, 0.9800665778], [0, 0.9800665778, -0.1986693308], [-1, 0, 0]]
     assert_close(R, want, PUBLISHED)
     assert_close(rpy.to_matrix(rpy.from_matrix(R)), want, PUBLISHED)
 
 
 def test_a_locked_quaternion_does_not_fail():
-    q = jnp.array([np.sqrt(0.5), 0, np.sqrt(0.5), 0], DTYPE)
+    q = array([np.sqrt(0.5), 0, np.sqrt(0.5), 0])
     assert_close(rpy.to_matrix(rpy.from_quaternion(q)), quaternions.to_matrix(q))

@@ -9,7 +9,7 @@ import pytest
 
 from rbydyn_jax.spatial import from_linear_first, se3
 from tests.helpers import X64, assert_close, oracle
-from tests.spatial.reference import DTYPE, SE3, XI, derivatives, exp_derivatives
+from tests.spatial.reference import DTYPE, SE3, XI, array, derivatives, exp_derivatives
 
 pytestmark = pytest.mark.float32
 TOL = 1e-12 if X64 else 2e-5
@@ -25,10 +25,11 @@ def test_exp_and_its_derivatives_equal_the_matrix_exponential():
 
 
 def test_exp_of_a_pure_translation():
-    xi = np.array([0, 0, 0, 1, -2, 3], DTYPE)
-    assert np.array_equal(se3.exp(xi), se3.from_R_p(np.eye(3, dtype=DTYPE), xi[3:]))
+    xi = array([0, 0, 0, 1, -2, 3])
+    assert np.array_equal(se3.exp(xi), se3.from_R_p(jnp.eye(3, dtype=DTYPE), xi[3:]))
 
 
+@pytest.mark.slow
 def test_log_inverts_exp_to_second_order():
     xi = XI[ANGLE < 3.11]
     value, forward, reverse, hessian, hessian_reverse = derivatives(lambda x: se3.log(se3.exp(x)))(xi)
@@ -45,6 +46,7 @@ def test_exp_inverts_log_at_every_angle():
     assert_close(jax.vmap(se3.exp)(xi), T, 2 * TOL)
 
 
+@pytest.mark.slow
 def test_derivatives_of_log_are_finite_at_every_angle():
     _, forward, reverse, hessian, _ = derivatives(se3.log)(T)
     assert_close(forward, reverse, TOL)
@@ -103,8 +105,8 @@ def test_adjoint_moves_a_twist_to_the_other_side():
 
 
 def test_published_exponential_and_rate_of_the_logarithm():
-    xi = np.array([0.3, -0.4, 0.5, 0.2, 0.1, -0.3], DTYPE)
-    twist = np.array([0.7, -0.2, 0.1, -0.5, 0.4, 0.9], DTYPE)
+    xi = array([0.3, -0.4, 0.5, 0.2, 0.1, -0.3])
+    twist = array([0.7, -0.2, 0.1, -0.5, 0.4, 0.9])
     rate = [0.7091590349, -0.0430253015, 0.220084338, -0.7570917024, -0.0010378909, 0.7704167578]
     tol = 2e-10 if X64 else 2e-5  # ten digits are published
     assert_close(se3.exp(xi)[:3, 3], [0.2109714092, 0.1914321516, -0.2334371242], tol)
@@ -113,7 +115,7 @@ def test_published_exponential_and_rate_of_the_logarithm():
 
 def test_rate_of_the_logarithm_is_its_derivative_along_the_motion():
     xi = XI[(ANGLE < 3.11)]
-    V = np.random.default_rng(5).normal(size=xi.shape).astype(DTYPE)
+    V = array(np.random.default_rng(5).normal(size=xi.shape))
 
     def rate(x, v):
         T = se3.exp(x)
@@ -127,11 +129,11 @@ def test_rate_of_the_logarithm_is_its_derivative_along_the_motion():
 def test_against_pinocchio():
     pin = oracle("pinocchio")
     xi = XI[ANGLE < 3.05]
-    motions = [pin.Motion(x[3:].astype(float), x[:3].astype(float)) for x in xi]
+    motions = [pin.Motion(x[3:], x[:3]) for x in np.asarray(xi, float)]
     transforms = [pin.exp6(m) for m in motions]
     got = jax.vmap(se3.exp)(xi)
     assert_close(got, np.stack([t.homogeneous for t in transforms]))
-    swap = lambda m: from_linear_first(from_linear_first(np.asarray(m), 0), 1)  # noqa: E731
+    swap = lambda m: from_linear_first(from_linear_first(jnp.asarray(m), 0), 1)  # noqa: E731
     want = np.stack([swap(pin.Jexp6(m)) for m in motions])
     # pinocchio's own series are right to 1e-8 only at small angles.
     tol = 1e-7 if X64 else 2e-5

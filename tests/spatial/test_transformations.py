@@ -12,22 +12,22 @@ from scipy.spatial.transform import Rotation
 from rbydyn_jax.spatial import quaternions, se3, so3
 from rbydyn_jax.spatial import transformations as tf
 from tests.helpers import X64, assert_close
-from tests.spatial.reference import DTYPE, hat
+from tests.spatial.reference import DTYPE, array, hat
 
 pytestmark = pytest.mark.float32
 PUBLISHED = 1e-9 if X64 else 2e-5  # ten digits are published
 
 
-def array(*x) -> jax.Array:
-    return jnp.array(x, DTYPE)
+def vector(*x: float) -> jax.Array:
+    return array(x)
 
 
-T = tf.transform_from_R_p(tf.rotation_matrix_from_rpy(array(0.3, -0.5, 1.2)), array(0.4, -0.2, 0.7))
-OMEGA, OMEGAD = array(0.3, -0.2, 0.5), array(1, 2, -1)
+T = tf.transform_from_R_p(tf.rotation_matrix_from_rpy(vector(0.3, -0.5, 1.2)), vector(0.4, -0.2, 0.7))
+OMEGA, OMEGAD = vector(0.3, -0.2, 0.5), vector(1, 2, -1)
 
 
 def test_published_point_and_inverse():
-    assert_close(tf.apply_transform(T, array(1, 2, 3)), [-0.8370849178, -0.5557234147, 4.2132722295], PUBLISHED)
+    assert_close(tf.apply_transform(T, vector(1, 2, 3)), [-0.8370849178, -0.5557234147, 4.2132722295], PUBLISHED)
     want = [
         [0.3179988465, 0.8179412488, 0.4794255386, -0.2992091659],
         [-0.9417497709, 0.2141223486, 0.2593433801, 0.2379840121],
@@ -36,10 +36,10 @@ def test_published_point_and_inverse():
     assert_close(tf.transform_inverse(T)[:3], want, PUBLISHED)
 
 
-def test_poses():
-    rotation = Rotation.random(100, rng=1)
-    p = np.random.default_rng(1).normal(size=(100, 3)).astype(DTYPE)
-    Ts = jax.vmap(tf.transform_from_R_p)(rotation.as_matrix().astype(DTYPE), p)
+def test_poses_transforms_and_axis_angles_convert_into_each_other():
+    rotation = Rotation.random(100, rng=np.random.default_rng(1))
+    p = array(np.random.default_rng(1).normal(size=(100, 3)))
+    Ts = jax.vmap(tf.transform_from_R_p)(array(rotation.as_matrix()), p)
     poses = jax.vmap(tf.pose_from_transform)(Ts)
     assert_close(poses[:, :4], np.roll(rotation.as_quat(canonical=True), 1, axis=1))
     assert_close(jax.vmap(tf.transform_from_pose)(poses), Ts)
@@ -82,7 +82,7 @@ def test_slow_rotation_is_neither_lost_nor_reset():
 
 
 def test_published_body_acceleration():
-    v, a = jnp.concatenate([OMEGA, array(0.1, 0.2, 0.3)]), jnp.concatenate([OMEGAD, array(1, -1, 0.5)])
+    v, a = jnp.concatenate([OMEGA, vector(0.1, 0.2, 0.3)]), jnp.concatenate([OMEGAD, vector(1, -1, 0.5)])
     got = tf.integrate_body_acceleration(T, v, a, 0.1)
     assert_close(got[:3, 3], [0.42, -0.19, 0.735], PUBLISHED)
     assert_close(got[0, :3], [0.276339329, -0.9528102641, 0.1256549871], PUBLISHED)
@@ -95,7 +95,7 @@ def test_published_body_acceleration():
 
 def test_published_constant_jerk():
     p, v, a = tf.integrate_constant_jerk(
-        array(0, 0, 1), array(1, 0, 0.5), array(0, 0.2, -0.1), array(0.3, -0.6, 0.9), 0.2
+        vector(0, 0, 1), vector(1, 0, 0.5), vector(0, 0.2, -0.1), vector(0.3, -0.6, 0.9), 0.2
     )
     assert_close(p, [0.2004, 0.0032, 1.0992])
     assert_close(v, [1.006, 0.028, 0.498])

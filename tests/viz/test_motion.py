@@ -97,7 +97,7 @@ def test_picture_is_drawn_without_a_window(picture):
     stored.seek(0)
     pixels = imread(stored)[..., :3]
     assert pixels.shape[:2] == (344, 600)
-    ink = (pixels < 0.9).any(axis=2)
+    ink = np.any(pixels < 0.9, axis=2)
     assert ink[:, :280].mean() > 0.02 and ink[:, 320:].mean() > 0.02  # the scene and the curves
     assert not hasattr(picture, "number")  # pyplot numbers its figures, and keeps them
 
