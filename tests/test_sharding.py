@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +30,10 @@ FUNCTIONS = {
     "center_of_mass": rb.center_of_mass,
     "integrate": lambda model, q: rb.integrate(model, q, q),
 }
-FLAG = "--xla_force_host_platform_device_count=2"
+pytestmark = [
+    pytest.mark.devices,
+    pytest.mark.skipif(jax.device_count() < 2, reason="runs with RBYDYN_TEST_DEVICES=2 and -m devices"),
+]
 
 every_function = pytest.mark.parametrize("name", FUNCTIONS)
 
@@ -53,53 +52,47 @@ def check(got, want):
     jax.tree.map(lambda x, y: assert_close(np.asarray(x), np.asarray(y), kind="solve"), got, want)
 
 
-if jax.device_count() < 2:
+MESH = Mesh(np.array(jax.devices()[:2]), ("b",))
 
-    @pytest.mark.slow
-    @pytest.mark.timeout(1800)
-    def test_this_file_on_two_devices():
-        environment = {**os.environ, "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {FLAG}"}
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", __file__]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[-4000:]
-        assert f"{5 * len(FUNCTIONS) - 1} passed" in done.stdout
 
-else:
-    MESH = Mesh(np.array(jax.devices()[:2]), ("b",))
+def on_shards(f):
+    return jax.jit(jax.shard_map(f, mesh=MESH, in_specs=P("b"), out_specs=P("b")))
 
-    def on_shards(f):
-        return jax.jit(jax.shard_map(f, mesh=MESH, in_specs=P("b"), out_specs=P("b")))
 
-    @every_function
-    def test_values_inside_of_shard_map(name):
-        model, q, f = batched(name)
-        check(on_shards(lambda q: f(model, q))(q), f(model, q))
+@every_function
+def test_values_inside_of_shard_map(name):
+    model, q, f = batched(name)
+    check(on_shards(lambda q: f(model, q))(q), f(model, q))
 
-    @every_function
-    def test_gradients_inside_of_shard_map(name):
-        model, q, f = batched(name)
-        slope = jax.grad(lambda q: half_square(f(model, q)))
-        check(on_shards(slope)(q), slope(q))
 
-    @every_function
-    def test_gradients_through_shard_map(name):
-        model, q, f = batched(name)
-        got = jax.jit(jax.grad(lambda q: half_square(on_shards(lambda q: f(model, q))(q))))(q)
-        check(got, jax.grad(lambda q: half_square(f(model, q)))(q))
+@every_function
+def test_gradients_inside_of_shard_map(name):
+    model, q, f = batched(name)
+    slope = jax.grad(lambda q: half_square(f(model, q)))
+    check(on_shards(slope)(q), slope(q))
 
-    @every_function
-    def test_gradients_of_a_summed_loss_with_respect_to_a_replicated_model(name):
-        model, q, f = batched(name)
 
-        def loss(model, q):
-            return jax.lax.psum(half_square(f(model, q)), "b")
+@every_function
+def test_gradients_through_shard_map(name):
+    model, q, f = batched(name)
+    got = jax.jit(jax.grad(lambda q: half_square(on_shards(lambda q: f(model, q))(q))))(q)
+    check(got, jax.grad(lambda q: half_square(f(model, q)))(q))
 
-        summed = jax.shard_map(loss, mesh=MESH, in_specs=(P(), P("b")), out_specs=P())
-        check(jax.jit(jax.grad(summed))(model, q), jax.grad(lambda model: half_square(f(model, q)))(model))
 
-    # Not `aba_derivatives`: constants in its program keep the explicit mesh, which JAX refuses inside of `shard_map`.
-    @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"aba_derivatives"}))
-    def test_inputs_on_a_mesh_with_explicit_axes(name):
-        model, q, f = batched(name)
-        mesh = jax.make_mesh((2,), ("b",), devices=jax.devices()[:2])
-        check(jax.jit(f)(model, jax.device_put(q, NamedSharding(mesh, P("b")))), f(model, q))
+@every_function
+def test_gradients_of_a_summed_loss_with_respect_to_a_replicated_model(name):
+    model, q, f = batched(name)
+
+    def loss(model, q):
+        return jax.lax.psum(half_square(f(model, q)), "b")
+
+    summed = jax.shard_map(loss, mesh=MESH, in_specs=(P(), P("b")), out_specs=P())
+    check(jax.jit(jax.grad(summed))(model, q), jax.grad(lambda model: half_square(f(model, q)))(model))
+
+
+# Not `aba_derivatives`: constants in its program keep the explicit mesh, which JAX refuses inside of `shard_map`.
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"aba_derivatives"}))
+def test_inputs_on_a_mesh_with_explicit_axes(name):
+    model, q, f = batched(name)
+    mesh = jax.make_mesh((2,), ("b",), devices=jax.devices()[:2])
+    check(jax.jit(f)(model, jax.device_put(q, NamedSharding(mesh, P("b")))), f(model, q))

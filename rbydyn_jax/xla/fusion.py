@@ -107,8 +107,10 @@ def _apart(values: Sequence[ir.Value]) -> list[ir.Value]:
 
 def _with_its_layout(x: ir.Value) -> ir.Value:
     """A value whose layout is asked for, which hides it until after fusion where barriers do not."""
-    order = np.arange(len(x.type.shape), dtype=np.int64)[::-1].copy()
-    layout = ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(order, type=ir.IndexType.get())])
+    rank = len(x.type.shape)
+    minor_to_major = ", ".join(map(str, reversed(range(rank))))
+    order = f"[{minor_to_major}]" if rank else ""
+    layout = ir.ArrayAttr.get([ir.Attribute.parse(f"dense<{order}> : tensor<{rank}xindex>")])
     attributes = {
         "call_target_name": ir.StringAttr.get("LayoutConstraint"),
         "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1),
