@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ._errors import DtypeError, RbydynError, ShapeError
+from ._errors import ArgumentError, DtypeError, ShapeError
 
 _BATCH, _SHARED = "batch", "shared"
 _ROWS, _SAME = 0, -1  # in_axes, with a number for None, which JAX takes for an empty pytree
@@ -48,7 +48,7 @@ def take_apart(f: Callable[..., Any], args: tuple, in_axes: Any) -> tuple[Batche
     Raises:
         ShapeError: There is no batch, or not one size of it.
         DtypeError: What should be an array is none.
-        RbydynError: `in_axes` does not fit.
+        ArgumentError: `in_axes` does not fit.
     """
     if not callable(f):
         raise DtypeError(f"f must be a function of one configuration, got {type(f).__name__}")
@@ -78,12 +78,12 @@ def _axes(in_axes: Any, args: tuple) -> list[int]:
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     for axis in jax.tree.leaves(in_axes, is_leaf=lambda x: x is None):
         if axis is not None and (type(axis) is not int or axis != 0):
-            raise RbydynError(f"in_axes must consist of 0 (a batch) and None (shared), got {axis!r}")
+            raise ArgumentError(f"in_axes must consist of 0 (a batch) and None (shared), got {axis!r}")
     numbers = jax.tree.map(lambda x: _SAME if x is None else _ROWS, in_axes, is_leaf=lambda x: x is None)
     try:
         return jax.tree.leaves(jax.tree.broadcast(numbers, args))
     except ValueError:
-        raise RbydynError(
+        raise ArgumentError(
             f"in_axes must be 0, None, or a tuple like the {len(args)} arguments after f, got {in_axes!r}"
         ) from None
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ._errors import DtypeError, MissingExtraError, RbydynError, ShapeError
+from ._errors import ArgumentError, DtypeError, MissingExtraError, RbydynError, ShapeError
 from ._signatures import recorded
 
 
@@ -55,11 +55,12 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
     return array
 
 
-def check_integer(x: Any, name: str) -> int:
-    """Returns `x` as an int, or says that it is none.
+def check_integer(x: Any, name: str, minimum: int | None = None) -> int:
+    """Returns `x` as an int.
 
     Raises:
-        DtypeError: `x` is no integer, or traced.
+        ArgumentError: `x` is less than `minimum`.
+        DtypeError: `x` is not an integer, or is traced.
     """
     if isinstance(x, Tracer):
         raise DtypeError(f"{name} must be known while tracing: a static argument of jax.jit, not mapped by jax.vmap")
@@ -69,6 +70,8 @@ def check_integer(x: Any, name: str) -> int:
         number = None
     if number is None:
         raise DtypeError(f"{name} must be an integer, got {x!r}")
+    if minimum is not None and number < minimum:
+        raise ArgumentError(f"{name} must be at least {minimum}, got {number}")
     return number
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ._errors import DtypeError, RbydynError, ShapeError
+from ._errors import ArgumentError, DtypeError, ShapeError
 from .xla.loops import filled
 
 
@@ -21,7 +21,7 @@ class InMemory:
     def __init__(self, batch: list, mesh: Mesh | None, chunk: int, out: Any) -> None:
         self.batch, self.out = [np.asarray(x) for x in batch], out
         if any(np.may_share_memory(x, y) for x in jax.tree.leaves(out) for y in self.batch):
-            raise RbydynError("out must not share memory with the arguments: the last chunk reads some of them again")
+            raise ArgumentError("out must not share memory with the arguments: the last chunk reads some of them again")
         self.mesh, self.size, self.rows = mesh, len(self.batch[0]), chunk * (1 if mesh is None else mesh.size)
         self.starts = [max(0, min(k, self.size - self.rows)) for k in range(0, self.size, self.rows)]
         arrays = [x for x in batch if isinstance(x, jax.Array)]

@@ -20,7 +20,7 @@ from jax.sharding import Mesh, NamedSharding
 from ._batched import Batched, take_apart
 from ._check import check_integer, require
 from ._chunks import InMemory, OnDevices, destination, everywhere, first, on_host, over
-from ._errors import DtypeError, RbydynError, ShapeError
+from ._errors import ArgumentError, DtypeError
 from .xla.layout import batch_first
 from .xla.loops import filled, in_turn
 
@@ -89,10 +89,11 @@ def map_batch(
         What `f` returns, with a leading axis.
 
     Raises:
-        ShapeError: There is no batch, batches are of different sizes, `out` does not fit, or `chunk` is not positive.
-        DtypeError: An argument or a result is no array, or `chunk` is no integer.
-        RbydynError: `in_axes` or `mesh` is none, or `out` or `progress` is given where it cannot be used.
-        MissingExtraError: A bar is asked for and tqdm is not installed.
+        ArgumentError: `chunk` is less than 1, `in_axes` does not fit the arguments, `mesh` has no device of this
+            process, or `out` or `progress` is given where it cannot be used.
+        DtypeError: An argument or a result is not an array, `chunk` is not an integer, or `mesh` is not a mesh.
+        MissingExtraError: A progress bar is asked for and tqdm is not installed.
+        ShapeError: There is no batch, batches are of different sizes, or `out` does not fit.
 
     Example:
         How far a pendulum's tip can be from where it hangs, found in a hundred thousand configurations:
@@ -107,7 +108,7 @@ def map_batch(
     size = batch[0].shape[0]
     in_memory = all(isinstance(x, np.ndarray) for x in batch)
     if out is not None and not in_memory:
-        raise RbydynError("out takes results of NumPy arrays, and a JAX array is among the arguments")
+        raise ArgumentError("out takes results of NumPy arrays, and a JAX array is among the arguments")
     if not (callable(progress) or isinstance(progress, bool)):
         raise DtypeError(f"progress must be a function of two numbers, or a bool, got {type(progress).__name__}")
     mesh = _mesh(mesh, batch, in_memory)
@@ -121,7 +122,7 @@ def map_batch(
         if not inside:
             return chunks.result()
     if inside and (out is not None or progress):
-        raise RbydynError("out and progress are for calls of map_batch outside of jit, vmap and grad")
+        raise ArgumentError("out and progress are for calls of map_batch outside of jit, vmap and grad")
     result = _in_one_program(function, mesh, chunk, shared, batch)
     return destination(out, result, 0) if in_memory and not _is_traced(result) else result
 
@@ -177,10 +178,10 @@ def _mesh(mesh: Mesh | None, batch: list, in_memory: bool) -> Mesh | None:
         if mesh is None:
             return None
     if not isinstance(mesh, Mesh):
-        raise RbydynError(f"mesh must be a jax.sharding.Mesh, got {type(mesh).__name__}")
+        raise DtypeError(f"mesh must be a jax.sharding.Mesh, got {type(mesh).__name__}")
     own = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
     if not own:
-        raise RbydynError(f"mesh must have devices of this process ({jax.process_index()}), got {mesh}")
+        raise ArgumentError(f"mesh must have devices of this process ({jax.process_index()}), got {mesh}")
     if in_memory and len(own) < mesh.size:
         return Mesh(np.array(own), ("batch",))
     if jax.sharding.get_abstract_mesh().empty:  # axes of type Explicit are for programs in which a mesh has been set
@@ -203,10 +204,7 @@ def _chunk(chunk: int | None, mesh: Mesh | None, batch: list) -> int:
         if {device.platform for device in used} != {"cpu"}:
             return _CHUNK_ACCELERATOR
         return _BYTES_CPU // (8 if any(x.dtype.itemsize == 8 for x in batch) else 4)
-    number = check_integer(chunk, "chunk")
-    if number < 1:
-        raise ShapeError(f"chunk must be positive, got {number}")
-    return _whole(number)
+    return _whole(check_integer(chunk, "chunk", 1))
 
 
 def _whole(rows: int) -> int:

@@ -131,8 +131,9 @@ def precision_report(model: Model, key: PRNGKeyArray, samples: int = 256) -> Pre
         samples: Number of states.
 
     Raises:
-        DtypeError: `samples` is no integer.
-        ModelError: The robot has no joints, or there are no samples.
+        ArgumentError: `samples` is less than 1.
+        DtypeError: `samples` is not an integer.
+        ModelError: The robot has no joint that moves.
 
     Example:
         >>> report = precision_report(robots.two_link_arm(), jax.random.key(0), samples=32)
@@ -142,8 +143,7 @@ def precision_report(model: Model, key: PRNGKeyArray, samples: int = 256) -> Pre
         float32 will do.
     """
     tree = check_model(model).tree
-    if check_integer(samples, "samples") < 1:
-        raise ModelError(f"samples must be at least 1, got {samples}")
+    check_integer(samples, "samples", 1)
     if tree.nv == 0:
         raise ModelError(f"{model.name} has no joint that moves")
     link = tree.principal_links[max(range(tree.nb), key=lambda i: len(tree.path(i)))]

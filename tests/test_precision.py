@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rbydyn_jax import (
+    ArgumentError,
     DtypeError,
     Model,
     ModelError,
@@ -139,7 +140,7 @@ def test_compare_counts_what_is_not_finite_in_float32_alone():
 
 def test_wrong_arguments_are_refused():
     model = robots.two_link_arm()
-    with pytest.raises(ModelError, match="samples must be at least 1, got 0"):
+    with pytest.raises(ArgumentError, match="samples must be at least 1, got 0"):
         precision_report(model, KEY, 0)
     with pytest.raises(DtypeError, match="samples must be an integer"):
         precision_report(model, KEY, 2.5)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import ModelError, RbydynError, ShapeError
+from .._errors import ArgumentError, ModelError, RbydynError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
 from ..io.build import load_urdf
@@ -21,7 +21,7 @@ from ..spatial import quaternions, rpy, se3, to_linear_first
 
 
 class KinematicsError(RbydynError, ValueError):
-    """A pose that the arm cannot reach, or an argument that is none."""
+    """No configuration was found that reaches the pose."""
 
 
 class Kinematics:
@@ -121,7 +121,8 @@ class Kinematics:
             orientation_tolerance: See `planning.solve_ik`.
 
         Raises:
-            KinematicsError: No solution was found, the orientation is none, or a number is not finite.
+            ArgumentError: `order` is neither, the orientation is not a rotation, or a number is not finite.
+            KinematicsError: No solution was found.
             ShapeError: An argument has another size.
         """
         target = se3.from_R_p(_rotation(orientation, order, self._rest.dtype), self._array(position, "position", 3))
@@ -188,9 +189,9 @@ class Kinematics:
 def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype) -> Float[Array, "3 3"]:
     given = jnp.asarray(orientation, dtype)
     if order not in ("rpy", "ypr"):
-        raise KinematicsError(f"order must be 'rpy' or 'ypr', got {order!r}")
+        raise ArgumentError(f"order must be 'rpy' or 'ypr', got {order!r}")
     if not np.isfinite(given).all():
-        raise KinematicsError(f"orientation must be finite, got {np.asarray(given).tolist()}")
+        raise ArgumentError(f"orientation must be finite, got {np.asarray(given).tolist()}")
     if given.size == 3:
         angles = given.reshape(3)
         return rpy.to_matrix(angles if order == "rpy" else angles[::-1])
@@ -199,6 +200,6 @@ def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype
     if given.shape == (3, 3):
         R = np.asarray(given, float)
         if np.abs(R.T @ R - np.eye(3)).max() > 1e-4 or np.linalg.det(R) < 0:
-            raise KinematicsError(f"orientation must be a rotation matrix, got\n{R}")
+            raise ArgumentError(f"orientation must be a rotation matrix, got\n{R}")
         return given
     raise ShapeError(f"orientation must be 3 Euler angles, a quaternion xyzw or a 3x3 matrix, got shape {given.shape}")

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import check_integer
-from .._errors import DtypeError, NameNotFoundError, RbydynError, ShapeError
+from .._errors import ArgumentError, DtypeError, NameNotFoundError
 from ..model.model import Model
 
 # A function with its static arguments: alone, by its name in this package, or with a mapping or a partial.
@@ -41,7 +41,7 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
     Raises:
         DtypeError: It is no function, or none with a mapping of arguments.
         NameNotFoundError: There is no such function, or argument.
-        RbydynError: An argument is missing whose shape the signature does not say.
+        ArgumentError: An argument is missing whose shape the signature does not give.
     """
     given: dict[str, Any] = {}
     if isinstance(function, tuple):
@@ -50,7 +50,7 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
         function, given = function[0], dict(function[1])
     if isinstance(function, functools.partial):
         if function.args:
-            raise RbydynError("a functools.partial must hold its arguments by name")
+            raise ArgumentError("a functools.partial must hold its arguments by name")
         function, given = function.func, {**function.keywords, **given}
     if isinstance(function, str):
         function = _by_name(function)
@@ -87,9 +87,7 @@ def float_type(dtype: Any, model: Model) -> np.dtype:
 
 def check_batch(batch: Any) -> int | None:
     """Returns a size of a batch, or None for single configurations; raises unless it is positive."""
-    if batch is not None and check_integer(batch, "batch") < 1:
-        raise ShapeError(f"batch must be at least 1, got {batch}")
-    return batch
+    return None if batch is None else check_integer(batch, "batch", 1)
 
 
 def example(x: Any, batch: int | None) -> jax.Array:
@@ -121,7 +119,7 @@ def _shape(function: str, p: inspect.Parameter, model: Model) -> tuple[int, ...]
     sizes = {"nq": model.nq, "nv": model.nv, "nb": model.nb, "nl": len(model.link_names)}
     names: Sequence[str] = found[1].split() if found else ("?",)
     if not all(n in sizes or n.isdecimal() for n in names):
-        raise RbydynError(
+        raise ArgumentError(
             f"{function} needs {p.name}: give it as ({function!r}, {{{p.name!r}: ...}}), an array as an example or a "
             "jax.ShapeDtypeStruct"
         )

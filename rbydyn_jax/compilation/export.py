@@ -17,7 +17,7 @@ import numpy as np
 from jax import export
 
 from .._check import check_array, require
-from .._errors import DtypeError, ModelError, RbydynError, ShapeError
+from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
 from .arguments import Function, check_batch, float_type, resolve_call
@@ -125,10 +125,10 @@ def export_function(
         platforms: Where it shall run: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``. None of them has to be at hand.
 
     Raises:
-        DtypeError: `dtype` is no enabled floating-point type, `platforms` no sequence of names, or `function` none.
+        ArgumentError: `batch` is less than 1, or an argument of the function is missing.
+        DtypeError: `dtype` is not an enabled floating-point type, `platforms` is not a sequence of names, or `function`
+            is not a function.
         NameNotFoundError: There is no function, or no argument of it, of that name.
-        RbydynError: An argument is needed.
-        ShapeError: `batch` is not positive.
 
     Example:
         >>> arm = robots.two_link_arm()
@@ -179,17 +179,20 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
     A program from a file is code: load only files that you trust.
 
     Raises:
+        ArgumentError: The file is not one of an exported function, or of another format.
         MissingExtraError: flatbuffers, in which JAX writes programs, is not installed.
-        RbydynError: The file holds no exported function, or one of another format.
     """
     require("flatbuffers", "export", "load_function")
     try:
         with zipfile.ZipFile(path) as file:
             header, program = json.loads(file.read("header.json")), file.read("program")
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise RbydynError(f"{path} is no file of an exported function: {error}") from error
+        raise ArgumentError(f"{path} must be a file of an exported function: {error}") from error
     if header.get("format") != _FORMAT:
-        raise RbydynError(f"{path} is of format {header.get('format')}, this version reads {_FORMAT}: export it again")
+        found = header.get("format")
+        raise ArgumentError(
+            f"{path} must be of format {_FORMAT}, which this version reads, got {found}; export it again"
+        )
     return ExportedFunction(export.deserialize(bytearray(program)), header)
 
 
@@ -213,5 +216,5 @@ def _result(parts: Any, kind: str | None) -> Any:
         return parts
     module, _, name = kind.partition(":")
     if module.partition(".")[0] != _PACKAGE:
-        raise RbydynError(f"the result {kind!r} of an exported function is no class of {_PACKAGE}")
+        raise ArgumentError(f"the result {kind!r} of an exported function is no class of {_PACKAGE}")
     return getattr(importlib.import_module(module), name)(**parts)

@@ -37,10 +37,9 @@ def precompile(
         The compiled functions of the model and the arrays in their order, static arguments left out.
 
     Raises:
-        DtypeError: `dtype` is no enabled floating-point type, or an entry no function.
+        ArgumentError: `batch` is less than 1, or an argument of a function is missing.
+        DtypeError: `dtype` is not an enabled floating-point type, or an entry is not a function.
         NameNotFoundError: There is no function, or no argument of it, of that name.
-        RbydynError: An argument is needed.
-        ShapeError: `batch` is not positive.
 
     Example:
         >>> arm = robots.two_link_arm()

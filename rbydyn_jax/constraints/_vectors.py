@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array
-from .._errors import DtypeError, ModelError, ShapeError
+from .._errors import ArgumentError, DtypeError, ShapeError
 from ..spatial import safe
 
 # What is not traced stays in numpy: inside a traced function a JAX constant would be traced as well.
@@ -44,5 +44,5 @@ def direction(x: Any, name: str) -> Float[Numbers, "3"]:
         return array / safe.safe_norm(array)
     length = float(np.linalg.norm(array))
     if not length > 0.0:
-        raise ModelError(f"{name} {np.asarray(array).tolist()} has no direction")
+        raise ArgumentError(f"{name} must have a direction, got {np.asarray(array).tolist()}")
     return array / length

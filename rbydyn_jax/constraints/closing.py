@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._check import check_integer, public
-from .._errors import RbydynError
 from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
@@ -67,7 +66,7 @@ def close_loops(
     Raises:
         DtypeError: `loops` holds something else.
         NameNotFoundError: There is no such joint, or a loop joint names a link that there is not.
-        RbydynError: `max_iterations` is not positive.
+        ArgumentError: `max_iterations` is less than 1.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
@@ -81,8 +80,7 @@ def close_loops(
     """
     model, q = arguments(model, q=q)
     joints = check_loops(model, loops, q.dtype)
-    if check_integer(max_iterations, "max_iterations") < 1:
-        raise RbydynError(f"max_iterations must be positive, got {max_iterations}")
+    max_iterations = check_integer(max_iterations, "max_iterations", 1)
     free = np.ones(model.nv)
     for joint in fixed:
         free[model.tree.v_slices[model.joint_index(joint)]] = 0.0

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array, full_precision, public
-from .._errors import RbydynError
+from .._errors import ArgumentError
 from ..algorithms.aba import aba
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
@@ -139,7 +139,7 @@ def simulate(
     Raises:
         DtypeError: `loops`, `contacts` or `stabilization` holds something else.
         NameNotFoundError: A loop joint or a contact names a link that there is not.
-        RbydynError: There is no such method, or `duration` and `dt` make no step.
+        ArgumentError: `method` is unknown, `dt` is not positive, or `duration` is shorter than `dt`.
         ShapeError: An argument, or what `control` returns, has another shape.
 
     Example:
@@ -151,10 +151,10 @@ def simulate(
     """
     model, q, v = arguments(model, q=q, v=v)
     if method not in _STEPS:
-        raise RbydynError(f"method must be one of {', '.join(map(repr, _STEPS))}, got {method!r}")
+        raise ArgumentError(f"method must be one of {', '.join(map(repr, _STEPS))}, got {method!r}")
     count = round(duration / dt) if dt > 0.0 else 0
     if count < 1:
-        raise RbydynError(f"duration {duration} and dt {dt} make no step")
+        raise ArgumentError(f"duration must be at least dt, and dt positive, got {duration} and {dt}")
     loops, contacts = check_loops(model, loops, q.dtype), check_contacts(model, contacts, q.dtype)
     step = _STEPS[method]
 

@@ -43,8 +43,10 @@ def build_model(
         dtype: Type of the leaves; default is JAX's default float.
 
     Raises:
-        DtypeError: `description` is no description, `gravity` no numbers, or `dtype` no floating-point type.
-        ModelError: The description makes no sense; the message names every element concerned.
+        ArgumentError: `gravity` is not finite, or `joint_order` is not a permutation of the moving joints.
+        DtypeError: `description` is not a description, `gravity` is not numbers, or `dtype` is not a floating-point
+            type.
+        ModelError: The description is invalid; the message names every element concerned.
         NameNotFoundError: There is no such base link or joint.
         ShapeError: `gravity` is not of shape (3,).
 

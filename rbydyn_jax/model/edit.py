@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array
-from .._errors import DtypeError, ModelError
+from .._errors import ArgumentError, DtypeError, ModelError
 from ..spatial import inertia as inertias
 from .model import Model, check_model, make_pattern, twelve
 from .specialized import SpecializedModel
@@ -31,7 +31,7 @@ def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
         gravity: Acceleration of free fall in world axes [m/s^2].
 
     Raises:
-        ModelError: `gravity` is not finite.
+        ArgumentError: `gravity` is not finite.
         ShapeError: It is not of shape (3,).
 
     Example:
@@ -54,13 +54,13 @@ def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
             `effort_limit` (nv,) [rad, m, s, N m, N]. Infinity stands for no limit.
 
     Raises:
-        ModelError: A name is none of these, a limit is NaN or negative, or the limits leave no position.
+        ArgumentError: A name is none of these, a limit is NaN or negative, or the limits leave no position.
         ShapeError: A value has another shape.
     """
     model = check_model(model)
     for name, value in limits.items():
         if name not in _LIMITS:
-            raise ModelError(f"no limit named {name!r}; the limits are {', '.join(_LIMITS)}")
+            raise ArgumentError(f"no limit is named {name!r}; the limits are {', '.join(_LIMITS)}")
         old = getattr(model, name)
         new = check_array(value, name, old.shape).astype(old.dtype)
         if not isinstance(new, Tracer):
@@ -82,17 +82,17 @@ def _refuse(bad: np.ndarray, name: str, what: str, model: Model) -> None:
         k = int(np.flatnonzero(bad)[0])
         slices = model.tree.q_slices if name.startswith("position") else model.tree.v_slices
         joint = next(j for j, s in zip(model.joint_names, slices, strict=True) if s.start <= k < s.stop)
-        raise ModelError(f"joint {joint!r}: {name}[{k}] {what}")
+        raise ArgumentError(f"joint {joint!r}: {name}[{k}] {what}")
 
 
 def _finite(x: Any, name: str) -> None:
     if not isinstance(x, Tracer) and not np.isfinite(x).all():
-        raise ModelError(f"{name} must be finite, got {np.asarray(x).tolist()}")
+        raise ArgumentError(f"{name} must be finite, got {np.asarray(x).tolist()}")
 
 
 def _no_negative_mass(mass: Any, name: str) -> None:
     if not isinstance(mass, Tracer) and mass < 0:
-        raise ModelError(f"{name} must not be negative, got {float(mass):g}")
+        raise ArgumentError(f"{name} must not be negative, got {float(mass):g}")
 
 
 def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) -> Model:
@@ -104,8 +104,8 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
             Ixy, Iyy, Ixz, Iyz, Izz [kg, kg m, kg m^2]. Traced values are welcome.
 
     Raises:
-        DtypeError: `values` is no mapping.
-        ModelError: A value is not finite, or a mass negative.
+        ArgumentError: A value is not finite, or a mass is negative.
+        DtypeError: `values` is not a mapping.
         NameNotFoundError: There is no such link.
         ShapeError: A value is not of shape (10,).
     """
@@ -149,7 +149,7 @@ def attach_payload(
         inertia: Its moment of inertia about its centre of mass in link axes [kg m^2]; default is a point mass.
 
     Raises:
-        ModelError: A number is not finite, or the mass is negative.
+        ArgumentError: A number is not finite, or the mass is negative.
         NameNotFoundError: There is no such link.
         ShapeError: An argument has another shape.
 
@@ -189,8 +189,8 @@ def with_geometry(
         link_placements: New T_body_link; that of a link whose frame is its body's must stay the identity.
 
     Raises:
-        ModelError: A placement is no rotation and translation, that of a body's own link not the identity, or an axis
-            not of unit length.
+        ArgumentError: A placement is not a rotation and translation, that of a body's own link is not the identity, or
+            an axis is not of unit length.
         ShapeError: An argument has another shape.
     """
     model = check_model(model)
@@ -208,7 +208,7 @@ def with_geometry(
     arrays = {name: np.asarray(x) for name, x in new.items()}
     for link in tree.principal_links:
         if not np.array_equal(arrays["link_placements"][link], np.eye(4)):
-            raise ModelError(
+            raise ArgumentError(
                 f"link {tree.link_names[link]!r}: its frame is its body's, so its placement is the identity"
             )
     rounding = 1e3 * float(jnp.finfo(dtype).eps)
@@ -217,7 +217,7 @@ def with_geometry(
     _refuse_wrong_poses(arrays["link_placements"], "link", tree.link_names, skew)
     unit = np.abs(np.linalg.norm(arrays["joint_axes"], axis=1) - 1.0) <= max(rounding, 1e-9)  # False for NaN
     if not unit.all():
-        raise ModelError(f"joint {tree.joint_names[int(np.argmin(unit))]!r}: its axis is not of unit length")
+        raise ArgumentError(f"joint {tree.joint_names[int(np.argmin(unit))]!r}: its axis is not of unit length")
     values: list[float] = []
     changed = dataclasses.replace(
         tree,
@@ -239,7 +239,7 @@ def _refuse_wrong_poses(T: np.ndarray, kind: str, names: tuple[str, ...], tolera
         }
     for problem, bad in problems.items():
         if bad.any():
-            raise ModelError(f"{kind} {names[int(np.argmax(bad))]!r}: its placement {problem}")
+            raise ArgumentError(f"{kind} {names[int(np.argmax(bad))]!r}: its placement {problem}")
 
 
 def unstructured(model: Model) -> Model:
@@ -318,14 +318,15 @@ def stack_models(models: Iterable[Model]) -> Model:
         models: Robots of one topology.
 
     Raises:
-        DtypeError: `models` is no sequence of models.
-        ModelError: There is none, or they differ in topology, names or joint types.
+        ArgumentError: There is none.
+        DtypeError: `models` is not a sequence of models.
+        ModelError: They differ in topology, names or joint types.
     """
     if isinstance(models, Model) or not isinstance(models, Iterable):
         raise DtypeError(f"stack_models takes a sequence of models, got one {type(models).__name__}")
     models = [check_model(m, f"models[{k}]") for k, m in enumerate(models)]
     if not models:
-        raise ModelError("stack_models needs at least one model")
+        raise ArgumentError("stack_models needs at least one model")
     first = models[0]
     if any(m.tree != first.tree for m in models):
         models = [unstructured(m) for m in models]

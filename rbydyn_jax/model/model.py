@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import DtypeError, Finding, ModelError, ShapeError
+from .._errors import ArgumentError, DtypeError, Finding, ShapeError
 from ..spatial import inertia
 from .arrays import RobotArrays
 from .specialized import SpecializedModel
@@ -284,7 +284,7 @@ def _gravity(gravity: Any) -> np.ndarray:
     if g.shape != (3,):
         raise ShapeError(f"gravity must have shape (3,), got {g.shape}; that of the earth is (0, 0, -9.81)")
     if not np.isfinite(g).all():
-        raise ModelError(f"gravity must be finite, got {g.tolist()}")
+        raise ArgumentError(f"gravity must be finite, got {g.tolist()}")
     return g
 
 

@@ -83,11 +83,12 @@ def check_trajectory(
         Errors, ratios to the limits and distances, and the samples from which they were taken.
 
     Raises:
-        DtypeError: An argument is of another kind.
+        ArgumentError: `target` is not a pose, or `points` is less than 2.
+        DtypeError: An argument is of another type.
         ModelError: The trajectory, or a pair of capsules, is of another robot.
         NameNotFoundError: There is no such link.
-        RbydynError: `target` is no pose, or the call is traced by jit, vmap or grad.
-        ShapeError: An argument has another shape, or `points` is less than 2.
+        RbydynError: The call is traced by jit, vmap or grad.
+        ShapeError: An argument has another shape.
     """
     check_model(model)
     check_kind(trajectory, "trajectory")

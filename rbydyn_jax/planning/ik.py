@@ -101,10 +101,11 @@ def solve_ik(
         The first solution that was found, or else what came nearest; `status` tells which.
 
     Raises:
-        DtypeError: An argument is of another kind.
+        ArgumentError: `attempts` or `iterations` is less than 1.
+        DtypeError: An argument is of another type.
         ModelError: No joint moves a link, or a joint that may move is a mimic joint or is listed twice.
         NameNotFoundError: There is no such link or joint.
-        ShapeError: An argument has another shape, or a count is less than 1.
+        ShapeError: An argument has another shape.
 
     Example:
         >>> from rbydyn_jax.planning import solve_ik
@@ -118,10 +119,7 @@ def solve_ik(
     single = isinstance(link, str | int)
     links = tuple(model.link_index(k) for k in ((link,) if single else link))
     base = None if ref is None else model.link_index(ref)
-    counts = {"attempts": check_integer(attempts, "attempts"), "iterations": check_integer(iterations, "iterations")}
-    for name, count in counts.items():
-        if count < 1:
-            raise ShapeError(f"{name} must be at least 1, got {count}")
+    attempts, iterations = check_integer(attempts, "attempts", 1), check_integer(iterations, "iterations", 1)
     target = check_array(target, "target")
     shape = (4, 4) if single else (len(links), 4, 4)
     batched = target.ndim == len(shape) + 1

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, require
-from .._errors import DtypeError, ModelError, RbydynError
+from .._check import check_array, check_integer, require
+from .._errors import ArgumentError, DtypeError, ModelError
 from ..collision import CapsulePairs
 from ..model.model import Model, check_model
-from ._arguments import default_pairs, integer, outside_jit, pose, positive, real
+from ._arguments import default_pairs, outside_jit, pose, positive, real
 from .cost import TrajectoryCost, total_cost
 from .trajectory import Trajectory, bases, check_kind, on_grid
 
@@ -90,28 +90,29 @@ def optimize_trajectory(
         The best motion met, the initial one, and the course of the cost. Tell by `check_trajectory` if it is good.
 
     Raises:
-        DtypeError: An argument is of another kind.
+        ArgumentError: `duration` or `learning_rate` is not positive, `q_start` is not finite, `target` is not a pose,
+            `initial` moves other joints, or a count is less than 1 (`points` less than 2).
+        DtypeError: An argument is of another type.
         MissingExtraError: optax is not installed.
-        ModelError: A joint has no coordinate of its own or more than one, or `initial` moves other joints.
+        ModelError: A joint has no coordinate of its own or more than one, or is listed twice.
         NameNotFoundError: There is no such link or joint.
-        RbydynError: `duration` or `learning_rate` is not positive, `q_start` is not finite, `target` is no pose, or the
-            call is traced by jit, vmap or grad.
-        ShapeError: An argument has another shape, or a count is less than 1 (`points` less than 2).
+        RbydynError: The call is traced by jit, vmap or grad.
+        ShapeError: An argument has another shape.
     """
     require("optax", "opt", "planning.optimize_trajectory")
     check_model(model)
     outside_jit("optimize_trajectory", model, q_start, target, duration, initial, cost, learning_rate)
     q_start = check_array(q_start, "q_start", (model.nq,), "model.nq")
     if not np.isfinite(q_start).all():
-        raise RbydynError(f"q_start must be finite, got {np.asarray(q_start)}")
+        raise ArgumentError(f"q_start must be finite, got {np.asarray(q_start)}")
     target = pose(target, "target").astype(q_start.dtype)
     link = model.link_index(link)
-    coefficients, steps = integer(coefficients, "coefficients", 1), integer(steps, "steps", 1)
+    coefficients, steps = check_integer(coefficients, "coefficients", 1), check_integer(steps, "steps", 1)
     duration, learning_rate = positive(duration, "duration"), positive(learning_rate, "learning_rate")
     weights = _weights(cost)
     still = _still(model, q_start, joints, link, duration, coefficients)
     trajectory = still if initial is None else _like(still, initial)
-    grid = np.linspace(0.0, 1.0, integer(points, "points", 2))
+    grid = np.linspace(0.0, 1.0, check_integer(points, "points", 2))
     problem = _Problem(
         jax.tree.map(lambda x: x.astype(q_start.dtype), model),
         target,
@@ -214,6 +215,6 @@ def _like(still: Trajectory, initial: Trajectory) -> Trajectory:
     """The initial motion's coefficients on the start and duration asked for."""
     check_kind(initial, "initial")
     if initial.q_indices != still.q_indices:
-        raise ModelError("initial moves other joints than joints= says")
+        raise ArgumentError("initial must move the joints named in joints=, and moves others")
     z = check_array(initial.coefficients, "initial.coefficients", still.coefficients.shape)
     return eqx.tree_at(lambda t: t.coefficients, still, z.astype(still.coefficients.dtype))

@@ -9,7 +9,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array, public
-from .._errors import RbydynError
+from .._errors import ArgumentError
 from ..spatial.safe import safe_divide, safe_sqrt
 
 
@@ -93,7 +93,7 @@ def trapezoidal_profile(
         The profile. If a limit is traced, and not what it must be, the duration is NaN.
 
     Raises:
-        RbydynError: A limit is not positive, an acceleration limit or another number not finite.
+        ArgumentError: A limit is not positive, an acceleration limit or another number not finite.
         ShapeError: An argument has another shape than `start`.
 
     Example:
@@ -128,7 +128,7 @@ def _check_numbers(x: Array, name: str, *, positive: bool, bounded: bool) -> Non
     if bad.any():
         k = int(np.argmax(bad))
         need = " and ".join([*(["positive"] if positive else []), *(["finite"] if bounded else [])])
-        raise RbydynError(f"{name}{f'[{k}]' if x.ndim else ''} must be {need}, got {np.asarray(x).reshape(-1)[k]}")
+        raise ArgumentError(f"{name}{f'[{k}]' if x.ndim else ''} must be {need}, got {np.asarray(x).reshape(-1)[k]}")
 
 
 @public()

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._check import check_integer
 from .._errors import DtypeError
-from ._arguments import integer
 from .spline import rest_to_rest_basis
 
 
@@ -62,8 +62,8 @@ def sample_trajectory(trajectory: Trajectory, points: int = 101) -> TrajectorySa
         Times, and the configuration, velocity and acceleration at each.
 
     Raises:
-        DtypeError: `trajectory` is no `Trajectory`, or `points` no integer.
-        ShapeError: `points` is less than 2.
+        ArgumentError: `points` is less than 2.
+        DtypeError: `trajectory` is not a `Trajectory`, or `points` is not an integer.
 
     Example:
         One joint over one radian in two seconds, the smoothest way: halfway in the middle, at 15/8 of the mean speed.
@@ -73,7 +73,7 @@ def sample_trajectory(trajectory: Trajectory, points: int = 101) -> TrajectorySa
         >>> float(halfway.q[1, 0]), float(halfway.v[1, 0])
         (0.5, 0.9375)
     """
-    phase = np.linspace(0.0, 1.0, integer(points, "points", 2))
+    phase = np.linspace(0.0, 1.0, check_integer(points, "points", 2))
     check_kind(trajectory, "trajectory")
     return on_grid(trajectory, jnp.asarray(phase, trajectory.q_start.dtype), bases(trajectory, phase))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._check import check_integer
-from .._errors import DtypeError, RbydynError, ShapeError, StaleStateError
+from .._errors import ArgumentError, DtypeError, ShapeError, StaleStateError
 
 _SAME_TIME = 1e-5  # [s]: arrival times that are equal for the bisection
 
@@ -83,9 +83,7 @@ class TrapezoidalMotionGenerator:
         a: float = 0.0
 
     def __init__(self, max_iter: int = 30) -> None:
-        self._max_iter = check_integer(max_iter, "max_iter")
-        if self._max_iter < 1:
-            raise RbydynError(f"max_iter must be at least 1, got {self._max_iter}")
+        self._max_iter = check_integer(max_iter, "max_iter", 1)
         self._target = _empty()
         self._pieces: list[list[TrapezoidalMotionGenerator.Coeff]] = []
         self._total_time = 0.0
@@ -97,8 +95,8 @@ class TrapezoidalMotionGenerator:
             input: Start, target and limits.
 
         Raises:
+            ArgumentError: A limit is not positive, or a number not finite (a velocity limit may be infinite).
             DtypeError: A field of the input does not hold numbers.
-            RbydynError: A limit is not positive, or a number not finite (a velocity limit may be infinite).
             ShapeError: The fields are not of one size.
         """
         q0, v0, q1, limit, a, minimum_time = _checked(input)
@@ -158,10 +156,10 @@ def _checked(
         bad = ~np.isfinite(x) & ~((name == "velocity_limit") & (x == np.inf)) | (positive & ~(x > 0))
         if bad.any():
             i = int(np.argmax(bad))
-            raise RbydynError(f"input.{name}[{i}] must be {'positive' if positive else 'finite'}, got {x[i]}")
+            raise ArgumentError(f"input.{name}[{i}] must be {'positive' if positive else 'finite'}, got {x[i]}")
     time = _numbers(given.minimum_time, "input.minimum_time")
     if time.shape or not np.isfinite(time):
-        raise RbydynError(f"input.minimum_time must be a finite number, got {given.minimum_time!r}")
+        raise ArgumentError(f"input.minimum_time must be a finite number, got {given.minimum_time!r}")
     return (*(x.tolist() for x in arrays.values()), float(time))  # type: ignore[return-value]
 
 

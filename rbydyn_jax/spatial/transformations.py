@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import check_array
+from .._errors import ArgumentError
 from . import quaternions, rpy, se3, so3
 from ._small import cross, jitted, matmul, matvec
 
@@ -140,7 +141,7 @@ def integrate_body_acceleration(
         The transform at dt.
 
     Raises:
-        ValueError: `method` is not one of the two.
+        ArgumentError: `method` is not one of the two.
 
     Example:
         >>> fall = jnp.array([0.0, 0, 0, 0, 0, -10])
@@ -148,7 +149,7 @@ def integrate_body_acceleration(
         -5.0
     """
     if method not in ("semi_implicit", "exact"):
-        raise ValueError(f"method must be 'semi_implicit' or 'exact', got {method!r}")
+        raise ArgumentError(f"method must be 'semi_implicit' or 'exact', got {method!r}")
     return _integrate_body(T, v, a, dt, 1.0 if method == "semi_implicit" else 0.5)
 
 

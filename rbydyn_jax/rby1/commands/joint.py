@@ -101,7 +101,7 @@ class JointImpedanceControlCommand(Command):
         >>> soft.validate("A", "right_arm")
         >>> soft.replace(damping_ratio=1.7).validate()
         Traceback (most recent call last):
-        rbydyn_jax._errors.CommandError: JointImpedanceControlCommand.damping_ratio: error: must be at most 1, got 1.7
+        rbydyn_jax.CommandError: JointImpedanceControlCommand.damping_ratio: error: must be at most 1, got 1.7
     """
 
     position: quantity.Angles = None

@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+from ..._errors import ArgumentError as _ArgumentError
 from ..._errors import ModelError as _ModelError
 from ..._errors import NameNotFoundError as _NameNotFoundError
 from ..._errors import ParseError as _ParseError
 from ..._errors import ShapeError as _ShapeError
+
+
+class ArgumentError(_ArgumentError, RuntimeError):
+    """An argument of the right type with a wrong value."""
 
 
 class ModelError(_ModelError, RuntimeError):

@@ -15,7 +15,7 @@ from . import _kernels as kernels
 from ._algebra import adjoint, cross, inverse, inverse_adjoint, swap_both
 from ._collisions import CollisionTable, detect, make_table, revisions
 from ._configuration import RobotConfiguration
-from ._errors import ModelError
+from ._errors import ArgumentError, ModelError
 from ._geometry import CollisionResult
 from ._links import Joint, Link
 from ._mobility import MobileBase, Mobility, resolve
@@ -73,7 +73,7 @@ class _Robot(Generic[S]):
         named after the joint with ``_axis`` behind it.
 
         Raises:
-            ModelError: A pure model cannot say it: a helical, zero or scaled screw, unsymmetric limits of velocity or
+            ModelError: The robot has something that a pure model lacks: a helical, zero or scaled screw, unsymmetric limits of velocity or
                 acceleration, an inertia that no rigid body has.
         """
         from ._model import to_model
@@ -118,8 +118,8 @@ class _Robot(Generic[S]):
         """Returns a link by `name`, or by `state` and `index`; None if there is none.
 
         Raises:
+            ArgumentError: The state belongs to another robot, or the index is too large.
             DtypeError: The arguments are neither of the two, or the index is negative.
-            ModelError: The state belongs to another robot.
         """
         given = dict(zip(("state", "index"), args, strict=False)) | kwargs
         if len(args) == 1 and not kwargs:
@@ -141,8 +141,8 @@ class _Robot(Generic[S]):
         """Makes a state whose indices and vectors begin with these links and joints; the others follow breadth-first.
 
         Raises:
-            DtypeError: The names are no list of names.
-            ModelError: A joint is named twice.
+            ArgumentError: A joint is named twice.
+            DtypeError: The names are not a list of names.
             NameNotFoundError: There is no such link, or no such moving joint.
 
         Example:
@@ -163,7 +163,7 @@ class _Robot(Generic[S]):
         if type(state) is not self._State:
             raise DtypeError(f"state must be a {self._State.__name__}, got {type(state).__name__}")
         if state._topology is not self._structure.topology and state._topology != self._structure.topology:
-            raise ModelError("state was made by another robot, whose links and joints are others")
+            raise ArgumentError("state was made by another robot, with other links and joints")
         return state
 
     # -- kinematics
@@ -186,7 +186,7 @@ class _Robot(Generic[S]):
         """Returns the pose of the target link in the reference link, from the cached poses.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         return inverse(self._pose(state, ref)) @ self._pose(state, tgt)
@@ -197,7 +197,7 @@ class _Robot(Generic[S]):
         """Returns the twist of the target link relative to the reference link, in the target's frame.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         structure, bodies = self._structure, self._structure.topology.link_bodies
@@ -211,7 +211,7 @@ class _Robot(Generic[S]):
         """Returns the Jacobian of the target's motion relative to the reference link, at and in the reference's frame.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         return self._jacobian(state, ref, tgt, ref).take(state._order, axis=1)
@@ -222,7 +222,7 @@ class _Robot(Generic[S]):
         """Returns the Jacobian of the target's motion relative to the reference link, at and in the target's frame.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         return self._jacobian(state, ref, tgt, tgt).take(state._order, axis=1)
@@ -252,7 +252,7 @@ class _Robot(Generic[S]):
         """Returns pinv(J pinv(M) J^T), the inertia felt at the target link, in its frame. Works on `Robot` too.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         J = self._jacobian(state, ref, tgt, tgt)
@@ -262,7 +262,7 @@ class _Robot(Generic[S]):
         """Returns the mass of one link [kg], without those that are welded to it.
 
         Raises:
-            ModelError: The index is out of range.
+            ArgumentError: The index is out of range.
         """
         link = self._link(self._checked(state), target_link_index, "target_link_index")
         return float(self._structure.link_moments[link, 3])
@@ -286,7 +286,7 @@ class _Robot(Generic[S]):
             target_links: The list by name.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref = self._link(self._checked(state), ref_link, "ref_link")
         targets = target_link if target_links is None else target_links
@@ -307,7 +307,7 @@ class _Robot(Generic[S]):
         The frame may itself move: this differentiates the coordinates that `compute_center_of_mass` returns.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref = self._link(self._checked(state), ref_link, "ref_link")
         structure, R = self._structure, self._pose(state, ref)[:3, :3]
@@ -328,7 +328,7 @@ class _Robot(Generic[S]):
         """Returns the spatial inertia of the whole robot, the base included, in the reference link's frame.
 
         Raises:
-            ModelError: The index is out of range.
+            ArgumentError: The index is out of range.
         """
         ref = self._link(self._checked(state), ref_link, "ref_link")
         total = swap_both(kernels.space_inertias(self._structure, state).sum(0))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._check import check_integer
 from ..._errors import DtypeError
-from ._errors import ModelError, ShapeError
+from ._errors import ArgumentError, ShapeError
 
 
 def numbers(x: Any, name: str) -> np.ndarray:
@@ -88,12 +88,12 @@ def index(x: Any, name: str, count: int) -> int:
     """Returns an index into the `count` links of a state.
 
     Raises:
-        DtypeError: It is negative or no integer.
-        ModelError: It is too large.
+        ArgumentError: It is too large.
+        DtypeError: It is negative or not an integer.
     """
     place = x if type(x) is int and x >= 0 else unsigned(x, name)
     if place >= count:
-        raise ModelError(f"{name} is {place}, out of range: the state has {count} links")
+        raise ArgumentError(f"{name} must be less than {count}, the number of links of the state, got {place}")
     return place
 
 

@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ..._check import check_array, public
-from ..._errors import DtypeError, RbydynError
+from ..._errors import ArgumentError, DtypeError
 from ...algorithms.crba import crba
 from ...algorithms.energy import damping_forces
 from ...algorithms.inverse_dynamics import bias_forces, gravity_forces
@@ -88,10 +88,12 @@ def rollout(
         The motion, with one state more than torques.
 
     Raises:
+        ArgumentError: The command is not one of joint impedance, commands a joint twice or leaves a field unset that
+            has no default; a limit of velocity or acceleration is zero, the latter is infinite; or a time is not
+            positive.
         DtypeError: The command, or an argument, does not hold floats; or `duration` or `period` is traced.
-        ModelError: The command is none of joint impedance, or does not fit the robot.
+        ModelError: The command does not fit the robot.
         NameNotFoundError: There is no such joint.
-        RbydynError: A limit of velocity or acceleration is zero, the latter is infinite, or a time is not positive.
         ShapeError: An argument, or a field of the command, has another shape.
 
     Example:
@@ -119,7 +121,7 @@ def _time(x: Any, name: str) -> float:
         raise DtypeError(f"{name} must be known while tracing: it sets the number of steps")
     check_array(x, name, ())
     if not 0.0 < float(x) < math.inf:
-        raise RbydynError(f"{name} must be positive and finite, got {x}")
+        raise ArgumentError(f"{name} must be positive and finite, got {x}")
     return float(x)
 
 
