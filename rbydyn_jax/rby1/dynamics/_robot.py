@@ -73,8 +73,8 @@ class _Robot(Generic[S]):
         named after the joint with ``_axis`` behind it.
 
         Raises:
-            ModelError: The robot has something that a pure model lacks: a helical, zero or scaled screw, unsymmetric limits of velocity or
-                acceleration, an inertia that no rigid body has.
+            ModelError: The robot has something that a pure model lacks: a helical, zero or scaled screw, unsymmetric
+                limits of velocity or acceleration, or an inertia that no rigid body has.
         """
         from ._model import to_model
 
