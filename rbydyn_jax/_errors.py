@@ -109,7 +109,7 @@ class RecompilationError(RbydynError, RuntimeError):
     def __init__(self, function: str, reasons: Sequence[str]) -> None:
         self.function, self.reasons = function, tuple(reasons)
         shown = [*self.reasons[:5], *([f"and {len(self.reasons) - 5} more"] if len(self.reasons) > 5 else [])]
-        super().__init__("\n    ".join([f"{function} would be compiled anew:", *shown]))
+        super().__init__("\n    ".join([f"{function} would be recompiled:", *shown]))
 
     def __reduce__(self):
         return (RecompilationError, (self.function, self.reasons))

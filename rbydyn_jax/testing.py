@@ -1,7 +1,7 @@
-"""Random robots for tests: every topology and joint type, with inertias that a body can have.
+"""Random robots for tests: every topology and joint type, with physically valid inertias.
 
 Physical identities (power balance, symmetry of the mass matrix, forward after inverse dynamics, ...) hold on *every*
-tree, so a random tree is the widest test of an algorithm. The generators work in plain numpy and are deterministic.
+tree, so random trees are a thorough test of an algorithm. The generators use plain NumPy and are deterministic.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def random_description(
 
 
 def random_inertial(seed: Seed) -> Inertial:
-    """Draws mass properties that some body has: the second moments of mass about the centre are positive definite.
+    """Draws physically valid mass properties: the second moments of mass about the centre are positive definite.
 
     Example:
         >>> moments = np.linalg.eigvalsh(random_inertial(0).inertia)

@@ -262,7 +262,7 @@ def test_wrong_arguments_are_named(pendulum, dtype, change, error, message):
 
 def test_out_and_progress_where_they_cannot_be_are_refused(pendulum, angles):
     gravity = functools.partial(map_batch, rb.gravity_forces, pendulum, in_axes=ROBOT_AND_BATCH)
-    with pytest.raises(ArgumentError, match="out takes results of NumPy arrays"):
+    with pytest.raises(ArgumentError, match="out needs NumPy arrays"):
         gravity(jnp.asarray(angles), out=np.zeros_like(angles))
     with pytest.raises(ArgumentError, match="must not share memory"):
         gravity(angles, out=angles[::-1])
@@ -304,7 +304,7 @@ import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 import rbydyn_jax as rb
 from rbydyn_jax import distributed, map_batch, robots
-from rbydyn_jax._batched import take_apart
+from rbydyn_jax._batched import split_arguments
 
 assert len(jax.devices()) == 8
 line = Mesh(jax.devices(), ("batch",))
@@ -335,7 +335,7 @@ assert M.sharding == split and np.array_equal(M, whole[:2056])
 slope = jax.grad(lambda q: map_batch(rb.potential_energy, arm, q, in_axes=axes, chunk=512, mesh=explicit).sum())(q)
 np.testing.assert_allclose(slope, jax.vmap(rb.gravity_forces, axes)(arm, q), atol=1e-3)
 
-function, shared, batch = take_apart(rb.crba, (arm, q[:2048]), axes)
+function, shared, batch = split_arguments(rb.crba, (arm, q[:2048]), axes)
 rows = jax.device_put(batch, split)
 for lowered in (
     distributed._program.lower(function, line, shared, rows),

@@ -84,7 +84,7 @@ def test_float32_is_told_from_float64_without_64_bit_numbers():
 
 def test_float32_will_do_for_an_even_arm(arm):
     assert arm.condition_worst < 100
-    assert arm.recommendation.endswith("float32 will do.")
+    assert arm.recommendation.endswith("float32 is sufficient.")
     assert "float64" not in arm.recommendation
 
 
@@ -97,7 +97,7 @@ def test_a_feather_on_a_heavy_arm_is_found():
     assert report["rnea"].worst < 1e-5 and report["fk"].worst < 1e-5
     assert "Use float64 for mass_matrix_inverse" in report.recommendation
     assert "between 'quill' (light) and 'shoulder' (heavy)" in report.recommendation
-    assert "float32 will do" not in report.recommendation
+    assert "float32 is sufficient" not in report.recommendation
 
 
 def test_a_joint_that_moves_no_mass_makes_m_singular():

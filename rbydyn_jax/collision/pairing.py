@@ -49,7 +49,7 @@ def pairs(
         The pairs, in the order of the capsules.
 
     Raises:
-        DtypeError: `model` is no model.
+        DtypeError: `model` is not a model.
         ModelError: The robot, or a listed link, has no capsule, a link is paired with itself, or an entry is no pair.
         NameNotFoundError: There is no such link.
         ArgumentError: `by` is none of the three.

@@ -1,4 +1,4 @@
-"""pyrobot's `Kinematics`: forward and inverse kinematics and Jacobian of an arm, as its documentation states them."""
+"""pyrobot's `Kinematics`: forward and inverse kinematics and Jacobian of an arm, as documented by pyrobot."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class KinematicsError(RbydynError, ValueError):
 
 
 class Kinematics:
-    """Kinematics of the arm between two links; what else the robot has stays at its neutral position.
+    """Kinematics of the arm between two links; all other joints stay at their neutral position.
 
     Positions are in metres, angles in radians, quaternions xyzw; Jacobians and velocities [linear; angular] at the
     frame's origin, in the axes of the base.
 
     Args:
         model: The robot, or the path of its URDF.
-        base_frame: The link on which the arm stands.
+        base_frame: The base link of the arm.
         ee_frame: Its end effector.
 
     Raises:
@@ -95,7 +95,7 @@ class Kinematics:
 
         Raises:
             NameNotFoundError: There is no such link.
-            ShapeError: `joint_pos` has not one entry for each joint.
+            ShapeError: `joint_pos` does not have one entry for each joint.
         """
         T = link_pose(self.model, self._configuration(joint_pos), target_frame, self.base_frame)
         return T[:3, 3], quaternions.xyzw_from_wxyz(quaternions.from_matrix(T[:3, :3]))
@@ -150,7 +150,7 @@ class Kinematics:
 
         Raises:
             NameNotFoundError: There is no such link.
-            ShapeError: `joint_pos` has not one entry for each joint.
+            ShapeError: `joint_pos` does not have one entry for each joint.
         """
         frame = self.ee_frame if target_frame is None else target_frame
         J = jacobian(self.model, self._configuration(joint_pos), frame, ref=self.base_frame)
@@ -172,7 +172,7 @@ class Kinematics:
 
         Raises:
             NameNotFoundError: There is no such link.
-            ShapeError: A vector has not one entry for each joint.
+            ShapeError: A vector does not have one entry for each joint.
         """
         return self.get_jacobian(joint_pos, target_frame) @ self._array(joint_vel, "joint_vel", self.arm_dof)
 

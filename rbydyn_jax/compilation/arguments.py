@@ -1,4 +1,4 @@
-"""Arguments of the right shapes for the public functions, from their signatures."""
+"""Arguments for the public functions, with shapes from their signatures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
     """The function and its arguments: the static ones that were given, and arrays of the shapes in its signature.
 
     Raises:
-        DtypeError: It is no function, or none with a mapping of arguments.
+        DtypeError: It is not a function, or not a pair of a function and a mapping.
         NameNotFoundError: There is no such function, or argument.
         ArgumentError: An argument is missing whose shape the signature does not give.
     """
@@ -55,7 +55,7 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
     if isinstance(function, str):
         function = _by_name(function)
     if not callable(function):
-        raise DtypeError(f"functions are given as such or by name, got {type(function).__name__}")
+        raise DtypeError(f"function must be a function or its name, got {type(function).__name__}")
     name = getattr(function, "__name__", type(function).__name__)
     parameters = list(inspect.signature(function).parameters.values())[1:]  # the first is the model
     if unknown := [k for k in given if k not in [p.name for p in parameters]]:
@@ -72,7 +72,7 @@ def float_type(dtype: Any, model: Model) -> np.dtype:
     """`dtype`, or that of the model.
 
     Raises:
-        DtypeError: It is no floating-point type, or one that JAX would replace by another.
+        DtypeError: It is not a floating-point type, or one that JAX would replace by another.
     """
     try:
         found = np.dtype(model.inertias.dtype if dtype is None else dtype)
@@ -86,12 +86,12 @@ def float_type(dtype: Any, model: Model) -> np.dtype:
 
 
 def check_batch(batch: Any) -> int | None:
-    """Returns a size of a batch, or None for single configurations; raises unless it is positive."""
+    """The batch size, which must be positive, or None for single configurations."""
     return None if batch is None else check_integer(batch, "batch", 1)
 
 
 def example(x: Any, batch: int | None) -> jax.Array:
-    """An array, for a shape one of ones (which are no zero quaternion), with a leading axis for the batch."""
+    """An array with a leading batch axis; for a shape it is of ones, since a quaternion must not be zero."""
     shape = x.shape if batch is None else (batch, *x.shape)
     return jnp.ones(shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else jnp.broadcast_to(x, shape)
 

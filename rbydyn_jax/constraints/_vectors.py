@@ -1,4 +1,4 @@
-"""Points, directions and poses given by the user, which may be traced."""
+"""Validates points, directions and poses given by the user, which may be traced."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Numbers = Array | np.ndarray
 
 
 def pose(T: Any, name: str) -> Float[Numbers, "4 4"]:
-    """Returns a transform, the identity for None, or says what is wrong with it."""
+    """Returns a transform; None is the identity."""
     if T is None:
         return np.eye(4)
     return check_array(T, name, (4, 4))
 
 
 def vector(x: Any, name: str) -> Float[Numbers, "3"]:
-    """Returns three numbers as an array, or says what is wrong with them."""
+    """Returns three numbers as an array."""
     if isinstance(x, jax.Array):
         return check_array(x, name, (3,))
     try:
@@ -38,7 +38,7 @@ def vector(x: Any, name: str) -> Float[Numbers, "3"]:
 
 
 def direction(x: Any, name: str) -> Float[Numbers, "3"]:
-    """Returns the unit vector along three numbers; that of a zero that is traced is NaN."""
+    """Returns the unit vector along three numbers; NaN for a traced zero."""
     array = vector(x, name)
     if isinstance(array, Tracer):
         return array / safe.safe_norm(array)

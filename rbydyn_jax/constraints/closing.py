@@ -51,17 +51,17 @@ def close_loops(
 
     Gauss-Newton steps $\min_d |g + J d|^2 + \mu |d|^2$ on the gap g of the loops, with the damping of Levenberg and
     Marquardt: $\mu$ shrinks after a step that closes the loops further, and grows after one that does not, which is
-    not taken. It may end in a local minimum, and says so. The derivatives with respect to the numbers of the model and
-    of the loop joints are those of the nearest solution, by the implicit function theorem; where the search starts has
-    none.
+    rejected. It may end in a local minimum, which `success` reports. The derivatives with respect to the parameters of
+    the model and of the loop joints are those of the nearest solution, by the implicit function theorem; the derivative
+    with respect to `q` is zero.
 
     Args:
         model: The robot.
-        q: Where to start [rad, m].
+        q: Initial guess [rad, m].
         loops: The joints that close loops.
         fixed: Joints that must not move, by name or index.
         tolerance: Largest gap of a closed loop [rad, m]; default is 1e4 times the machine epsilon.
-        max_iterations: After how many steps to give up.
+        max_iterations: Maximum number of steps.
 
     Raises:
         DtypeError: `loops` holds something else.

@@ -1,4 +1,4 @@
-"""Model -> Model: other topologies. The robot is described, changed and built again."""
+"""Model -> Model: structural changes. The robot is described, changed and rebuilt."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
 
 
 def submodel(model: Model, base_link: str | int) -> Model:
-    """The part of the robot that a link carries, that link included and fixed to the world.
+    """The subtree of a link, which becomes the root and is fixed to the world.
 
     Args:
         model: The robot.
@@ -174,8 +174,8 @@ def _rebuilt(
 ) -> Model:
     """Builds a robot of parts, each with the prefix of its names.
 
-    A description has one number for all coordinates of a joint, so the leaves of the joints come from the parts; and
-    what was found when these were read stays known.
+    A description has one value for all coordinates of a joint, so the leaves of the joints are taken from the parts,
+    and so are the findings of their reports.
     """
     dtype = parts[0][0].inertias.dtype
     built = build_model(description, joint_order=order, dtype=dtype)
@@ -201,7 +201,7 @@ def _rebuilt(
 
 
 def _joint_transform(joint: JointDescription, position: np.ndarray) -> np.ndarray:
-    """T_before_after of a joint at a position, in plain numbers."""
+    """T_before_after of a joint at a position, in plain floats."""
 
     def scalar(x: float) -> Scalar:
         return {0.0: ZERO, 1.0: ONE, -1.0: MINUS_ONE}.get(x, x)

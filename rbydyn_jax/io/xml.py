@@ -88,7 +88,7 @@ class _Refused(Exception):
 
 
 class _Reader:
-    """What expat tells of a document, as elements: bounds the depth and refuses document types."""
+    """Builds elements from expat's events: bounds the depth and refuses document types."""
 
     def __init__(self, encoding: str | None, max_depth: int) -> None:
         self.open: list[XmlElement] = []
@@ -139,7 +139,7 @@ def parse_xml(data: bytes | str, source: str, *, max_bytes: int = MAX_BYTES, max
         max_depth: Deepest nesting of elements that is accepted.
 
     Raises:
-        ParseError: It is no well-formed XML, too large, too deep, or has a document type declaration.
+        ParseError: It is not well-formed XML, is too large, too deep, or has a document type declaration.
     """
     encoding = None
     if isinstance(data, str):

@@ -1,4 +1,4 @@
-"""Checks of the arguments of planning, which runs outside of jit and so may look at numbers."""
+"""Checks of the arguments of planning, which runs outside of jit with concrete values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POSE_TOLERANCE = 1e-4  # what float32 and files with five digits leave of an or
 
 
 def outside_jit(name: str, *arguments: Any) -> None:
-    """Raises if an argument is traced, or everything is; a function that compiles by itself cannot be."""
+    """Raises if an argument or the whole call is traced: the function jits its own steps."""
     if any(isinstance(x, Tracer) for x in (jnp.zeros(()), *jax.tree.leaves(arguments))):
         raise RbydynError(f"{name} compiles its own steps; call it outside of jit, vmap and grad")
 
@@ -40,7 +40,7 @@ def positive(x: Any, name: str) -> float:
 
 
 def pose(x: Any, name: str) -> Float[Array, "4 4"]:
-    """The homogeneous matrix `x`, which must be one of a rigid motion."""
+    """The homogeneous matrix `x`, which must be a rigid transform."""
     array = check_array(x, name, (4, 4), "T_world_link")
     T = np.asarray(array, float)
     if not np.isfinite(T).all():
@@ -54,7 +54,7 @@ def pose(x: Any, name: str) -> Float[Array, "4 4"]:
 
 
 def default_pairs(model: Model, chosen: CapsulePairs | None) -> CapsulePairs | None:
-    """The pairs to keep apart: the chosen ones, or the robot's own, or None if there are none."""
+    """The given pairs, or the default pairs of the robot, or None if there are none."""
     if chosen is None and model.tree.capsule_links:
         chosen = pairs(model)
     if not isinstance(chosen, CapsulePairs | None):

@@ -24,7 +24,7 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
     """Values of the basis motions, or of their derivatives with respect to phase.
 
     Args:
-        count: Number of coefficients per joint, at least 1; with 1 there is only the motion of least jerk.
+        count: Number of coefficients per joint, at least 1; with 1 there is only the minimum-jerk motion.
         phase: Where to evaluate (n,), in [0, 1].
         derivative: Order of the derivative, 0 to 3.
 

@@ -1,9 +1,9 @@
-"""The SDK's builders by name, over the commands of `rbydyn_jax.rby1.commands`: a script changes its import only.
+"""The SDK's builders by name, on top of `rbydyn_jax.rby1.commands`: only the import of a script changes.
 
-`import rbydyn_jax.rby1.builders as rby` instead of `import rby1_sdk as rby`. A builder here may be used again: what it
-is put into takes what it says at that moment. Setters take what the SDK's take, refuse with a `TypeError` what it
-refuses, and return the builder; `build` returns the command. Robots of `create_robot` take these builders, check them
-before they are sent, and do not end the process if they are not connected. What is not here comes from the SDK.
+`import rbydyn_jax.rby1.builders as rby` instead of `import rby1_sdk as rby`. A builder may be reused: a parent
+copies its current command. Setters accept what the SDK accepts, raise a `TypeError` for what it rejects, and return the
+builder; `build` returns the command. Robots of `create_robot` accept these builders, check them before they are sent,
+and do not end the process if they are not connected. All other names come from the SDK.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class Robot:
         self.sdk_robot = sdk_robot
 
     def send_command(self, builder: Any, priority: int = 1, *, strict: bool = True) -> commands.CommandHandle:
-        """Sends what a builder says, or a command; see `rbydyn_jax.rby1.commands.send`."""
+        """Sends a command, or that of a builder; see `rbydyn_jax.rby1.commands.send`."""
         return commands.send(self, builder, priority, strict=strict)
 
     def create_command_stream(self, priority: int = 1) -> commands.CommandStream:

@@ -1,7 +1,7 @@
-"""The motion generator of the RB-Y1 SDK (`rby1_sdk.math`): the same classes, calls and numbers, in plain Python.
+"""The motion generator of the RB-Y1 SDK (`rby1_sdk.math`): the same classes, calls and results, in plain Python.
 
-The SDK finds the synchronised motion by bisection, and these numbers are reproduced. For the exact motion, in closed
-form, batched and with derivatives, there is `rbydyn_jax.planning.trapezoidal_profile`.
+The SDK synchronises the joints by bisection, and its results are reproduced. `rbydyn_jax.planning.trapezoidal_profile`
+is the exact motion in closed form, batched and differentiable.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ def _empty() -> np.ndarray:
 
 
 class TrapezoidalMotionGenerator:
-    """Trapezoidal velocity profiles of joints that arrive together, with the interface of the SDK's class.
+    """Synchronised trapezoidal velocity profiles, with the interface of the SDK's class.
 
-    Each joint brakes where it has to, and then follows a trapezoid or triangle of velocity to the target. The slowest
-    joint, or `minimum_time`, sets the duration. The speed of the others is halved down until they arrive within 1e-5 s
-    of that, and what is left is made up by stretching their time (whereby velocities are scaled, but accelerations
-    are not).
+    Each joint brakes where it has to, and then follows a trapezoidal or triangular velocity profile to the target. The
+    slowest joint, or `minimum_time`, sets the duration. The speed of the others is bisected until they arrive within
+    1e-5 s of it; the remaining difference is removed by stretching their time (which scales velocities, but not
+    accelerations).
 
     Args:
-        max_iter: Number of halvings, at least 1.
+        max_iter: Number of bisection steps, at least 1.
 
     Example:
         >>> from rbydyn_jax.rby1.math import TrapezoidalMotionGenerator
@@ -46,7 +46,7 @@ class TrapezoidalMotionGenerator:
 
     @dataclass(eq=False)
     class Input:
-        """What a motion is to be generated for.
+        """Start, target and limits of a motion.
 
         Args:
             current_position: Positions at time 0 (n,) [rad, m].
@@ -54,7 +54,7 @@ class TrapezoidalMotionGenerator:
             target_position: Positions at the end (n,) [rad, m].
             velocity_limit: Largest speeds (n,) [rad/s, m/s].
             acceleration_limit: Largest accelerations (n,) [rad/s^2, m/s^2].
-            minimum_time: The least duration [s].
+            minimum_time: Minimum duration [s].
         """
 
         current_position: np.ndarray = field(default_factory=_empty)
@@ -95,7 +95,7 @@ class TrapezoidalMotionGenerator:
             input: Start, target and limits.
 
         Raises:
-            ArgumentError: A limit is not positive, or a number not finite (a velocity limit may be infinite).
+            ArgumentError: A limit is not positive, or a value is not finite (a velocity limit may be infinite).
             DtypeError: A field of the input does not hold numbers.
             ShapeError: The fields are not of one size.
         """
@@ -125,7 +125,7 @@ class TrapezoidalMotionGenerator:
         return self._total_time
 
     def at_time(self, t: float) -> Output:
-        """The state at a time [s]: at rest on the target after the end, the first piece continued before the start.
+        """The state at a time [s]: at rest on the target after the end, the first piece extrapolated before the start.
 
         Raises:
             StaleStateError: There was no `update`.

@@ -114,7 +114,7 @@ def integrate_angular_acceleration(
         dt: Duration [s].
 
     Returns:
-        The rotation matrix at dt; R itself, to rounding, where nothing moves.
+        The rotation matrix at dt; equal to R up to rounding if there is no motion.
     """
     return matmul(so3.exp(magnus_expansion(omega, omegad, dt)), check_array(R, "R", (3, 3), "a rotation matrix"))
 

@@ -60,7 +60,7 @@ class Node:
             data: What `to_dict` returned.
 
         Raises:
-            DtypeError: `data` is no dictionary with the name of a type, or of another type.
+            DtypeError: `data` is not a dictionary with the name of a type, or is of another type.
             NameNotFoundError: The type or a field is unknown.
         """
         if not isinstance(data, dict) or not isinstance(data.get("type"), str):
@@ -78,7 +78,7 @@ class Node:
 
         Args:
             model: ``"A"``, ``"M"``, ``"UB"``, or a description with other limits.
-            component: Which part of the robot a command is for that is not in a tree which says so: ``"right_arm"``,
+            component: The part of the robot, for a command that is not in a tree: ``"right_arm"``,
                 ``"left_arm"``, ``"torso"``, ``"body"``, ``"head"`` or ``"mobility"``.
 
         Raises:
@@ -214,9 +214,9 @@ def _unplain(x: Any) -> Any:
 
 
 def concrete(x: Any, name: str) -> np.ndarray:
-    """The numbers of an array in float64, or an error if it is traced."""
+    """The array in float64; raises if it is traced."""
     if isinstance(x, Tracer):
-        raise DtypeError(f"{name} is traced: only outside of jax.jit, jax.grad and jax.vmap are there numbers to send")
+        raise DtypeError(f"{name} is traced: send commands outside of jax.jit, jax.grad and jax.vmap")
     return np.asarray(x, np.float64)
 
 

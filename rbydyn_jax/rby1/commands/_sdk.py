@@ -1,4 +1,4 @@
-"""Commands as builders of the SDK, made anew at each call, because passing one on empties it."""
+"""Converts commands to builders of the SDK, fresh at each call, because passing a builder on empties it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Command(Node):
         Args:
             model: Robot to check against, see `validate`.
             component: Part of the robot to check against.
-            strict: Check first; False makes whatever the SDK would accept.
+            strict: Check the command first; False converts anything that the SDK accepts.
 
         Raises:
             CommandError: Something is wrong with the command.

@@ -253,7 +253,7 @@ class WeightedJointTarget(_OfOneJoint):
 
 @command
 class OptimalControlCommand(Command):
-    """Moves so that a weighted sum of squared errors becomes least.
+    """Minimises a weighted sum of squared errors.
 
     Args:
         cartesian_targets: Poses of links.
@@ -264,7 +264,7 @@ class OptimalControlCommand(Command):
         error_scaling: Factor on the errors.
         stop_cost: Cost at which it counts as arrived.
         min_delta_cost: Decrease of the cost below which it counts as standing still.
-        patience: How many steps it may stand still before it ends.
+        patience: Number of steps without progress before it ends.
         command_header: How long control is held afterwards.
     """
 

@@ -23,7 +23,7 @@ class ModelDescription:
     Args:
         model_name: ``"A"``, ``"M"`` or ``"UB"``.
         robot_joint_names: The joints in the order of the robot.
-        mobility_idx: Where the wheels stand in that order.
+        mobility_idx: Indices of the wheels in that order.
         body_idx: The torso and both arms.
         head_idx: The head.
         right_arm_idx: The right arm.
@@ -83,7 +83,7 @@ def model_description(name: str) -> ModelDescription:
         name: ``"A"``, ``"M"`` or ``"UB"``; the case does not matter.
 
     Raises:
-        DtypeError: `name` is no string.
+        DtypeError: `name` is not a string.
         NameNotFoundError: There is no such form.
 
     Example:

@@ -226,7 +226,7 @@ class Collision:
 
     @property
     def name(self) -> str:
-        """Its name, which the SDK does not tell."""
+        """Its name, which the SDK does not expose."""
         return self._name
 
     @property

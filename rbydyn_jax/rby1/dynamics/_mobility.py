@@ -33,7 +33,7 @@ class MobileBaseType(enum.Enum):
 
 
 class MobileBase:
-    """A mobile base as a robot description says it; the SDK has no constructor for it.
+    """A mobile base of a robot description; the SDK has no constructor for it.
 
     Args:
         type: Its kind.

@@ -36,7 +36,7 @@ def to_model(name: str, structure: Structure, mobile: MobileBase | None) -> Mode
     """The robot as a `Model`, with the joint order of the structure; see `Robot.model`.
 
     Raises:
-        ModelError: A pure model cannot say it.
+        ModelError: A pure model does not support it.
     """
     links, joints = [_link(structure.links[0])], []
     for connection in structure.connections:

@@ -61,14 +61,14 @@ class _Robot(Generic[S]):
 
     @property
     def mobile_base(self) -> MobileBase | None:
-        """The mobile base with the indices of its wheels, or None. The SDK does not tell."""
+        """The mobile base with the indices of its wheels, or None; the SDK does not expose it."""
         return None if self._mobility is None else self._mobility.base
 
     @property
     def model(self) -> Model:
         """The robot for the pure functions of `rbydyn_jax`, in JAX's default float type; joints as in `joint_names`.
 
-        A snapshot, made anew at each access from what limits and collision objects are then: keep it in a variable.
+        A snapshot of the current limits and collision objects, built at each access: keep it in a variable.
         Axes are normalised. A hinge whose axis does not pass through its child's origin becomes two links, the first
         named after the joint with ``_axis`` behind it.
 
@@ -345,7 +345,7 @@ class _Robot(Generic[S]):
         state's links.
 
         Raises:
-            DtypeError: `collision_threshold` is no integer.
+            DtypeError: `collision_threshold` is not an integer.
             ModelError: A shape to be tested has no form.
         """
         count = check_integer(collision_threshold, "collision_threshold")
@@ -360,10 +360,10 @@ class _Robot(Generic[S]):
     # -- limits
 
     def get_joint_property(self, state: S, getter: Callable[[Joint], float]) -> Float[np.ndarray, "n"]:
-        """Returns what `getter` says of each joint, in the order of the state's joints.
+        """Returns `getter` of each joint, in the order of the state's joints.
 
         Raises:
-            DtypeError: It says something that is no number.
+            DtypeError: It returns something else than a number.
         """
         joints, order = self._structure.joints, self._checked(state)._order
         values = [getter(joints[i]) for i in order]

@@ -133,7 +133,7 @@ class State:
         state too; otherwise the SDK would write to the wrong joints.
 
         Raises:
-            DtypeError: It is no vector of numbers.
+            DtypeError: It is not a vector of numbers.
             ShapeError: It is longer than the number of joints, or shorter and the joints are in another order.
         """
         before = np.full(len(self._q), np.nan) if self._tau is None else self._tau

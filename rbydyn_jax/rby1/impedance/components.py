@@ -1,4 +1,4 @@
-"""Which joints a command holds as springs, and with what numbers."""
+"""The joints that a command controls as springs, and their parameters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FIELDS = ("position", "velocity_limit", "acceleration_limit", "stiffness", "tor
 
 
 class Component(eqx.Module):
-    """Joints that are commanded together, and their command with nothing left unset.
+    """Joints that are commanded together, and their command with defaults filled in.
 
     Args:
         position: Targets [rad, m].
@@ -45,10 +45,10 @@ class Component(eqx.Module):
         acceleration_limit: Limits of the profile to them [rad/s^2, m/s^2].
         stiffness: Stiffness [N m/rad, N/m].
         damping_ratio: Damping ratio.
-        torque_limit: Largest torque or force, no more than the actuator has [N m, N].
-        minimum_time: The least duration of the profile [s].
-        q_indices: Where the joints stand in q; static.
-        v_indices: Where they stand in v; static.
+        torque_limit: Maximum torque or force, at most that of the actuator [N m, N].
+        minimum_time: Minimum duration of the profile [s].
+        q_indices: Indices of the joints in q; static.
+        v_indices: Their indices in v; static.
     """
 
     position: Float[Array, "n"]
