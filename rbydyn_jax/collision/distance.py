@@ -34,7 +34,7 @@ Components = tuple[Array, Vector, Vector, Vector, Vector]  # the distance, and t
 
 
 class CapsuleDistance(eqx.Module):
-    """Distance of two capsules and where it is taken; for many pairs each field has a leading axis.
+    """Distance of two capsules and its witness points; for many pairs each field has a leading axis.
 
     Args:
         distance: Signed distance [m]; negative means overlap, by the depth of the penetration.

@@ -22,7 +22,7 @@ _SHRINK, _GROW, _START = 0.25, 4.0, 1e-3
 
 
 class ClosedLoops(eqx.Module):
-    """What `close_loops` found.
+    """Result of `close_loops`.
 
     Attributes:
         q: The configuration [rad, m].

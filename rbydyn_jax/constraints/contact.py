@@ -82,7 +82,7 @@ class Contact(eqx.Module):
 
 
 class ContactForces(eqx.Module):
-    """What contacts exert, and how their bristles move.
+    """Forces of contacts, and rates of their bristles.
 
     Attributes:
         f_ext: Wrench on each body, about its origin in its axes: an argument of the dynamics.
@@ -118,7 +118,7 @@ def friction_force(
 
 
 def check_contacts(model: Model, contacts: Any, dtype: Any) -> tuple[Contact, ...]:
-    """The contacts, cast to one type.
+    """The contacts, cast to one dtype.
 
     Raises:
         DtypeError: They are no sequence of `Contact`.

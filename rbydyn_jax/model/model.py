@@ -99,7 +99,7 @@ class Model(eqx.Module):
 
     @property
     def report(self) -> tuple[Finding, ...]:
-        """What the robot's file held that was corrected or not used."""
+        """What was corrected or ignored in the robot's file."""
         return self.tree.report
 
     def link_index(self, link: str | int) -> int:

@@ -162,7 +162,7 @@ class KinematicTree:
         return tuple(tuple(c) for c in lists)
 
     def path(self, body: int) -> tuple[int, ...]:
-        """The bodies from the world to `body`, both `body` included and the world left out."""
+        """The bodies from the world to `body`, including `body`, excluding the world."""
         path = []
         while body >= 0:
             path.append(body)
@@ -176,7 +176,7 @@ class KinematicTree:
 
     @cached_property
     def principal_links(self) -> tuple[int, ...]:
-        """For each body, the link whose frame is the body's."""
+        """For each body, the link whose frame is that of the body."""
         identity = (IS_ONE, *(IS_ZERO,) * 3, IS_ONE, *(IS_ZERO,) * 3, IS_ONE, *(IS_ZERO,) * 3)
         found: dict[int, int] = {}
         for link, (body, pattern) in enumerate(zip(self.link_bodies, self.link_pattern, strict=True)):

@@ -88,5 +88,5 @@ def pose_error(pose: Float[Array, "4 4"], target: Float[Array, "4 4"]) -> Float[
 
 
 def joint_forces(model: Model, q: Array, v: Array, a: Array) -> Array:
-    """What the actuators have to give: inverse dynamics with damping and Coulomb friction [N m, N]."""
+    """Actuator forces: inverse dynamics with damping and Coulomb friction [N m, N]."""
     return rnea(model, q, v, a) - damping_forces(model, v) - friction_forces(model, v)

@@ -33,7 +33,7 @@ _ARGUMENTS = {
 
 
 class Builder:
-    """Base of all builders: it holds a command and replaces it with a changed one at each call.
+    """Base of all builders: each call replaces the command that it holds with a changed one.
 
     Args:
         *args: What to call `set_command` with, for a builder that holds one command.
@@ -228,7 +228,7 @@ def Model_UB() -> ModelDescription:
 
 
 class Robot:
-    """A robot of the SDK that takes the builders of this module; all else goes to the SDK's robot.
+    """A robot of the SDK that accepts the builders of this module and delegates everything else.
 
     Args:
         sdk_robot: A robot of the SDK.
@@ -249,7 +249,7 @@ class Robot:
         return commands.create_command_stream(self, priority)
 
     def get_dynamics(self, urdf_model: str = "") -> Any:
-        """The SDK's dynamics of the robot, or of a URDF's text, which needs no connection."""
+        """The SDK's dynamics of the robot; with the text of a URDF no connection is needed."""
         return self.sdk_robot.get_dynamics(urdf_model) if urdf_model else self.__getattr__("get_dynamics")()
 
     def __getattr__(self, name: str) -> Any:

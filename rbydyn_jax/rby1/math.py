@@ -171,7 +171,7 @@ def _numbers(x: Any, name: str) -> np.ndarray:
 
 
 def _pieces(p: float, v: float, target: float, limit: float, a: float) -> list[TrapezoidalMotionGenerator.Coeff]:
-    """Braking to what can be left, and a trapezoid from a (virtual) rest to the target, in the order of the SDK."""
+    """Braking where necessary, and a trapezoid from a (virtual) rest to the target, in the order of the SDK."""
     Coeff = TrapezoidalMotionGenerator.Coeff
     ahead = target > p
     sign = 1.0 if ahead else -1.0

@@ -117,7 +117,7 @@ def with_planar_base(model: Model) -> Model:
 
 @public()
 def with_rolling_wheels(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
-    """The velocity `v` of a robot on a planar base, its wheels replaced by those that roll with the base.
+    """The velocity `v` of a robot on a planar base, its wheel speeds replaced by those of rolling without slip.
 
     Args:
         model: A robot of `with_planar_base`.
@@ -135,7 +135,7 @@ def with_rolling_wheels(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv
 
 @public()
 def rolling_constraint(model: Model) -> Float[Array, "m nv"]:
-    """The matrix A of rolling without slip, A v = 0, of a robot on a planar base.
+    """The constraint matrix A of rolling without slip, A v = 0, for a robot on a planar base.
 
     A row for each wheel: its rate minus that of `wheel_velocities`. Two wheels have one row more: the sideways velocity
     of their middle. What is left of the motion of base and wheels are two degrees of freedom, or three with mecanum
@@ -186,5 +186,5 @@ def _to_mobile(base: MobileBase) -> np.ndarray:
 
 
 def _to_wheels(base: MobileBase) -> np.ndarray:
-    """Planar twists of the base link to the rates of the wheels."""
+    """Planar twists of the base link to wheel speeds."""
     return wheel_maps(base.kind, base.params)[1] @ _to_mobile(base)

@@ -1,4 +1,4 @@
-r"""The transformation toolbox under the names that pymanoid's users know.
+r"""Transformation functions with the names of pymanoid.
 
 A pose is `[qw, qx, qy, qz, x, y, z]`; quaternions are wxyz; rpy is (roll, pitch, yaw). Unlike pymanoid's, twists are
 angular first here as everywhere in this library: convert with `spatial.from_linear_first`.
@@ -30,7 +30,7 @@ transform_inverse = se3.inverse
 
 @jitted
 def apply_transform(T: Float[Array, "4 4"], p: Float[Array, "3"] | Float[Array, "7"]) -> Float[Array, " n"]:
-    """Applies a transform to a point, R p + t, or to a pose, whose rotation it turns, too.
+    """Applies a transform to a point, R p + t, or to a pose.
 
     Args:
         T: Transform T_AB.

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Node:
-    """Base of every command and of every part of one; numbers are leaves of a pytree, names and flags are not."""
+    """Base of every command and of every part of one; arrays are pytree leaves, names and flags are static."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # pyright: ignore[reportArgumentType]
@@ -54,7 +54,7 @@ class Node:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Makes what `to_dict` was called on, of any type that is a `cls`.
+        """The inverse of `to_dict`, for any type that is a `cls`.
 
         Args:
             data: What `to_dict` returned.
@@ -71,7 +71,7 @@ class Node:
         return node
 
     def validate(self, model: str | ModelDescription | None = None, component: str = "") -> None:
-        """Checks physics, and with a model the number of joints, names and limits; raises, or returns nothing.
+        """Checks values, and with a model the number of joints, names and limits; raises if anything is invalid.
 
         Without a model the values are checked alone: finite, of the right sign, damping ratios and poses sound, vectors
         of equal length. Values that are traced are not looked at, their shapes are.
@@ -89,7 +89,7 @@ class Node:
             raise CommandError(findings)
 
     def _narrowed(self, scope: Scope) -> Scope:
-        """The scope of the fields, where it is not that of the node."""
+        """The scope of the fields, if it is not that of the node."""
         return scope
 
     def _problems(self, scope: Scope) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ def load_sdk() -> ModuleType:
 
 
 class Command(Node):
-    """Base of what the SDK has a builder for."""
+    """Base of the classes that the SDK has builders for."""
 
     def to_sdk(self, model: str | ModelDescription | None = None, *, component: str = "", strict: bool = True) -> Any:
         """Returns a fresh builder of the SDK.
@@ -45,7 +45,7 @@ class Command(Node):
 
 
 class JogTarget(Node):
-    """Base of the ways to say where a joint is to be jogged."""
+    """Base of the targets of a jog command."""
 
 
 def _builder(command: Command, sdk: ModuleType) -> Any:

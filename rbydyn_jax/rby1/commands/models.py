@@ -1,4 +1,4 @@
-"""The three forms of the RB-Y1 as commands see them: order of joints, components and limits."""
+"""The three models of the RB-Y1 for commands: order of joints, components and limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPONENTS = ("mobility", "body", "head", "right_arm", "left_arm", "torso")
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """One form of the robot; the names are those of the SDK's `Model_A`, `Model_M` and `Model_UB`.
+    """One model of the robot; the names are those of the SDK's `Model_A`, `Model_M` and `Model_UB`.
 
     A robot with other limits than the latest version's is `dataclasses.replace(model_description("A"), ...)`.
 
@@ -77,7 +77,7 @@ _DESCRIBE: dict[str, Callable[[], RobotDescription]] = {"A": describe_rby1a, "M"
 
 
 def model_description(name: str) -> ModelDescription:
-    """One form of the RB-Y1, with the limits of the latest version.
+    """One model of the RB-Y1, with the limits of the latest version.
 
     Args:
         name: ``"A"``, ``"M"`` or ``"UB"``; the case does not matter.

@@ -28,7 +28,7 @@ class _Handle:
         return self._handler.is_done()
 
     def wait(self) -> None:
-        """Returns when it has ended."""
+        """Waits until it has ended."""
         self._handler.wait()
 
     def wait_for(self, timeout_ms: int) -> bool:
@@ -83,7 +83,7 @@ class CommandStream(_Handle):
         self._model = model
 
     def send_command(self, command: Sendable, timeout_ms: int = 1000, *, strict: bool = True) -> RobotCommandFeedback:
-        """Sends a command, and returns the robot's first answer to it.
+        """Sends a command, and returns the first feedback on it.
 
         Args:
             command: The command.
@@ -156,7 +156,7 @@ def create_command_stream(
 
 
 def _connected(robot: Any) -> tuple[Any, str]:
-    """A robot of the SDK that is connected, and its form; the SDK ends the process if one is addressed that is not."""
+    """A connected robot of the SDK, and its model; the SDK ends the process if a robot is not connected."""
     robot = getattr(robot, "sdk_robot", robot)  # one of rbydyn_jax.rby1.builders has it inside
     try:
         connected, name = robot.is_connected(), robot.model().model_name

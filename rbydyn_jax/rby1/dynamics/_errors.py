@@ -1,4 +1,4 @@
-"""The library's errors, caught by `except RuntimeError` too: that is what the SDK raises, and what its scripts catch.
+"""The library's errors as subclasses of RuntimeError, which the SDK raises and its scripts catch.
 
 `StaleStateError` is a `RuntimeError` already, and where the SDK raises `TypeError` so does `DtypeError`.
 """
@@ -17,7 +17,7 @@ class ArgumentError(_ArgumentError, RuntimeError):
 
 
 class ModelError(_ModelError, RuntimeError):
-    """A robot, a change to one, or an element of one that makes no sense."""
+    """An invalid robot, or an invalid element of one."""
 
 
 class ParseError(_ParseError, RuntimeError):

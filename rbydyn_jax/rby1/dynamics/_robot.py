@@ -1,4 +1,4 @@
-"""The robot: every computation of the SDK on a state."""
+"""The robot: all computations of the SDK on a state."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ class _Robot(Generic[S]):
     def compute_reflective_inertia(
         self, state: S, reference_link_index: int, target_link_index: int
     ) -> Float[np.ndarray, "6 6"]:
-        """Returns pinv(J pinv(M) J^T), the inertia felt at the target link, in its frame. Works on `Robot` too.
+        """Returns pinv(J pinv(M) J^T), the reflected inertia at the target link, in its frame. Works on `Robot` too.
 
         Raises:
             ArgumentError: An index is out of range.
@@ -259,7 +259,7 @@ class _Robot(Generic[S]):
         return kernels.reflected_inertia(kernels.mass_matrix(self._structure, state), J)
 
     def compute_mass(self, state: S, target_link_index: int) -> float:
-        """Returns the mass of one link [kg], without those that are welded to it.
+        """Returns the mass of one link [kg], without the links welded to it.
 
         Raises:
             ArgumentError: The index is out of range.
@@ -403,7 +403,7 @@ class _Robot(Generic[S]):
     # -- wheels
 
     def compute_mobility_diff_kinematics(self, state: S) -> Float[np.ndarray, "3"]:
-        """Returns the twist [w, vx, vy] of the base that the wheel velocities in `state.qdot` mean.
+        """Returns the twist [w, vx, vy] of the base for the wheel velocities in `state.qdot`.
 
         Raises:
             ModelError: The robot has no mobile base.
@@ -418,7 +418,7 @@ class _Robot(Generic[S]):
     @overload
     def compute_mobility_inverse_diff_kinematics(self, state: S, body_velocity: Float[np.ndarray, "3"]) -> None: ...
     def compute_mobility_inverse_diff_kinematics(self, state: S, *args, **kwargs) -> None:
-        """Writes the wheel velocities of a twist of the base to `state.qdot`; other joints keep theirs.
+        """Writes the wheel velocities of a twist of the base to `state.qdot`; other joints are unchanged.
 
         Takes `linear_velocity` (2,) [m/s] and `angular_velocity` [rad/s], or `body_velocity` = [w, vx, vy]; a
         differential drive does not look at vy.

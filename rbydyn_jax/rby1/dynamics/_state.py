@@ -1,4 +1,4 @@
-"""The state of a robot: positions, velocities, accelerations, torques, and what the compute calls have cached."""
+"""The state of a robot: positions, velocities, accelerations, torques, and the caches of the compute calls."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class State:
         return self._qddot[self._order]
 
     def get_tau(self) -> Vector:
-        """Returns the torques [N m, N] that `compute_inverse_dynamics` has written, or `set_tau`.
+        """Returns the torques [N m, N] set by `compute_inverse_dynamics` or `set_tau`.
 
         Raises:
             StaleStateError: Neither was called.

@@ -15,7 +15,7 @@ from ._links import Joint, Link
 
 @dataclass(frozen=True)
 class Topology:
-    """Names and order of links and joints, and how they hang together: states fit every robot of an equal one.
+    """Names, order and connections of links and joints: a state fits every robot with an equal topology.
 
     Args:
         link_names: Links in breadth-first order.

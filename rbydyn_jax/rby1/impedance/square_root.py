@@ -55,7 +55,7 @@ def _square_root_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
 
 
 def _solve_sylvester(S: Array, C: Array) -> Array:
-    """X of S X + X S = C, for a symmetric S that is not negative, linear in C in every mode of differentiation."""
+    """X of S X + X S = C, for a symmetric positive semidefinite S, linear in C in every mode of differentiation."""
     return apply_linear(_Sylvester(), (S,), (C,), [C.shape])[0]
 
 
