@@ -189,7 +189,7 @@ def test_joints_must_have_one_coordinate_and_initial_must_fit(past_the_pole, dty
         reach(model, dtype, initial=heedless)
     with pytest.raises(ArgumentError, match="initial must move the joints named"):
         reach(model, dtype, initial=heedless.trajectory, joints=["elbow"])
-    with pytest.raises(ArgumentError, match=r"initial.coefficients must have shape \(5, 2\)"):
+    with pytest.raises(ShapeError, match=r"initial.coefficients must have shape \(5, 2\)"):
         reach(model, dtype, initial=heedless.trajectory, coefficients=5)
     flying = robots.two_link_arm(floating_base=True, dtype=dtype)
     root = flying.joint_names[0]
