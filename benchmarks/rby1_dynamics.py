@@ -1,4 +1,4 @@
-"""`rby1.dynamics` beside the vendor's library: every call, and what users do with it.
+"""`rby1.dynamics` beside the vendor's library: every call, and typical uses.
 
   python -m benchmarks.rby1_dynamics                      prints both tables
   python -m benchmarks.rby1_dynamics docs/rby1_sdk.md     puts them between the markers of that page
@@ -78,7 +78,7 @@ def patterns() -> str:
     import jax.numpy as jnp
     import numpy as np
 
-    import rbydyn_jax as rd
+    import rbydyn_jax as rb
     from rbydyn_jax import collision
     from rbydyn_jax.spatial import se3
 
@@ -90,7 +90,7 @@ def patterns() -> str:
     arm = np.array([names.index(f"right_arm_{i}") for i in range(7)])
     offset = np.zeros(24)
     offset[arm] = 0.01 * rng.normal(size=7)
-    measured = np.asarray(jax.vmap(lambda q: rd.link_pose(model, q, "ee_right"))(jnp.asarray(rows[:POINTS] + offset)))
+    measured = np.asarray(jax.vmap(lambda q: rb.link_pose(model, q, "ee_right"))(jnp.asarray(rows[:POINTS] + offset)))
 
     def poses(robot: Any) -> None:
         state = robot.make_state(["base", "ee_right"], [])
@@ -130,8 +130,8 @@ def patterns() -> str:
     @jax.jit
     def pure_calibration(model: Any, q: jax.Array, T: jax.Array) -> jax.Array:
         def sample(x: jax.Array, q: jax.Array, T: jax.Array) -> tuple[jax.Array, jax.Array]:
-            error = se3.log(se3.inverse(rd.link_pose(model, q + x, "ee_right")) @ T)
-            return error, rd.jacobian(model, q + x, "ee_right", frame="local")[:, arm]
+            error = se3.log(se3.inverse(rb.link_pose(model, q + x, "ee_right")) @ T)
+            return error, rb.jacobian(model, q + x, "ee_right", frame="local")[:, arm]
 
         def step(x: jax.Array, _: None) -> tuple[jax.Array, None]:
             errors, J = jax.vmap(sample, (None, 0, 0))(x, q, T)
@@ -141,9 +141,9 @@ def patterns() -> str:
 
     batched = jnp.asarray(rows)
     pure = {
-        poses: jax.jit(jax.vmap(lambda m, q: rd.link_pose(m, q, "ee_right"), (None, 0))),
+        poses: jax.jit(jax.vmap(lambda m, q: rb.link_pose(m, q, "ee_right"), (None, 0))),
         guard: jax.jit(jax.vmap(lambda m, q: collision.min_distance(m, q) < 0.02, (None, 0))),
-        gravity: jax.jit(jax.vmap(rd.gravity_forces, (None, 0))),
+        gravity: jax.jit(jax.vmap(rb.gravity_forces, (None, 0))),
         calibrate: lambda m, q: pure_calibration(m, q[:POINTS], measured),
     }
     for x in (calibrate(robots["sdk"]), calibrate(robots["ours"]), pure[calibrate](model, batched)):
@@ -154,7 +154,7 @@ def patterns() -> str:
         gravity: f"{SAMPLES} gravity terms",
         calibrate: f"calibration of 7 joints, {POINTS} poses, 3 steps",
     }
-    lines = ["| what users do | rby1_sdk, loop [ms] | ours, same loop [ms] | pure, vmapped [ms] |", "|---|---|---|---|"]
+    lines = ["| typical use | rby1_sdk, loop [ms] | ours, same loop [ms] | pure, vmapped [ms] |", "|---|---|---|---|"]
     for work, title in titles.items():
         runs: dict[str, Callable[[], Any]] = {name: lambda r=robot: work(r) for name, robot in robots.items()}  # noqa: B023
         runs["pure"] = lambda: jax.block_until_ready(pure[work](model, batched))  # noqa: B023

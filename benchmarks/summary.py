@@ -16,8 +16,8 @@ _TEXT = """\
 RB-Y1 A (24 joints), one CPU core, a batch of {batch} through plain `jax.vmap` on `(B, n)` arrays, the model a traced
 argument: time per configuration [us], float64 / float32. Pinocchio, rby1_sdk and MuJoCo are C++ or C in float64. "x" is
 the time of Pinocchio (for self-distance of rby1_sdk) over ours, "compile" CPU seconds in float64, cold, and "one call"
-the wall time of one eager call in float64 [us], in brackets that of the same engine called from Python. In bold: the
-other is faster.
+the wall time of one eager call in float64 [us], in brackets that of the same engine called from Python. Bold: the
+peer is faster.
 
 {table}
 {losses}
@@ -25,7 +25,7 @@ other is faster.
 {about}
 
 [Robots, batches, memory, chains and trees, arithmetic, agreement](benchmarks/results/README.md); `python -m benchmarks
-run` measures it again.
+run` reproduces them.
 """
 
 
@@ -79,12 +79,12 @@ def _losses(run: Run) -> str:
             f"{OPERATIONS[x.operation].title} of {title(x.robot)} ({x.dtype}, {x.peer}, ratio {number(x.ratio)})"
             for x in slower[:3]
         )
-        lines.append(f"a peer is faster in {len(slower)} of {len(run.comparisons)} comparisons, most in {worst}")
+        lines.append(f"a peer is faster in {len(slower)} of {len(run.comparisons)} comparisons, most of all in {worst}")
     kinds: dict[str, list[str]] = {}
-    for name, dtype, what, measured, promised in run.missed():
-        kinds.setdefault(f"{what}, promised {promised}", []).append(f"{name} {measured} ({dtype})")
+    for name, dtype, what, measured, target in run.missed():
+        kinds.setdefault(f"{what}, target {target}", []).append(f"{name} {measured} ({dtype})")
     lines += [f"{what}: {', '.join(found)}" for what, found in kinds.items()]
     lines.append("one call at a time: JAX's dispatch alone takes longer than most of these in C++")
     if absent := [name for name, version in run.found["versions"].items() if version == "not installed"]:
         lines.append(f"not compared with {', '.join(absent)}: not installed")
-    return "Where it loses, or falls short of what was promised:\n\n" + "\n".join(f"- {line}" for line in lines)
+    return "Known gaps:\n\n" + "\n".join(f"- {line}" for line in lines)

@@ -1,5 +1,8 @@
 """Rigid-body kinematics and dynamics in JAX: differentiable, batched, exact."""
 
+from typing import TYPE_CHECKING
+
+from ._errors import ArgumentError as ArgumentError
 from ._errors import CommandError as CommandError
 from ._errors import DtypeError as DtypeError
 from ._errors import Finding as Finding
@@ -111,4 +114,29 @@ from .precision import AlgorithmPrecision as AlgorithmPrecision
 from .precision import PrecisionReport as PrecisionReport
 from .precision import precision_report as precision_report
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from . import collision as collision
+    from . import compat as compat
+    from . import constraints as constraints
+    from . import planning as planning
+    from . import rby1 as rby1
+    from . import robots as robots
+    from . import spatial as spatial
+    from . import testing as testing
+    from . import viz as viz
+
+    __version__: str
+
+else:
+    from ._lazy import lazy_submodules as _lazy_submodules
+
+    _submodule, __dir__ = _lazy_submodules(
+        __name__, "collision", "compat", "constraints", "planning", "rby1", "robots", "spatial", "testing", "viz"
+    )
+
+    def __getattr__(name):
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version(__name__)
+        return _submodule(name)

@@ -1,4 +1,4 @@
-"""The arguments of `map_batch` taken apart: a batch, what all configurations share, and what is part of the program."""
+"""Splits the arguments of `map_batch` into batched arrays, shared arrays and constants of the program."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ._errors import DtypeError, RbydynError, ShapeError
+from ._errors import ArgumentError, DtypeError, ShapeError
 
 _BATCH, _SHARED = "batch", "shared"
-_ROWS, _SAME = 0, -1  # in_axes, with a number for None, which JAX takes for an empty pytree
+_ROWS, _SAME = 0, -1  # in_axes, with an int for None, which is an empty pytree to JAX
 
 
 class _Constant(NamedTuple):
-    kind: type  # 1, 1.0 and True are equal, and not the same
+    kind: type  # 1, 1.0 and True compare equal
     value: Any
 
 
 class Batched(NamedTuple):
-    """`f(*args)` without the arrays of both: hashable, and equal for programs that are equal."""
+    """`f(*args)` without its arrays: hashable, and equal for equal programs."""
 
     treedef: Any
     places: tuple[str | _Constant, ...]
@@ -42,17 +42,17 @@ class Batched(NamedTuple):
         return result
 
 
-def take_apart(f: Callable[..., Any], args: tuple, in_axes: Any) -> tuple[Batched, list, list]:
-    """The function of the arrays, the arrays that are shared, and those that hold the batch.
+def split_arguments(f: Callable[..., Any], args: tuple, in_axes: Any) -> tuple[Batched, list, list]:
+    """The function of the arrays, the shared arrays, and the batched arrays.
 
     Raises:
-        ShapeError: There is no batch, or not one size of it.
-        DtypeError: What should be an array is none.
-        RbydynError: `in_axes` does not fit.
+        ArgumentError: `in_axes` does not fit the arguments.
+        DtypeError: An argument is not an array.
+        ShapeError: There is no batch, or batches have different sizes.
     """
     if not callable(f):
         raise DtypeError(f"f must be a function of one configuration, got {type(f).__name__}")
-    if isinstance(f, functools.partial):  # which JAX takes for a constant, arrays and all
+    if isinstance(f, functools.partial):  # JAX would take it for a constant, including its arrays
         f = jax.tree_util.Partial(f.func, *f.args, **f.keywords)
     paths, treedef = jax.tree_util.tree_flatten_with_path((f, args))
     axes = [_SAME] * len(jax.tree.leaves(f)) + _axes(in_axes, args)
@@ -78,12 +78,12 @@ def _axes(in_axes: Any, args: tuple) -> list[int]:
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     for axis in jax.tree.leaves(in_axes, is_leaf=lambda x: x is None):
         if axis is not None and (type(axis) is not int or axis != 0):
-            raise RbydynError(f"in_axes must consist of 0 (a batch) and None (shared), got {axis!r}")
+            raise ArgumentError(f"in_axes must consist of 0 (a batch) and None (shared), got {axis!r}")
     numbers = jax.tree.map(lambda x: _SAME if x is None else _ROWS, in_axes, is_leaf=lambda x: x is None)
     try:
         return jax.tree.leaves(jax.tree.broadcast(numbers, args))
     except ValueError:
-        raise RbydynError(
+        raise ArgumentError(
             f"in_axes must be 0, None, or a tuple like the {len(args)} arguments after f, got {in_axes!r}"
         ) from None
 
@@ -91,10 +91,10 @@ def _axes(in_axes: Any, args: tuple) -> list[int]:
 def _size(x: Any, name: str) -> int:
     if not _is_array(x):
         kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
-        raise DtypeError(f"{name} must be an array of numbers, got {kind}; what all share has None in in_axes")
+        raise DtypeError(f"{name} must be an array of numbers, got {kind}; shared arguments have None in in_axes")
     if x.ndim == 0:
         raise ShapeError(
-            f"{name} must have a leading axis, the batch, got a scalar; what all share has None in in_axes"
+            f"{name} must have a leading axis, the batch, got a scalar; shared arguments have None in in_axes"
         )
     return x.shape[0]
 
@@ -111,7 +111,7 @@ def _explain(sizes: dict[int, str]) -> str:
     if not sizes:
         return "map_batch needs an argument with a batch (0 in in_axes), got none"
     found = ", ".join(f"{name} has {size}" for size, name in list(sizes.items())[:4])
-    return f"the leading axes must be one batch, but {found}; what all share has None in in_axes, as in (None, 0)"
+    return f"the leading axes must have one size, but {found}; shared arguments have None in in_axes, as in (None, 0)"
 
 
 def _is_array(x: Any) -> bool:

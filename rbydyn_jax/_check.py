@@ -1,4 +1,4 @@
-"""Public functions: compiled, and their arguments checked when they are traced, which costs a compiled call nothing."""
+"""Public functions: jitted, with arguments checked at trace time, at no cost for compiled calls."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ._errors import DtypeError, MissingExtraError, RbydynError, ShapeError
+from ._errors import ArgumentError, DtypeError, MissingExtraError, RbydynError, ShapeError
 from ._signatures import recorded
 
 
 def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meaning: str = "") -> jax.Array:
-    """Returns `x` as a JAX array, or says what is wrong with it.
+    """Returns `x` as a JAX array.
 
     Args:
         x: The argument.
         name: Its name, for the message.
-        shape: The shape that it must have; None stands for any size of an axis.
+        shape: The required shape; None is an axis of any size.
         meaning: What the shape means, such as ``"model.nq"``.
 
     Raises:
-        DtypeError: `x` is not an array of floating-point numbers; an int will do for a scalar.
+        DtypeError: `x` is not an array of floating-point numbers; an int is accepted as a scalar.
         ShapeError: `x` has another shape.
     """
     if shape == () and isinstance(x, int) and not isinstance(x, bool):
@@ -55,11 +55,12 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
     return array
 
 
-def check_integer(x: Any, name: str) -> int:
-    """Returns `x` as an int, or says that it is none.
+def check_integer(x: Any, name: str, minimum: int | None = None) -> int:
+    """Returns `x` as an int.
 
     Raises:
-        DtypeError: `x` is no integer, or traced.
+        ArgumentError: `x` is less than `minimum`.
+        DtypeError: `x` is not an integer, or is traced.
     """
     if isinstance(x, Tracer):
         raise DtypeError(f"{name} must be known while tracing: a static argument of jax.jit, not mapped by jax.vmap")
@@ -69,6 +70,8 @@ def check_integer(x: Any, name: str) -> int:
         number = None
     if number is None:
         raise DtypeError(f"{name} must be an integer, got {x!r}")
+    if minimum is not None and number < minimum:
+        raise ArgumentError(f"{name} must be at least {minimum}, got {number}")
     return number
 
 
@@ -76,7 +79,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def full_precision(f: F) -> F:
-    """`f`, traced such that no device rounds the factors of products of matrices: GPUs and TPUs would."""
+    """`f`, traced with matmul precision "highest" (no TF32 or bfloat16)."""
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -87,7 +90,7 @@ def full_precision(f: F) -> F:
 
 
 def public(*static: str) -> Callable[[F], F]:
-    """Compiles a public function; the named arguments (links, frames) are static, so they have to be hashable."""
+    """Jits a public function; the named arguments (links, frames) are static and must be hashable."""
 
     def wrap(f: F) -> F:
         compiled = jax.jit(recorded(full_precision(f)), static_argnames=static)
@@ -96,7 +99,7 @@ def public(*static: str) -> Callable[[F], F]:
 
         @functools.wraps(f)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if kwargs:  # to JAX, arguments by name and by position are two functions to compile
+            if kwargs:  # JAX would compile keyword and positional arguments separately
                 for name in names[len(args) :]:
                     if name not in kwargs:
                         break
@@ -105,7 +108,7 @@ def public(*static: str) -> Callable[[F], F]:
                 return compiled(*args, **kwargs)
             except RbydynError:
                 raise
-            except (TypeError, ValueError):  # JAX's, of what cannot be an argument at all
+            except (TypeError, ValueError):  # from JAX, for objects that cannot be arguments
                 _check_arguments(inspect.signature(f).bind(*args, **kwargs).arguments, static)
                 raise
 
@@ -121,9 +124,9 @@ def _check_arguments(given: Mapping[str, Any], static: Sequence[str]) -> None:
             try:
                 hash(value)
             except TypeError:
-                raise DtypeError(f"{name} must be hashable: a name, a number, or a tuple of such, got {kind}") from None
+                raise DtypeError(f"{name} must be hashable: a name, number or tuple of these, got {kind}") from None
         elif name == "model" and isinstance(value, str | bytes | Path):
-            raise DtypeError(f"model must be a Model, got {kind}; load_urdf makes one of a file")
+            raise DtypeError(f"model must be a Model, got {kind}; load_urdf reads one from a file")
         elif not all(_is_array(leaf) for leaf in jax.tree.leaves(value)):
             raise DtypeError(f"{name} must be {'a Model' if name == 'model' else 'an array of floats'}, got {kind}")
 
@@ -135,7 +138,7 @@ def _is_array(x: Any) -> bool:
 
 
 def require(package: str, extra: str, feature: str) -> ModuleType:
-    """Imports an optional package, or names the extra that installs it.
+    """Imports an optional package; if it is missing, the error names the extra that installs it.
 
     Raises:
         MissingExtraError: The package is not installed.

@@ -1,4 +1,4 @@
-"""Where the rows of a batch are: cutting chunks out of the arguments, and putting the results together."""
+"""Slices chunks out of the batched arguments, and assembles the results."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ._errors import DtypeError, RbydynError, ShapeError
+from ._errors import ArgumentError, DtypeError, ShapeError
 from .xla.loops import filled
 
 
 class InMemory:
-    """Rows in host memory, the results too; of JAX arrays on the host, which are memory like any other, JAX arrays."""
+    """Rows and results in host memory; for JAX arrays on the host, the results are JAX arrays."""
 
     def __init__(self, batch: list, mesh: Mesh | None, chunk: int, out: Any) -> None:
         self.batch, self.out = [np.asarray(x) for x in batch], out
         if any(np.may_share_memory(x, y) for x in jax.tree.leaves(out) for y in self.batch):
-            raise RbydynError("out must not share memory with the arguments: the last chunk reads some of them again")
+            raise ArgumentError("out must not share memory with the arguments: the last chunk reads some of them again")
         self.mesh, self.size, self.rows = mesh, len(self.batch[0]), chunk * (1 if mesh is None else mesh.size)
         self.starts = [max(0, min(k, self.size - self.rows)) for k in range(0, self.size, self.rows)]
         arrays = [x for x in batch if isinstance(x, jax.Array)]
@@ -41,7 +41,7 @@ class InMemory:
 
 
 class OnDevices:
-    """Rows on the devices, the results too, written into one buffer that every chunk hands on to the next."""
+    """Rows and results on the devices; results are written into one donated buffer."""
 
     def __init__(self, batch: list, mesh: Mesh | None, chunk: int, out: None) -> None:
         devices = 1 if mesh is None else mesh.size
@@ -67,14 +67,14 @@ def on_mesh(mesh: Mesh | None, rows: Any) -> Any:
 
 
 def everywhere(mesh: Mesh | None, shared: Any) -> Any:
-    """What is shared, once and for all on each device; several processes have to agree on it for each program."""
+    """Replicates shared arrays over the devices once; with several processes each program does so itself."""
     if mesh is None or mesh.is_multi_process:
         return shared
     return jax.device_put(shared, NamedSharding(mesh, PartitionSpec()))
 
 
 def over(mesh: Mesh | None, f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """`f(shared, rows)` on each device for its own rows; nothing is sent between devices."""
+    """`f(shared, rows)` on each device for its own rows, without communication."""
     if mesh is None:
         return f
     same, split = PartitionSpec(), PartitionSpec(mesh.axis_names)
@@ -83,7 +83,7 @@ def over(mesh: Mesh | None, f: Callable[[Any, Any], Any]) -> Callable[[Any, Any]
 
 
 def first(size: int, mesh: Mesh | None, tree: Any) -> Any:
-    """The first rows; where not all devices would have as many, JAX wants all of them on each."""
+    """The first rows; where they cannot be split evenly over the devices, they are replicated."""
 
     def cut(x: jax.Array) -> jax.Array:
         return (x if mesh is None else jax.device_put(x, NamedSharding(mesh, PartitionSpec())))[:size]
@@ -111,7 +111,7 @@ def _put(mesh: Mesh | None, share: int, start: int, results: Any, out: Any) -> A
 
 
 def destination(out: Any, results: Any, size: int) -> Any:
-    """Arrays for `size` results: new ones, or `out` if it is right."""
+    """Arrays for `size` results: new ones, or `out` if it fits."""
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct((size, *x.shape[1:]), x.dtype), results)
     if out is None:
         return jax.tree.map(_empty, shapes)
@@ -128,7 +128,7 @@ def destination(out: Any, results: Any, size: int) -> Any:
 
 
 def _empty(like: jax.ShapeDtypeStruct) -> np.ndarray:
-    """A NumPy array that starts at a cache line, so that JAX can take it over without a copy."""
+    """A NumPy array aligned to a cache line, so that JAX can use it without a copy."""
     count = int(np.prod(like.shape)) * like.dtype.itemsize
     memory = np.empty(count + 64, np.uint8)
     start = -memory.ctypes.data % 64
@@ -136,7 +136,7 @@ def _empty(like: jax.ShapeDtypeStruct) -> np.ndarray:
 
 
 def on_host(batch: list, mesh: Mesh | None) -> bool:
-    """Whether JAX computes on a CPU, and all arrays are there."""
+    """Whether JAX computes on a CPU and all arrays are there."""
     here = jnp.empty(()).devices()
     if mesh is not None or {device.platform for device in here} != {"cpu"}:
         return False

@@ -1,6 +1,4 @@
-"""The exceptions of the library: every one says which argument, which element and what was expected."""
-
-from __future__ import annotations
+"""The exceptions of the library: each names the argument, the element and what was expected."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -10,15 +8,17 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Finding:
-    """One remark on an input: where it is, which element it concerns and what is wrong with it.
+    """One problem of an input: where it is, which element it concerns and what is wrong.
 
     Args:
         level: ``"error"``, ``"warning"`` or ``"note"``.
         message: What was found, and what was expected.
-        element: The element concerned, such as ``"joint 'elbow'"``; empty for the whole input.
+        element: The element, such as ``"joint 'elbow'"``; empty for the whole input.
         source: File name, or a name for text that came from no file.
         line: Line number from 1, or 0 where there is none.
     """
+
+    __module__ = "rbydyn_jax"
 
     level: Literal["error", "warning", "note"]
     message: str
@@ -33,7 +33,17 @@ class Finding:
 
 
 class RbydynError(Exception):
-    """Base class of every error that this library raises on purpose."""
+    """Base class of all errors that this library raises on purpose."""
+
+    __module__ = "rbydyn_jax"  # where it is public: tracebacks show this name
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__:
+            cls.__module__ = RbydynError.__module__
+
+
+class ArgumentError(RbydynError, ValueError):
+    """An argument of the right type and shape with a wrong value: a count of zero, an unknown choice, a NaN."""
 
 
 class PerformanceWarning(UserWarning):
@@ -41,11 +51,11 @@ class PerformanceWarning(UserWarning):
 
 
 class ModelError(RbydynError, ValueError):
-    """A robot, or a change to one, that makes no sense: a cycle, two roots, an impossible inertia."""
+    """An invalid robot, or one that does not support what is asked of it: a cycle, two roots, an impossible inertia."""
 
 
 class ParseError(ModelError):
-    """A robot description that cannot be read; it carries *all* findings, not only the first.
+    """A robot description that cannot be read; carries *all* findings, not only the first.
 
     Args:
         findings: The findings, of which at least one is an error.
@@ -62,7 +72,7 @@ class ParseError(ModelError):
 
 
 class NameNotFoundError(RbydynError, LookupError):
-    """A link or joint name that the robot does not have; the closest names are offered.
+    """A name that does not exist, such as that of a link or joint; the message suggests the closest ones.
 
     Args:
         name: The name asked for.
@@ -89,35 +99,35 @@ class ShapeError(RbydynError, ValueError):
 
 
 class DtypeError(RbydynError, TypeError):
-    """An argument that is no floating-point array."""
+    """An argument of the wrong type, such as an array of integers."""
 
 
 class RecompilationError(RbydynError, RuntimeError):
-    """Something would be compiled inside of a `no_recompile()` block.
+    """A function was compiled inside a `no_recompile()` block.
 
     Args:
         function: The function.
-        reasons: What is different from the most similar call for which it is compiled already.
+        reasons: How the call differs from the most similar one that was compiled before.
     """
 
     def __init__(self, function: str, reasons: Sequence[str]) -> None:
         self.function, self.reasons = function, tuple(reasons)
         shown = [*self.reasons[:5], *([f"and {len(self.reasons) - 5} more"] if len(self.reasons) > 5 else [])]
-        super().__init__("\n    ".join([f"{function} would be compiled anew:", *shown]))
+        super().__init__("\n    ".join([f"{function} would be recompiled:", *shown]))
 
     def __reduce__(self):
         return (RecompilationError, (self.function, self.reasons))
 
 
 class StaleStateError(RbydynError, RuntimeError):
-    """A quantity was asked for before the call that computes what it is made of."""
+    """A quantity was read before the `compute_*` call that it depends on."""
 
 
 class CommandError(RbydynError, ValueError):
-    """A command that a robot could not carry out as it stands; it says *all* that is wrong with it.
+    """A command that the robot could not carry out; carries *all* findings.
 
     Args:
-        findings: What is wrong.
+        findings: The findings, of which at least one is an error.
     """
 
     def __init__(self, findings: Sequence[Finding]) -> None:
@@ -129,11 +139,11 @@ class CommandError(RbydynError, ValueError):
 
 
 class NotConnectedError(RbydynError, RuntimeError):
-    """A robot was addressed that is not connected."""
+    """The robot is not connected."""
 
 
 class MissingExtraError(RbydynError, ImportError):
-    """An optional package is needed.
+    """An optional package is missing.
 
     Args:
         package: The package that could not be imported.

@@ -1,4 +1,4 @@
-"""For which arguments the public functions were traced: what `no_recompile` compares a new trace with."""
+"""Records the arguments for which public functions were traced, for `no_recompile`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Signature = Mapping[str, Any]
 
 
 class Observer(Protocol):
-    """What is told of a trace before it is made."""
+    """Is notified before each trace."""
 
     def traced(self, function: str, new: Signature, seen: Sequence[Signature]) -> None:
         """A function is about to be traced for `new`; it was traced for `seen` before."""
@@ -28,7 +28,7 @@ observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
 @contextlib.contextmanager
 def unobserved() -> Iterator[None]:
-    """Where the library traces a part for itself, in the middle of a user's trace or after it."""
+    """Traces inside this block are internal and not observed."""
     token = observer.set(None)
     try:
         yield
@@ -40,7 +40,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def recorded(f: F) -> F:
-    """`f`, to be given to `jax.jit`: each trace of it is remembered and told to the observer."""
+    """`f`, to be jitted: each of its traces is recorded and reported to the observer."""
     parameters = inspect.signature(f)
     seen: deque[Signature] = deque(maxlen=64)
 

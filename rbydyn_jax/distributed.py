@@ -1,7 +1,7 @@
 """Batches of any size in bounded memory: chunk by chunk, on one device or many.
 
-One program computes a chunk; a loop outside of it cuts the chunks out of the arguments and puts the results together,
-in host memory or on the devices, wherever the arguments are.
+One program computes a chunk; a loop outside of it slices the arguments and assembles the results, in host memory or on
+the devices, wherever the arguments are.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding
 
-from ._batched import Batched, take_apart
+from ._batched import Batched, split_arguments
 from ._check import check_integer, require
 from ._chunks import InMemory, OnDevices, destination, everywhere, first, on_host, over
-from ._errors import DtypeError, RbydynError, ShapeError
+from ._errors import ArgumentError, DtypeError
 from .xla.layout import batch_first
 from .xla.loops import filled, in_turn
 from .xla.tuning import CHUNK_ACCELERATOR, CHUNK_BYTES_CPU, CHUNK_GRAIN
@@ -39,56 +39,55 @@ def map_batch(
 ) -> Any:
     """`jax.vmap(f, in_axes)(*args)` for a batch of any size, chunk by chunk in bounded memory.
 
-    The program of a chunk is compiled once, whatever the size of the batch: the last chunk reaches back into the one
-    before, and a batch smaller than a chunk is filled up with its last row. Each configuration is computed by the same
-    instructions wherever it stands, so that the results of this library's functions are the same to the last bit
-    whatever the chunk, the mesh and the rest of the batch. (Of a matrix product in an `f` of your own XLA may sum in
-    another order in another chunk; inside a larger program it may fuse what it would not alone; and with more than
-    four threads it may cut a loop where no vector ends: with six, one `aba` in a thousand was seen to change by a last
-    bit in float32.)
+    One program is compiled for all chunks: the last chunk overlaps the one before, and a batch smaller than a chunk is
+    padded with its last row. Every configuration is computed by the same instructions, so that the results of this
+    library's functions are bitwise identical for any chunk size, mesh and batch. (Exceptions: XLA may sum a matrix
+    product in your own `f` in another order in another chunk; inside a larger program it may fuse more; and with more
+    than four threads it may split a loop in the middle of a vector: with six, one `aba` in a thousand was seen to
+    change by a last bit in float32.)
 
-    Results are where the arguments are:
+    Results are placed where the arguments are:
 
-    - NumPy arrays (`np.memmap` is one): a chunk at a time goes to the devices, and results are NumPy arrays.
-    - JAX arrays: results are JAX arrays on the same devices, written there into one buffer. On a mesh they stay split
-      if its devices divide the batch; if not, JAX wants all of them on each device.
-    - Traced by `jit`, `grad` or `vmap`: one program loops over the chunks. A gradient computes each chunk again rather
-      than keep what came between, so that its memory is bounded too.
+    - NumPy arrays (`np.memmap` too): chunks are copied to the devices one at a time, and results are NumPy arrays.
+    - JAX arrays: results are JAX arrays on the same devices, written into one buffer. On a mesh they stay sharded if
+      the number of devices divides the batch; otherwise they are replicated.
+    - Traced by `jit`, `grad` or `vmap`: one program loops over the chunks. Gradients recompute each chunk instead of
+      storing intermediate values, so that their memory is bounded too.
 
-    On a CPU a configuration takes the time that it takes in a batch of 1024, whatever the size of the batch, and the
-    time to write its results to memory: some 0.1 us for 2 KB, and up to 1 us where the memory is new and the system has
-    to find it page by page. NumPy's large arrays have huge pages, so that results of NumPy arrays take a third of that.
-    A process started with `MALLOC_MMAP_THRESHOLD_=10000000000 MALLOC_TRIM_THRESHOLD_=10000000000` (Linux, glibc) keeps
-    the memory of arrays that are gone for those to come.
+    On a CPU the time per configuration is that of a batch of 1024, plus the time to write the results to memory: some
+    0.1 us for 2 KB, and up to 1 us where the memory is new and page faults occur. NumPy allocates large arrays with
+    huge pages, so that results of NumPy arrays take a third of that. A process started with
+    `MALLOC_MMAP_THRESHOLD_=10000000000 MALLOC_TRIM_THRESHOLD_=10000000000` (Linux, glibc) reuses freed memory.
 
     Args:
-        f: Function of one configuration. What it closes over is part of the compiled program, and another function
-            is another program. So give the robot as an argument, or as `functools.partial(rnea, model)`.
-        *args: Arguments of `f`, pytrees: arrays with the batch as leading axis, or shared by all configurations. Arrays
-            and floats are inputs of the program; other values (names of links, integers) are part of it.
-        in_axes: Like that of `jax.vmap`: 0 for a batch, None for what is shared; for all arguments, or a tuple with one
-            for each (or for each part of it).
+        f: Function of one configuration. Values that it closes over are constants of the compiled program, and another
+            function is another program. So pass the robot as an argument, or as `functools.partial(rnea, model)`.
+        *args: Arguments of `f`, pytrees: arrays with a leading batch axis, or shared by all configurations. Arrays and
+            floats are inputs of the program; other values (names of links, integers) are constants.
+        in_axes: Like that of `jax.vmap`: 0 for batched, None for shared; for all arguments, or a tuple with one for
+            each (or a pytree of them).
         chunk: Configurations at a time on each device, rounded up to a multiple of 512; if None, on CPUs 1024 in
             float32 and 512 in float64, on accelerators 65536.
-        mesh: Devices to split the batch over, along all its axes; None is the device or mesh on which the arrays are.
-            With several processes (`jax.distributed`) NumPy arrays are the part of this process, of any size, for its
-            own devices of the mesh, as are its results; JAX arrays are global.
-        out: Arrays into which the results of NumPy arrays are written, in the structure of the result: `np.memmap`s
-            hold more than memory does.
-        progress: Called with the number of configurations done and the size of the batch after each chunk; True shows
-            a bar.
+        mesh: Devices to split the batch over, along all its axes; default is the device or mesh of the arrays. With
+            several processes (`jax.distributed`) NumPy arrays and their results are local to the process, of any size,
+            for its own devices of the mesh; JAX arrays are global.
+        out: Arrays into which the results of NumPy arrays are written, in the structure of the result; an `np.memmap`
+            may be larger than memory.
+        progress: Called with the number of configurations done and the batch size after each chunk; True shows a
+            progress bar.
 
     Returns:
         What `f` returns, with a leading axis.
 
     Raises:
-        ShapeError: There is no batch, batches are of different sizes, `out` does not fit, or `chunk` is not positive.
-        DtypeError: An argument or a result is no array, or `chunk` is no integer.
-        RbydynError: `in_axes` or `mesh` is none, or `out` or `progress` is given where it cannot be used.
-        MissingExtraError: A bar is asked for and tqdm is not installed.
+        ArgumentError: `chunk` is less than 1, `in_axes` does not fit the arguments, `mesh` has no device of this
+            process, or `out` or `progress` is given where it cannot be used.
+        DtypeError: An argument or a result is not an array, `chunk` is not an integer, or `mesh` is not a mesh.
+        MissingExtraError: A progress bar is asked for and tqdm is not installed.
+        ShapeError: There is no batch, batches are of different sizes, or `out` does not fit.
 
     Example:
-        How far a pendulum's tip can be from where it hangs, found in a hundred thousand configurations:
+        The vertical range of a pendulum's center of mass over a hundred thousand configurations:
 
         >>> arm = robots.pendulum(length=0.5)
         >>> q = np.linspace(-np.pi, np.pi, 100_001)[:, None]
@@ -96,13 +95,13 @@ def map_batch(
         >>> tip.shape, round(float(np.ptp(tip[:, 2])), 4)
         ((100001, 3), 1.0)
     """
-    function, shared, batch = take_apart(f, args, in_axes)
+    function, shared, batch = split_arguments(f, args, in_axes)
     size = batch[0].shape[0]
     in_memory = all(isinstance(x, np.ndarray) for x in batch)
     if out is not None and not in_memory:
-        raise RbydynError("out takes results of NumPy arrays, and a JAX array is among the arguments")
+        raise ArgumentError("out needs NumPy arrays as arguments, got a JAX array")
     if not (callable(progress) or isinstance(progress, bool)):
-        raise DtypeError(f"progress must be a function of two numbers, or a bool, got {type(progress).__name__}")
+        raise DtypeError(f"progress must be a function of two integers, or a bool, got {type(progress).__name__}")
     mesh = _mesh(mesh, batch, in_memory)
     chunk = _chunk(chunk, mesh, batch)
     inside = _is_traced((shared, batch, jnp.empty(())))  # of jit, vmap or grad
@@ -114,7 +113,7 @@ def map_batch(
         if not inside:
             return chunks.result()
     if inside and (out is not None or progress):
-        raise RbydynError("out and progress are for calls of map_batch outside of jit, vmap and grad")
+        raise ArgumentError("out and progress must be used outside of jit, vmap and grad")
     result = _in_one_program(function, mesh, chunk, shared, batch)
     return destination(out, result, 0) if in_memory and not _is_traced(result) else result
 
@@ -145,7 +144,7 @@ def _program(function: Batched, mesh: Mesh | None, shared: list, rows: list) -> 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def _in_one_program(function: Batched, mesh: Mesh | None, chunk: int, shared: list, batch: list) -> Any:
-    """A loop over the chunks inside of one program, which can be differentiated and mapped."""
+    """A loop over the chunks inside one program, which can be differentiated and mapped."""
     size, devices = batch[0].shape[0], 1 if mesh is None else mesh.size
 
     def loop(shared: list, rows: list) -> Any:
@@ -153,7 +152,7 @@ def _in_one_program(function: Batched, mesh: Mesh | None, chunk: int, shared: li
         width = min(chunk, _whole(max(share, 1)))
 
         def compute(rows: list) -> Any:
-            # Or XLA:CPU would transpose a chunk as it writes it to its place, one number at a time.
+            # Otherwise XLA:CPU transposes a chunk while it writes it, one scalar at a time.
             return jax.tree.map(lambda x: x if _is_opaque(x) else batch_first(x), function(shared, rows))
 
         return in_turn(compute if share <= width else jax.checkpoint(compute, prevent_cse=False), rows, width)
@@ -163,17 +162,17 @@ def _in_one_program(function: Batched, mesh: Mesh | None, chunk: int, shared: li
 
 
 def _mesh(mesh: Mesh | None, batch: list, in_memory: bool) -> Mesh | None:
-    """The devices to split the batch over; None is wherever JAX computes."""
+    """The devices to split the batch over; None is JAX's default device."""
     if mesh is None:
         meshes = [x.sharding.mesh for x in _concrete(batch) if isinstance(x.sharding, NamedSharding)]
         mesh = next((m for m in meshes if isinstance(m, Mesh) and m.size > 1), None)
         if mesh is None:
             return None
     if not isinstance(mesh, Mesh):
-        raise RbydynError(f"mesh must be a jax.sharding.Mesh, got {type(mesh).__name__}")
+        raise DtypeError(f"mesh must be a jax.sharding.Mesh, got {type(mesh).__name__}")
     own = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
     if not own:
-        raise RbydynError(f"mesh must have devices of this process ({jax.process_index()}), got {mesh}")
+        raise ArgumentError(f"mesh must have devices of this process ({jax.process_index()}), got {mesh}")
     if in_memory and len(own) < mesh.size:
         return Mesh(np.array(own), ("batch",))
     if jax.sharding.get_abstract_mesh().empty:  # axes of type Explicit are for programs in which a mesh has been set
@@ -182,7 +181,7 @@ def _mesh(mesh: Mesh | None, batch: list, in_memory: bool) -> Mesh | None:
 
 
 def _one_device(batch: list) -> Mesh:
-    """The mesh of the device where JAX computes: it tells functions that their batch is not split."""
+    """The mesh of JAX's default device; with it, functions know that their batch is not split."""
     (device,) = next(iter([*_concrete(batch), jnp.zeros(())])).devices()
     return Mesh(np.array([device]), ("batch",))
 
@@ -196,10 +195,7 @@ def _chunk(chunk: int | None, mesh: Mesh | None, batch: list) -> int:
         if {device.platform for device in used} != {"cpu"}:
             return CHUNK_ACCELERATOR
         return CHUNK_BYTES_CPU // (8 if any(x.dtype.itemsize == 8 for x in batch) else 4)
-    number = check_integer(chunk, "chunk")
-    if number < 1:
-        raise ShapeError(f"chunk must be positive, got {number}")
-    return _whole(number)
+    return _whole(check_integer(chunk, "chunk", 1))
 
 
 def _whole(rows: int) -> int:

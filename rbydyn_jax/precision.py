@@ -1,4 +1,4 @@
-"""What float32 costs a robot: its error against float64 for each algorithm and joint, and the condition of M."""
+"""Precision of float32 on a robot: errors against float64 for each algorithm and joint, and the condition of M."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .algorithms.kinematics import fk
 from .model.model import Model, check_model
 from .model.states import random_states
 
-GOOD, POOR = 1e-5, 1e-3  # relative errors up to which float32 is called good, and from which it is called not enough
+GOOD, POOR = 1e-5, 1e-3  # relative errors: up to GOOD float32 is sufficient, above POOR it is not
 
 _SOLVES = ("mass_matrix_inverse", "aba", "aba_derivatives")
-# Each is run once: it is compiled without the optimisations of the machine code, which change no rounding to speak of.
+# Each function runs once: compiled without LLVM optimisations, which hardly change the rounding.
 _QUICK = {"xla_backend_optimization_level": 0}
 
 
@@ -33,14 +33,14 @@ _QUICK = {"xla_backend_optimization_level": 0}
 class AlgorithmPrecision:
     """The error of one algorithm in float32, relative to the size of its results.
 
-    The size is the median over the states of the largest entry. What is not finite in float32 alone is an infinite
-    error; a result that is not finite in float64 either makes all of this NaN.
+    The size is the median over the states of the largest entry. A result that is finite in float64 but not in float32
+    has an infinite error; if it is not finite in float64 either, all errors are NaN.
 
     Attributes:
         name: The algorithm.
         median: Median over the states of the largest error of an entry.
         worst: The largest error.
-        elements: Names of the joints or links to which the parts of the result belong.
+        elements: Names of the joints or links to which the entries of the result belong.
         errors: The largest error of each.
     """
 
@@ -58,16 +58,16 @@ class AlgorithmPrecision:
 
 @dataclass(frozen=True)
 class PrecisionReport:
-    """How well float32 does on a robot, over random states inside its limits.
+    """Precision of float32 on a robot, over random states within its limits.
 
     Attributes:
         robot: Its name.
         samples: Number of states.
-        algorithms: What was compared.
+        algorithms: The algorithms that were compared.
         condition_median: Median of the condition number of the mass matrix (2-norm).
         condition_worst: The largest one; infinite where M is singular.
-        light_joint: The joint that moves most in the motion with the least inertia, where the condition is worst.
-        heavy_joint: The same for the motion with the most inertia.
+        light_joint: The joint that moves most in the motion with minimum inertia, in the worst-conditioned state.
+        heavy_joint: The same for the motion with maximum inertia.
     """
 
     robot: str
@@ -83,14 +83,14 @@ class PrecisionReport:
 
     @property
     def recommendation(self) -> str:
-        """Where float32 will do and where float64 is due, in words."""
+        """Recommends, as text, where float32 is sufficient and where to use float64."""
         good = [x for x in self.algorithms if x.worst <= GOOD]
         fair = [x for x in self.algorithms if GOOD < x.worst <= POOR]
         poor = [x for x in self.algorithms if x.worst > POOR]
         undefined = [x for x in self.algorithms if np.isnan(x.worst)]
         lines = []
         if good:
-            lines.append(f"float32 is good to {max(x.worst for x in good):.0e} for {_names(good)}.")
+            lines.append(f"float32 is accurate to {max(x.worst for x in good):.0e} for {_names(good)}.")
         for x in fair:
             lines.append(
                 f"float32 keeps {int(-np.log10(x.worst))} digits of {x.name}: {x.median:.0e} in the median, "
@@ -112,18 +112,18 @@ class PrecisionReport:
                 f"{np.log10(self.condition_worst):.0f} of the 7 digits of float32."
             )
         if not fair + poor + undefined:
-            lines.append("float32 will do.")
+            lines.append("float32 is sufficient.")
         return "\n".join(lines)
 
 
 def precision_report(model: Model, key: PRNGKeyArray, samples: int = 256) -> PrecisionReport:
     r"""Compares float32 with float64 on random states inside the limits of a robot.
 
-    The robot and its states are given in float64 and rounded for the run in float32, so what the rounding of the
-    arguments does is counted too. Forward dynamics gets the torques that inverse dynamics finds in float64. The error
-    of a solve with M grows with its condition, $\|\delta a\| / \|a\| \lesssim \operatorname{cond}(M)\, \epsilon$
-    [Higham 2002, theorem 7.2], which is therefore reported with it. Computes in a local context of 64-bit numbers,
-    whatever JAX's setting is; a model that was made without them has numbers of 24 bits.
+    The robot and its states are rounded from float64 to float32, so that errors include the rounding of the arguments.
+    Forward dynamics takes the torques that inverse dynamics computes in float64. The error of a solve with M grows with
+    its condition number, $\|\delta a\| / \|a\| \lesssim \operatorname{cond}(M)\, \epsilon$ [Higham 2002, theorem 7.2],
+    which is therefore reported too. Enables float64 locally, regardless of JAX's setting; the parameters of a model
+    that was created in float32 keep their 24 bits.
 
     Args:
         model: The robot, with at least one joint that moves.
@@ -131,19 +131,19 @@ def precision_report(model: Model, key: PRNGKeyArray, samples: int = 256) -> Pre
         samples: Number of states.
 
     Raises:
-        DtypeError: `samples` is no integer.
-        ModelError: The robot has no joints, or there are no samples.
+        ArgumentError: `samples` is less than 1.
+        DtypeError: `samples` is not an integer.
+        ModelError: The robot has no joint that moves.
 
     Example:
         >>> report = precision_report(robots.two_link_arm(), jax.random.key(0), samples=32)
         >>> report["rnea"].worst < 1e-5, report.condition_worst < 100
         (True, True)
         >>> print(report.recommendation.splitlines()[-1])
-        float32 will do.
+        float32 is sufficient.
     """
     tree = check_model(model).tree
-    if check_integer(samples, "samples") < 1:
-        raise ModelError(f"samples must be at least 1, got {samples}")
+    check_integer(samples, "samples", 1)
     if tree.nv == 0:
         raise ModelError(f"{model.name} has no joint that moves")
     link = tree.principal_links[max(range(tree.nb), key=lambda i: len(tree.path(i)))]
@@ -206,7 +206,7 @@ def _results(
 
 
 def _axes(model: Model) -> dict[str, tuple[tuple[str, ...], Sequence[slice]]]:
-    """For each kind of axis: the names of what its entries belong to, and where those of each stand."""
+    """For each kind of axis: the names of its elements, and their slices."""
     tree = model.tree
     independent = [i for i in range(tree.nb) if tree.mimics[i] is None and tree.joints[i].nv]
     names = tuple(tree.joint_names[i] for i in independent)

@@ -1,7 +1,7 @@
-"""Random robots for tests: every topology and joint type, with inertias that a body can have.
+"""Random robots for tests: every topology and joint type, with physically valid inertias.
 
 Physical identities (power balance, symmetry of the mass matrix, forward after inverse dynamics, ...) hold on *every*
-tree, so a random tree is the widest test of an algorithm. The generators work in plain numpy and are deterministic.
+tree, so random trees are a thorough test of an algorithm. The generators use plain NumPy and are deterministic.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._errors import ModelError
+from ._errors import ArgumentError
 from .io.build import build_model
 from .io.description import (
     JOINT_KINDS,
@@ -79,7 +79,7 @@ def random_description(
         ``joint_n``; joint i moves link i.
 
     Raises:
-        ModelError: No joint type is given, one is unknown, or there are too few 1-dof joints for `mimics`.
+        ArgumentError: No joint type is given, one is unknown, or there are too few 1-dof joints for `mimics`.
 
     Example:
         >>> robot = random_description(7, ("revolute", "prismatic"), n=4)
@@ -90,7 +90,7 @@ def random_description(
     """
     unknown = sorted(set(joint_types) - set(JOINT_KINDS))
     if unknown or not joint_types:
-        raise ModelError(f"joint_types must be of {', '.join(JOINT_KINDS)}; got {unknown or 'none'}")
+        raise ArgumentError(f"joint_types must be of {', '.join(JOINT_KINDS)}; got {unknown or 'none'}")
     rng = _generator(seed)
     kinds = [joint_types[i % len(joint_types)] for i in rng.permutation(n)]
     links = [LinkDescription("link_0")]
@@ -104,7 +104,7 @@ def random_description(
 
 
 def random_inertial(seed: Seed) -> Inertial:
-    """Draws mass properties that some body has: the second moments of mass about the centre are positive definite.
+    """Draws physically valid mass properties: the second moments of mass about the centre are positive definite.
 
     Example:
         >>> moments = np.linalg.eigvalsh(random_inertial(0).inertia)
@@ -204,7 +204,7 @@ def _random_joint(rng: np.random.Generator, i: int, kind: JointKind, parent: str
 def _with_mimics(rng: np.random.Generator, joints: list[JointDescription], mimics: int) -> list[JointDescription]:
     scalars = [i for i, joint in enumerate(joints) if joint.kind in _SCALAR_KINDS]
     if mimics and len(scalars) <= mimics:
-        raise ModelError(f"{mimics} mimic joints need at least {mimics + 1} 1-dof joints, got {len(scalars)}")
+        raise ArgumentError(f"{mimics} mimic joints need at least {mimics + 1} 1-dof joints, got {len(scalars)}")
     for k in sorted(rng.choice(len(scalars) - 1, mimics, replace=False) + 1) if mimics else ():
         leader = joints[scalars[int(rng.integers(k))]].name
         rule = Mimic(leader, float(rng.choice([-1.0, 1.0]) * rng.uniform(0.3, 1.5)), float(rng.uniform(-0.5, 0.5)))

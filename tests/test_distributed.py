@@ -16,7 +16,15 @@ import pytest
 from jax.sharding import Mesh
 
 import rbydyn_jax as rb
-from rbydyn_jax import DtypeError, MissingExtraError, RbydynError, ShapeError, _chunks, map_batch, robots
+from rbydyn_jax import (
+    ArgumentError,
+    DtypeError,
+    MissingExtraError,
+    ShapeError,
+    _chunks,
+    map_batch,
+    robots,
+)
 from tests.helpers import ROOT, assert_close, compiled_text, untyped
 
 pytestmark = pytest.mark.devices
@@ -226,8 +234,8 @@ def test_a_missing_tqdm_is_named_with_its_extra(pendulum, angles, monkeypatch):
         ({"args": (), "in_axes": 0}, ShapeError, "needs an argument with a batch"),
         ({"in_axes": None}, ShapeError, "needs an argument with a batch"),
         ({"in_axes": 0}, ShapeError, r"args\[0\]\.geometry has .*None in in_axes"),
-        ({"in_axes": 1}, RbydynError, "in_axes must consist of 0 .* got 1"),
-        ({"in_axes": (None,)}, RbydynError, "a tuple like the 2 arguments"),
+        ({"in_axes": 1}, ArgumentError, "in_axes must consist of 0 .* got 1"),
+        ({"in_axes": (None,)}, ArgumentError, "a tuple like the 2 arguments"),
         ({"args": (np.zeros((3, 1)), {"a": np.zeros(4)}), "in_axes": 0}, ShapeError, r"args\[1\]\['a'\] has 4"),
         ({"args": (3.0, np.zeros(3)), "in_axes": 0}, DtypeError, r"args\[0\] must be an array of numbers, got float"),
         (
@@ -239,9 +247,9 @@ def test_a_missing_tqdm_is_named_with_its_extra(pendulum, angles, monkeypatch):
         ({"args": (np.zeros(3), {1}), "in_axes": (0, None)}, DtypeError, r"args\[1\] must be an array or hashable"),
         ({"f": 3}, DtypeError, "f must be a function"),
         ({"f": lambda m, q: {"x": [q, "text"]}}, DtypeError, r"f must return arrays, got str \(result\['x'\]\[1\]\)"),
-        ({"chunk": 0}, ShapeError, "chunk must be positive, got 0"),
+        ({"chunk": 0}, ArgumentError, "chunk must be at least 1, got 0"),
         ({"chunk": 64.0}, DtypeError, "chunk must be an integer, got 64.0"),
-        ({"mesh": 8}, RbydynError, "mesh must be a jax.sharding.Mesh, got int"),
+        ({"mesh": 8}, DtypeError, "mesh must be a jax.sharding.Mesh, got int"),
         ({"progress": "yes"}, DtypeError, "progress must be a function"),
         ({"out": [np.zeros((3, 1))]}, ShapeError, "out must be a pytree"),
         ({"out": np.zeros((4, 1))}, ShapeError, r"out must have shape \(3, 1\), got \(4, 1\)"),
@@ -257,12 +265,12 @@ def test_wrong_arguments_are_named(pendulum, dtype, change, error, message):
 
 def test_out_and_progress_where_they_cannot_be_are_refused(pendulum, angles):
     gravity = functools.partial(map_batch, rb.gravity_forces, pendulum, in_axes=ROBOT_AND_BATCH)
-    with pytest.raises(RbydynError, match="out takes results of NumPy arrays"):
+    with pytest.raises(ArgumentError, match="out needs NumPy arrays"):
         gravity(jnp.asarray(angles), out=np.zeros_like(angles))
-    with pytest.raises(RbydynError, match="must not share memory"):
+    with pytest.raises(ArgumentError, match="must not share memory"):
         gravity(angles, out=angles[::-1])
     for extra in ({"progress": True}, {"progress": print}):
-        with pytest.raises(RbydynError, match="outside of jit"):
+        with pytest.raises(ArgumentError, match="outside of jit"):
             jax.jit(functools.partial(gravity, **extra))(angles)
 
 
@@ -300,7 +308,7 @@ import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 import rbydyn_jax as rb
 from rbydyn_jax import distributed, map_batch, robots
-from rbydyn_jax._batched import take_apart
+from rbydyn_jax._batched import split_arguments
 
 assert len(jax.devices()) == 8
 line = Mesh(jax.devices(), ("batch",))
@@ -331,7 +339,7 @@ assert M.sharding == split and np.array_equal(M, whole[:2056])
 slope = jax.grad(lambda q: map_batch(rb.potential_energy, arm, q, in_axes=axes, chunk=512, mesh=explicit).sum())(q)
 np.testing.assert_allclose(slope, jax.vmap(rb.gravity_forces, axes)(arm, q), atol=1e-3)
 
-function, shared, batch = take_apart(rb.crba, (arm, q[:2048]), axes)
+function, shared, batch = split_arguments(rb.crba, (arm, q[:2048]), axes)
 rows = jax.device_put(batch, split)
 for lowered in (
     distributed._program.lower(function, line, shared, rows),
@@ -358,7 +366,7 @@ import os
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 import rbydyn_jax as rb
-from rbydyn_jax import RbydynError, map_batch, robots
+from rbydyn_jax import ArgumentError, map_batch, robots
 
 process = int(os.environ["TEST_PROCESS"])
 jax.config.update("jax_num_cpu_devices", 2)
@@ -388,7 +396,7 @@ other = Mesh([d for d in jax.devices() if d.process_index != process], ("batch",
 try:
     map_batch(rb.gravity_forces, model, q, in_axes=(None, 0), mesh=other)
     raise SystemExit("no error")
-except RbydynError as error:
+except ArgumentError as error:
     assert "mesh must have devices of this process" in str(error)
 print("passed")
 """

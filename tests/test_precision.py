@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rbydyn_jax import (
+    ArgumentError,
     DtypeError,
     Model,
     ModelError,
@@ -83,7 +84,7 @@ def test_float32_is_told_from_float64_without_64_bit_numbers():
 
 def test_float32_will_do_for_an_even_arm(arm):
     assert arm.condition_worst < 100
-    assert arm.recommendation.endswith("float32 will do.")
+    assert arm.recommendation.endswith("float32 is sufficient.")
     assert "float64" not in arm.recommendation
 
 
@@ -96,7 +97,7 @@ def test_a_feather_on_a_heavy_arm_is_found():
     assert report["rnea"].worst < 1e-5 and report["fk"].worst < 1e-5
     assert "Use float64 for mass_matrix_inverse" in report.recommendation
     assert "between 'quill' (light) and 'shoulder' (heavy)" in report.recommendation
-    assert "float32 will do" not in report.recommendation
+    assert "float32 is sufficient" not in report.recommendation
 
 
 def test_a_joint_that_moves_no_mass_makes_m_singular():
@@ -139,7 +140,7 @@ def test_compare_counts_what_is_not_finite_in_float32_alone():
 
 def test_wrong_arguments_are_refused():
     model = robots.two_link_arm()
-    with pytest.raises(ModelError, match="samples must be at least 1, got 0"):
+    with pytest.raises(ArgumentError, match="samples must be at least 1, got 0"):
         precision_report(model, KEY, 0)
     with pytest.raises(DtypeError, match="samples must be an integer"):
         precision_report(model, KEY, 2.5)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from .._check import check_array
-from .._errors import RbydynError
+from .._errors import ArgumentError
 from ..model.model import check_model
 from ..xla.sharding import vary_alike
 
@@ -19,7 +19,7 @@ FRAMES = ("local", "world", "world_aligned")
 def check_frame(frame: str) -> None:
     """Raises unless `frame` is one of the three."""
     if frame not in FRAMES:
-        raise RbydynError(f"frame must be one of {', '.join(map(repr, FRAMES))}, got {frame!r}")
+        raise ArgumentError(f"frame must be one of {', '.join(map(repr, FRAMES))}, got {frame!r}")
 
 
 def arguments(model: Any, **arrays: Any) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import public
-from .._errors import RbydynError
+from .._errors import ArgumentError
 from ..model.model import Model
 from .arguments import arguments
 from .centroidal import body_masses_and_coms
@@ -71,10 +71,10 @@ def friction_forces(model: Model, v: Float[Array, "nv"], *, width: float | None 
             -f tanh(v / width).
 
     Raises:
-        RbydynError: `width` is not positive.
+        ArgumentError: `width` is not positive.
         ShapeError: `v` is not of shape `(model.nv,)`.
     """
     model, v = arguments(model, v=v)
     if width is not None and not isinstance(width, Tracer) and not width > 0:
-        raise RbydynError(f"width must be positive, got {width}")
+        raise ArgumentError(f"width must be positive, got {width}")
     return -model.friction * (jnp.sign(v) if width is None else jnp.tanh(v / width))

@@ -91,7 +91,7 @@ def jacobian(
 
     Raises:
         NameNotFoundError: There is no such link.
-        RbydynError: `frame` is none of the three.
+        ArgumentError: `frame` is not one of the three.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
@@ -135,7 +135,7 @@ def jacobian_dot(
 
     Raises:
         NameNotFoundError: There is no such link.
-        RbydynError: `frame` is none of the three.
+        ArgumentError: `frame` is not one of the three.
         ShapeError: An argument has another shape.
     """
     model, q, v = arguments(model, q=q, v=v)
@@ -167,7 +167,7 @@ def jacobian_dot_v(
 
     Raises:
         NameNotFoundError: There is no such link.
-        RbydynError: `frame` is none of the three.
+        ArgumentError: `frame` is not one of the three.
         ShapeError: An argument has another shape.
     """
     model, q, v = arguments(model, q=q, v=v)
@@ -196,7 +196,7 @@ def link_velocity(
 
     Raises:
         NameNotFoundError: There is no such link.
-        RbydynError: `frame` is none of the three.
+        ArgumentError: `frame` is not one of the three.
         ShapeError: An argument has another shape.
 
     Example:
@@ -236,7 +236,7 @@ def link_acceleration(
 
     Raises:
         NameNotFoundError: There is no such link.
-        RbydynError: `frame` is none of the three.
+        ArgumentError: `frame` is not one of the three.
         ShapeError: An argument has another shape.
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
@@ -275,7 +275,7 @@ def hessian(
 
     Raises:
         NameNotFoundError: There is no such link.
-        RbydynError: `frame` is none of the three.
+        ArgumentError: `frame` is not one of the three.
         ShapeError: An argument has another shape.
     """
     model, q = arguments(model, q=q)

@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
 
     demo = commands.add_parser("demo", help="batches and a trajectory optimisation on the built-in RB-Y1 A")
-    demo.add_argument("--output", type=Path, default=Path("demo"), metavar="DIR", help="where the picture goes (demo)")
+    demo.add_argument("--output", type=Path, default=Path("demo"), metavar="DIR", help="where the figure goes (demo)")
     demo.add_argument("--batch", type=_positive, default=4096, help="number of random configurations (4096)")
     demo.add_argument("--steps", type=_positive, default=600, help="steps of the optimisation (600)")
     demo.set_defaults(run=_demo)

@@ -24,7 +24,7 @@ from ..model.model import Model
 from ..model.states import random_states
 from ..precision import AlgorithmPrecision, PrecisionReport, precision_report
 
-_REPEATS, _SECONDS = 5, 0.1  # the least of so many runs, and of as many as fit into that time
+_REPEATS, _SECONDS = 5, 0.1  # minimum of this many runs, and of as many as fit into this time
 
 
 def speed(path: Path, batches: Sequence[int], dtype: str = "float64", seed: int = 0, as_json: bool = False) -> int:
@@ -111,7 +111,7 @@ def _speeds(model: Model, batches: Sequence[int], seed: int) -> Iterator[dict[st
 
 
 def _least_time(run: Callable[[], Any]) -> float:
-    """The least wall time of one run [s]."""
+    """The minimum wall time of one run [s]."""
     times: list[float] = []
     while len(times) < _REPEATS or sum(times) < _SECONDS:
         started = time.perf_counter()

@@ -24,7 +24,7 @@ def demo(output: Path, batch: int = 4096, steps: int = 600, task: Callable[[], T
     """Runs the demo in float64.
 
     Args:
-        output: Directory of the picture; made if it is not there.
+        output: Directory of the figure; created if it does not exist.
         batch: Number of random configurations.
         steps: Number of gradient steps of the optimisation.
         task: Makes the robot and what it is to do.
@@ -49,7 +49,7 @@ def demo(output: Path, batch: int = 4096, steps: int = 600, task: Callable[[], T
     return 0 if right and good else 1
 
 
-def _plan(task: Task, steps: int, picture: Path) -> bool:
+def _plan(task: Task, steps: int, figure_path: Path) -> bool:
     tqdm = require("tqdm", "opt", "rbydyn demo").tqdm
     print(f"\nTrajectory: {task.title} in {task.duration:g} s; before: the smoothest way, without regard to limits.")
     with tqdm(total=2 * steps, desc="compiling", mininterval=0.2, bar_format=_BAR) as bar:
@@ -68,8 +68,8 @@ def _plan(task: Task, steps: int, picture: Path) -> bool:
     figure = plot_motion(
         task.model, motion, after, task.link, task.target, before=before, moving_links=task.limb, title=title
     )
-    figure.savefig(picture, dpi=130)
-    print(f"picture: {picture}")
+    figure.savefig(figure_path, dpi=130)
+    print(f"figure: {figure_path}")
     return after.feasible(POSITION_TOLERANCE, ORIENTATION_TOLERANCE)
 
 

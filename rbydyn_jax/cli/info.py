@@ -109,7 +109,7 @@ def _as_text(facts: dict[str, Any]) -> str:
 
 
 def _tree_lines(facts: dict[str, Any]) -> list[str]:
-    """One line for each joint, indented by its depth; the links that are fixed to its link stand after a plus."""
+    """One line for each joint, indented by its depth; links fixed to its link follow after a plus."""
     fixed: dict[str, list[str]] = {}
     for link, carrier in facts["fixed_links"].items():
         fixed.setdefault(carrier, []).append(link)

@@ -26,7 +26,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array, public
-from .._errors import ModelError
+from .._errors import ArgumentError
 
 Vector = tuple[Array, Array, Array]  # components, each of the same shape
 Segments = tuple[Vector, Vector, Vector]  # r, u, w
@@ -34,7 +34,7 @@ Components = tuple[Array, Vector, Vector, Vector, Vector]  # the distance, and t
 
 
 class CapsuleDistance(eqx.Module):
-    """Distance of two capsules and where it is taken; for many pairs each field has a leading axis.
+    """Distance of two capsules and its witness points; for many pairs each field has a leading axis.
 
     Args:
         distance: Signed distance [m]; negative means overlap, by the depth of the penetration.
@@ -83,8 +83,8 @@ def capsule_distance(
         along a common normal of the axes.
 
     Raises:
-        DtypeError: An argument is no array of floats.
-        ModelError: A radius is negative.
+        ArgumentError: A radius is negative.
+        DtypeError: An argument is not an array of floats.
         ShapeError: An end is not of shape (3,), or a radius not a scalar.
 
     Example:
@@ -113,7 +113,7 @@ def _capsule_distance(a0: Array, a1: Array, radius_a: Array, b0: Array, b1: Arra
 def _radius(x: Array | float, name: str) -> Array:
     radius = check_array(x, name, ())
     if not isinstance(radius, Tracer) and radius < 0:
-        raise ModelError(f"{name} must not be negative, got {x}")
+        raise ArgumentError(f"{name} must not be negative, got {x}")
     return radius
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from .._errors import DtypeError, ModelError, RbydynError
+from .._errors import ArgumentError, DtypeError, ModelError
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
 
@@ -49,10 +49,10 @@ def pairs(
         The pairs, in the order of the capsules.
 
     Raises:
-        DtypeError: `model` is no model.
+        DtypeError: `model` is not a model.
         ModelError: The robot, or a listed link, has no capsule, a link is paired with itself, or an entry is no pair.
         NameNotFoundError: There is no such link.
-        RbydynError: `by` is none of the three.
+        ArgumentError: `by` is none of the three.
 
     Example:
         >>> from rbydyn_jax import robots
@@ -72,7 +72,7 @@ def pairs(
     elif by in ("auto", "adjacency"):
         chosen = [c for c in candidates if not _adjacent(tree, *c)]
     else:
-        raise RbydynError(f"by must be 'auto', 'masks' or 'adjacency', got {by!r}")
+        raise ArgumentError(f"by must be 'auto', 'masks' or 'adjacency', got {by!r}")
     return CapsulePairs(tuple(chosen), tuple((_link_name(tree, i), _link_name(tree, j)) for i, j in chosen))
 
 
@@ -99,11 +99,11 @@ def resolve(model: Model, chosen: CapsulePairs | None) -> CapsulePairs:
 
 def _link_pair(tree: KinematicTree, pair: tuple[str, str]) -> frozenset[int]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise ModelError(f"links must be a list of pairs of link names, such as [('hand', 'head')]; one is {pair!r}")
+        raise ArgumentError(f"links must be a list of pairs of link names, such as [('hand', 'head')]; one is {pair!r}")
     first, second = pair
     indices = frozenset((tree.link_index(first), tree.link_index(second)))
     if len(indices) == 1:
-        raise ModelError(f"link {first!r} is paired with itself")
+        raise ArgumentError(f"link {first!r} is paired with itself")
     for name in pair:
         if tree.link_index(name) not in tree.capsule_links:
             known = ", ".join(tree.link_names[k] for k in sorted(set(tree.capsule_links)))

@@ -1,4 +1,4 @@
-"""Ways from other libraries: stand-ins for pymanoid and pyrobot, layouts of pinocchio and MuJoCo."""
+"""Compatibility with other libraries: the classes of pymanoid and pyrobot, the layouts of Pinocchio and MuJoCo."""
 
 from . import mujoco as mujoco
 from . import pinocchio as pinocchio

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 import jax
 import jax.numpy as jnp
 
-from .._errors import ModelError, ShapeError
+from .._errors import ArgumentError, ModelError
 from ..model.model import Model, check_model
 
 
@@ -17,9 +17,9 @@ def joint_order(
     """Our indices of the other engine's joints, in its order.
 
     Raises:
+        ArgumentError: `joint_names` does not name each moving joint once.
         ModelError: A joint mimics another, or is of a type that the engine does not have.
         NameNotFoundError: There is no such joint.
-        ShapeError: The names are not those of all joints.
     """
     tree = check_model(model).tree
     for name, kind, mimic in zip(tree.joint_names, tree.joint_types, tree.mimics, strict=True):
@@ -30,7 +30,7 @@ def joint_order(
         return tuple(range(model.nb))
     order = tuple(model.joint_index(name) for name in joint_names)
     if sorted(order) != list(range(model.nb)):
-        raise ShapeError(f"joint_names must name each of the {model.nb} moving joints once, got {joint_names}")
+        raise ArgumentError(f"joint_names must name each of the {model.nb} moving joints once, got {joint_names}")
     return order
 
 

@@ -1,4 +1,4 @@
-"""pyrobot's `Kinematics`: forward and inverse kinematics and Jacobian of an arm, as its documentation states them."""
+"""pyrobot's `Kinematics`: forward and inverse kinematics and Jacobian of an arm, as documented by pyrobot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import ModelError, RbydynError, ShapeError
+from .._errors import ArgumentError, ModelError, RbydynError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
 from ..io.build import load_urdf
@@ -21,18 +21,18 @@ from ..spatial import quaternions, rpy, se3, to_linear_first
 
 
 class KinematicsError(RbydynError, ValueError):
-    """A pose that the arm cannot reach, or an argument that is none."""
+    """No configuration was found that reaches the pose."""
 
 
 class Kinematics:
-    """Kinematics of the arm between two links; what else the robot has stays at its neutral position.
+    """Kinematics of the arm between two links; all other joints stay at their neutral position.
 
     Positions are in metres, angles in radians, quaternions xyzw; Jacobians and velocities [linear; angular] at the
     frame's origin, in the axes of the base.
 
     Args:
         model: The robot, or the path of its URDF.
-        base_frame: The link on which the arm stands.
+        base_frame: The base link of the arm.
         ee_frame: Its end effector.
 
     Raises:
@@ -95,7 +95,7 @@ class Kinematics:
 
         Raises:
             NameNotFoundError: There is no such link.
-            ShapeError: `joint_pos` has not one entry for each joint.
+            ShapeError: `joint_pos` does not have one entry for each joint.
         """
         T = link_pose(self.model, self._configuration(joint_pos), target_frame, self.base_frame)
         return T[:3, 3], quaternions.xyzw_from_wxyz(quaternions.from_matrix(T[:3, :3]))
@@ -121,7 +121,8 @@ class Kinematics:
             orientation_tolerance: See `planning.solve_ik`.
 
         Raises:
-            KinematicsError: No solution was found, the orientation is none, or a number is not finite.
+            ArgumentError: `order` is neither, the orientation is not a rotation, or a number is not finite.
+            KinematicsError: No solution was found.
             ShapeError: An argument has another size.
         """
         target = se3.from_R_p(_rotation(orientation, order, self._rest.dtype), self._array(position, "position", 3))
@@ -149,7 +150,7 @@ class Kinematics:
 
         Raises:
             NameNotFoundError: There is no such link.
-            ShapeError: `joint_pos` has not one entry for each joint.
+            ShapeError: `joint_pos` does not have one entry for each joint.
         """
         frame = self.ee_frame if target_frame is None else target_frame
         J = jacobian(self.model, self._configuration(joint_pos), frame, ref=self.base_frame)
@@ -171,7 +172,7 @@ class Kinematics:
 
         Raises:
             NameNotFoundError: There is no such link.
-            ShapeError: A vector has not one entry for each joint.
+            ShapeError: A vector does not have one entry for each joint.
         """
         return self.get_jacobian(joint_pos, target_frame) @ self._array(joint_vel, "joint_vel", self.arm_dof)
 
@@ -188,9 +189,9 @@ class Kinematics:
 def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype) -> Float[Array, "3 3"]:
     given = jnp.asarray(orientation, dtype)
     if order not in ("rpy", "ypr"):
-        raise KinematicsError(f"order must be 'rpy' or 'ypr', got {order!r}")
+        raise ArgumentError(f"order must be 'rpy' or 'ypr', got {order!r}")
     if not np.isfinite(given).all():
-        raise KinematicsError(f"orientation must be finite, got {np.asarray(given).tolist()}")
+        raise ArgumentError(f"orientation must be finite, got {np.asarray(given).tolist()}")
     if given.size == 3:
         angles = given.reshape(3)
         return rpy.to_matrix(angles if order == "rpy" else angles[::-1])
@@ -199,6 +200,6 @@ def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype
     if given.shape == (3, 3):
         R = np.asarray(given, float)
         if np.abs(R.T @ R - np.eye(3)).max() > 1e-4 or np.linalg.det(R) < 0:
-            raise KinematicsError(f"orientation must be a rotation matrix, got\n{R}")
+            raise ArgumentError(f"orientation must be a rotation matrix, got\n{R}")
         return given
     raise ShapeError(f"orientation must be 3 Euler angles, a quaternion xyzw or a 3x3 matrix, got shape {given.shape}")

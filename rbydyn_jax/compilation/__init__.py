@@ -1,1 +1,1 @@
-"""Compilation in the hands of the user: when it happens, and how another process is spared it."""
+"""Control of compilation: ahead of time, cached, exported, and forbidden where it must not happen."""

@@ -1,4 +1,4 @@
-"""Arguments of the right shapes for the public functions, from their signatures."""
+"""Arguments for the public functions, with shapes from their signatures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import check_integer
-from .._errors import DtypeError, NameNotFoundError, RbydynError, ShapeError
+from .._errors import ArgumentError, DtypeError, NameNotFoundError
 from ..model.model import Model
 
 # A function with its static arguments: alone, by its name in this package, or with a mapping or a partial.
@@ -39,9 +39,9 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
     """The function and its arguments: the static ones that were given, and arrays of the shapes in its signature.
 
     Raises:
-        DtypeError: It is no function, or none with a mapping of arguments.
+        DtypeError: It is not a function, or not a pair of a function and a mapping.
         NameNotFoundError: There is no such function, or argument.
-        RbydynError: An argument is missing whose shape the signature does not say.
+        ArgumentError: An argument is missing whose shape the signature does not give.
     """
     given: dict[str, Any] = {}
     if isinstance(function, tuple):
@@ -50,12 +50,12 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
         function, given = function[0], dict(function[1])
     if isinstance(function, functools.partial):
         if function.args:
-            raise RbydynError("a functools.partial must hold its arguments by name")
+            raise ArgumentError("a functools.partial must hold its arguments by name")
         function, given = function.func, {**function.keywords, **given}
     if isinstance(function, str):
         function = _by_name(function)
     if not callable(function):
-        raise DtypeError(f"functions are given as such or by name, got {type(function).__name__}")
+        raise DtypeError(f"function must be a function or its name, got {type(function).__name__}")
     name = getattr(function, "__name__", type(function).__name__)
     parameters = list(inspect.signature(function).parameters.values())[1:]  # the first is the model
     if unknown := [k for k in given if k not in [p.name for p in parameters]]:
@@ -72,7 +72,7 @@ def float_type(dtype: Any, model: Model) -> np.dtype:
     """`dtype`, or that of the model.
 
     Raises:
-        DtypeError: It is no floating-point type, or one that JAX would replace by another.
+        DtypeError: It is not a floating-point type, or one that JAX would replace by another.
     """
     try:
         found = np.dtype(model.inertias.dtype if dtype is None else dtype)
@@ -86,14 +86,12 @@ def float_type(dtype: Any, model: Model) -> np.dtype:
 
 
 def check_batch(batch: Any) -> int | None:
-    """Returns a size of a batch, or None for single configurations; raises unless it is positive."""
-    if batch is not None and check_integer(batch, "batch") < 1:
-        raise ShapeError(f"batch must be at least 1, got {batch}")
-    return batch
+    """The batch size, which must be positive, or None for single configurations."""
+    return None if batch is None else check_integer(batch, "batch", 1)
 
 
 def example(x: Any, batch: int | None) -> jax.Array:
-    """An array, for a shape one of ones (which are no zero quaternion), with a leading axis for the batch."""
+    """An array with a leading batch axis; for a shape it is of ones, since a quaternion must not be zero."""
     shape = x.shape if batch is None else (batch, *x.shape)
     return jnp.ones(shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else jnp.broadcast_to(x, shape)
 
@@ -121,7 +119,7 @@ def _shape(function: str, p: inspect.Parameter, model: Model) -> tuple[int, ...]
     sizes = {"nq": model.nq, "nv": model.nv, "nb": model.nb, "nl": len(model.link_names)}
     names: Sequence[str] = found[1].split() if found else ("?",)
     if not all(n in sizes or n.isdecimal() for n in names):
-        raise RbydynError(
+        raise ArgumentError(
             f"{function} needs {p.name}: give it as ({function!r}, {{{p.name!r}: ...}}), an array as an example or a "
             "jax.ShapeDtypeStruct"
         )

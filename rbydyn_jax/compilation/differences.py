@@ -1,4 +1,4 @@
-"""What differs between two calls of a function that were compiled separately, in words."""
+"""Reports what differs between two calls of a function that were compiled separately."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _PATTERNS = {
 
 
 def nearest_differences(new: Signature, seen: Sequence[Signature]) -> list[str]:
-    """What distinguishes a call from the most similar one of `seen`, an entry for each difference."""
+    """The differences between a call and the most similar one of `seen`."""
     candidates = [list(_of_values("", old, new)) for old in reversed(seen)]
     return min(candidates, key=lambda found: (sum(map(_is_of_kind, found)), len(found)), default=[])
 
 
 def _is_of_kind(difference: str) -> bool:
-    """Whether an ordinary model stands against a specialised one: another call will be more like it."""
+    """Whether one model is specialised and the other is not; another call will be more similar."""
     return difference.endswith(("Model -> SpecializedModel", "SpecializedModel -> Model"))
 
 
@@ -73,7 +73,7 @@ def _of_fields(path: str, old: Any, new: Any) -> Iterator[str]:
     if len(casts) == 1 < len(found) == sum(_is_array(getattr(old, name)) for name in names):
         yield f"{path}: {casts.pop()} of all leaves"
         return
-    # A number that is no longer 0, 1 or -1 is one more in the geometry: the pattern says it better.
+    # An entry that is no longer 0, 1 or -1 makes the geometry longer; the pattern is the better explanation.
     patterned = any(" of joint " in d or " of link " in d for d in found)
     yield from (d for d in found if not (patterned and d.startswith(f"{path}.geometry:")))
 
@@ -85,19 +85,19 @@ def _of_trees(path: str, old: KinematicTree, new: KinematicTree) -> Iterator[str
             continue
         what, owners, entries = _PATTERNS[name]
         for owner, *rows in zip(getattr(new, owners), *_both(old, new, name), strict=False):
-            kinds = [[_CONSTANTS.get(k, "a number") for k in row] for row in rows]
+            kinds = [[_CONSTANTS.get(k, "a parameter") for k in row] for row in rows]
             changed = [f"{e} {a} -> {b}" for e, a, b in zip(entries, *kinds, strict=True) if a != b]
             if changed:
                 yield f"{path}: {what} {owner!r}: {', '.join(changed)} (see `unstructured`)"
 
 
 def _of_numbers(path: str, old: Any, new: Any) -> Iterator[str]:
-    """The differences of models whose numbers are part of the program."""
+    """The differences of models whose parameters are baked into the program."""
     yield from _of_values(path, *(jax.tree.map(jax.typeof, m) for m in (old, new)))
     for field in dataclasses.fields(old):
         a, b = _both(old, new, field.name)
         if isinstance(a, jax.Array | np.ndarray) and a.shape == b.shape and not np.array_equal(a, b):
-            yield f"{path}.{field.name}: other numbers in a specialised model"
+            yield f"{path}.{field.name}: other parameters in a specialised model"
 
 
 def _both(old: Any, new: Any, name: str) -> tuple[Any, Any]:

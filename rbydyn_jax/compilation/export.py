@@ -1,4 +1,4 @@
-"""Functions as files: traced once, and run by processes that trace nothing of this library."""
+"""Exported functions: traced once, saved to a file, and run by other processes without tracing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from jax import export
 
 from .._check import check_array, require
-from .._errors import DtypeError, ModelError, RbydynError, ShapeError
+from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
 from .arguments import Function, check_batch, float_type, resolve_call
@@ -27,17 +27,17 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class ExportedFunction:
-    """A function of this library as a program, for robots of one tree; made by `export_function` and `load_function`.
+    """A function of this library as a program for robots with one tree; see `export_function` and `load_function`.
 
-    It is called as the function itself, with the model and its arrays by position, static arguments left out. It can
-    be called inside of `jax.jit`; it cannot be differentiated, and is no longer to be mapped by `jax.vmap`.
+    It is called like the function, with the model and the arrays as positional arguments, without static arguments. It
+    can be called inside `jax.jit`; it cannot be differentiated, nor mapped by `jax.vmap`.
 
     Attributes:
         name: The function's name.
-        static: Its static arguments, written out.
+        static: Its static arguments, as text.
         arguments: The shape of each array that it takes; None is a batch of any size.
-        dtype: Their dtype; the model's numbers are cast to it.
-        platforms: Where it runs, such as ``("cpu",)``.
+        dtype: Their dtype; the model's parameters are cast to it.
+        platforms: The platforms on which it runs, such as ``("cpu",)``.
         robot: Name of the robot for which it was exported.
     """
 
@@ -111,24 +111,24 @@ def export_function(
     *,
     platforms: Sequence[str] = ("cpu",),
 ) -> ExportedFunction:
-    """A function as a program for a file, which runs robots of the same tree without tracing anything of this library.
+    """Exports a function as a program that runs without tracing, for all robots with the same tree.
 
     Together with `set_compilation_cache`, which keeps the machine code, a process is ready in a fraction of a second.
-    On a CPU the program runs several times slower than the function itself, whose kernels cannot be written to a file.
+    On a CPU the program runs several times slower than the function itself, whose kernels cannot be serialized.
 
     Args:
-        model: A robot of the tree for which the program is; its numbers are inputs.
+        model: A robot with that tree; its parameters are inputs of the program.
         function: As an entry of `precompile`.
-        batch: How many configurations at a time, None for one, or ``"any"``: any number of them, a compilation for
-            each.
+        batch: Batch size; None for a single configuration, or ``"any"`` for any batch size, each of which compiles
+            once.
         dtype: Of all arrays; default is that of the model.
-        platforms: Where it shall run: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``. None of them has to be at hand.
+        platforms: Target platforms: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``. They need not be available.
 
     Raises:
-        DtypeError: `dtype` is no enabled floating-point type, `platforms` no sequence of names, or `function` none.
+        ArgumentError: `batch` is less than 1, or an argument of the function is missing.
+        DtypeError: `dtype` is not an enabled floating-point type, `platforms` is not a sequence of names, or `function`
+            is not a function.
         NameNotFoundError: There is no function, or no argument of it, of that name.
-        RbydynError: An argument is needed.
-        ShapeError: `batch` is not positive.
 
     Example:
         >>> arm = robots.two_link_arm()
@@ -174,22 +174,25 @@ def export_function(
 
 
 def load_function(path: str | PathLike[str]) -> ExportedFunction:
-    """Reads the file that `ExportedFunction.save` wrote, of this process's version of JAX or of an older one.
+    """Loads a file written by `ExportedFunction.save` with this version of JAX or an older one.
 
-    A program from a file is code: load only files that you trust.
+    The file contains code: load only files that you trust.
 
     Raises:
+        ArgumentError: The file is not one of an exported function, or of another format.
         MissingExtraError: flatbuffers, in which JAX writes programs, is not installed.
-        RbydynError: The file holds no exported function, or one of another format.
     """
     require("flatbuffers", "export", "load_function")
     try:
         with zipfile.ZipFile(path) as file:
             header, program = json.loads(file.read("header.json")), file.read("program")
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise RbydynError(f"{path} is no file of an exported function: {error}") from error
+        raise ArgumentError(f"{path} must be a file of an exported function: {error}") from error
     if header.get("format") != _FORMAT:
-        raise RbydynError(f"{path} is of format {header.get('format')}, this version reads {_FORMAT}: export it again")
+        found = header.get("format")
+        raise ArgumentError(
+            f"{path} must be of format {_FORMAT}, which this version reads, got {found}; export it again"
+        )
     return ExportedFunction(export.deserialize(bytearray(program)), header)
 
 
@@ -213,5 +216,5 @@ def _result(parts: Any, kind: str | None) -> Any:
         return parts
     module, _, name = kind.partition(":")
     if module.partition(".")[0] != _PACKAGE:
-        raise RbydynError(f"the result {kind!r} of an exported function is no class of {_PACKAGE}")
+        raise ArgumentError(f"the result {kind!r} of an exported function is not a class of {_PACKAGE}")
     return getattr(importlib.import_module(module), name)(**parts)

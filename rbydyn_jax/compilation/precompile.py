@@ -1,4 +1,4 @@
-"""Compilation ahead of the first call, and kept for the next process."""
+"""Ahead-of-time compilation, and the persistent compilation cache."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ from .arguments import Call, Function, check_batch, example, float_type, resolve
 def precompile(
     model: Model, functions: Iterable[Function], batch: int | None = None, dtype: Any = None
 ) -> tuple[Callable[..., Any], ...]:
-    """Compiles functions before they are needed: later calls neither trace nor compile, whatever the model's numbers.
+    """Compiles functions ahead of time: later calls neither trace nor compile, whatever the model's parameters.
 
-    Each function is called once, on ones; JAX keeps what it compiled. For a batch, what is compiled is
-    ``jax.jit(jax.vmap(function))`` over all arrays and one model, and only the functions returned are ready.
+    Each function is called once, with arrays of ones, and JAX caches what it compiled. For a batch,
+    ``jax.jit(jax.vmap(function))`` over all arrays and one model is compiled; only the returned functions are ready.
 
     Args:
-        model: A robot. All of the same tree and dtype share what is compiled.
-        functions: Functions of this library, or one's own under `jax.jit` that take a model first: as such or by name
-            (``"rnea"``, ``"collision.min_distance"``). Static arguments go with them in a pair,
-            ``("jacobian", {"link": "tool"})``, or in a `functools.partial`. So do optional arrays, and arrays of which
-            the function's annotations do not say the shape: as an example, or a `jax.ShapeDtypeStruct`, without the
-            axis of the batch.
-        batch: How many configurations at a time; None is one.
+        model: A robot. All models with the same tree and dtype share the compiled functions.
+        functions: Functions of this library, or your own under `jax.jit` that take a model first, as objects or by name
+            (``"rnea"``, ``"collision.min_distance"``). Static arguments are given in a pair,
+            ``("jacobian", {"link": "tool"})``, or a `functools.partial`. So are optional arrays, and arrays whose shape
+            is not in the annotations of the function: as an example or a `jax.ShapeDtypeStruct`, without the batch
+            axis.
+        batch: Batch size; None for a single configuration.
         dtype: Of all arrays; default is that of the model.
 
     Returns:
-        The compiled functions of the model and the arrays in their order, static arguments left out.
+        The compiled functions, which take the model and the arrays in order, without static arguments.
 
     Raises:
-        DtypeError: `dtype` is no enabled floating-point type, or an entry no function.
+        ArgumentError: `batch` is less than 1, or an argument of a function is missing.
+        DtypeError: `dtype` is not an enabled floating-point type, or an entry is not a function.
         NameNotFoundError: There is no function, or no argument of it, of that name.
-        RbydynError: An argument is needed.
-        ShapeError: `batch` is not positive.
 
     Example:
         >>> arm = robots.two_link_arm()
@@ -62,7 +61,7 @@ def precompile(
 
 
 def _ready(call: Call, batch: int | None) -> Callable[..., Any]:
-    """The function that is to be called: on one configuration it is the one given, static arguments aside."""
+    """The function to call; for a single configuration the given one with its static arguments bound."""
     if batch is None or not call.arrays:
         return call.bound if call.static else call.function
 
@@ -74,19 +73,19 @@ def _ready(call: Call, batch: int | None) -> Callable[..., Any]:
 
 
 def set_compilation_cache(directory: str | PathLike[str]) -> None:
-    """Keeps everything that JAX compiles from now on in a directory, where other processes find it.
+    """Caches everything that JAX compiles from now on in a directory, for other processes.
 
-    Switches on JAX's persistent compilation cache for this process, programs of any size and compile time included: it
-    sets `jax_compilation_cache_dir`, `jax_persistent_cache_min_compile_time_secs` and
-    `jax_persistent_cache_min_entry_size_bytes`. Call it before anything that shall be kept. A process that finds its
-    programs there still traces them: for RB-Y1 and a batch, 0.4 s (`fk`) and 0.9 s (`rnea`) instead of 1.8 s and 3.4 s;
-    `load_function` spares most of that, too.
+    Enables JAX's persistent compilation cache for this process, for programs of any size and compile time: sets
+    `jax_compilation_cache_dir`, `jax_persistent_cache_min_compile_time_secs` and
+    `jax_persistent_cache_min_entry_size_bytes`. Call it before the first compilation. A process with a warm cache still
+    traces: for RB-Y1 and a batch, 0.4 s (`fk`) and 0.9 s (`rnea`) instead of 1.8 s and 3.4 s; `load_function` avoids
+    most of that, too.
 
     Args:
-        directory: The directory; it is made if need be. Programs depend on the machine's kind of processor.
+        directory: The directory; created if it does not exist. Programs depend on the type of the processor.
 
     Raises:
-        DtypeError: `directory` is no path.
+        DtypeError: `directory` is not a path.
     """
     if not isinstance(directory, str | PathLike):
         raise DtypeError(f"directory must be a path, got {type(directory).__name__}")

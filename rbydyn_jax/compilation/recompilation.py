@@ -1,4 +1,4 @@
-"""A block in which nothing may be compiled."""
+"""A context in which recompilation is an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REDEFINED = "a new function each time, though defined on the same line: define 
 _UNCHANGED = "no argument differs from an earlier call: a flag or context of JAX does, or JAX's caches were cleared"
 _UNTRACED = (
     "traced before, but not compiled for this use: an eager jax.vmap or jax.grad compiles for each batch size and each "
-    "argument that is mapped, and arrays that are committed to a device, or sharded otherwise, compile anew"
+    "argument that is mapped, and arrays that are committed to a device, or sharded otherwise, are recompiled"
 )
 
 
@@ -82,26 +82,26 @@ def _change(where: str, now: str, before: str) -> str:
 
 @contextlib.contextmanager
 def no_recompile() -> Iterator[None]:
-    """A block in which JAX may trace and compile nothing: what would, raises and says what has changed.
+    """A context in which JAX must not trace or compile: any attempt raises and reports what changed.
 
-    It holds for all that JAX compiles in this thread: the functions of this library, one's own under `jax.jit`, and the
-    operations of `jax.numpy` outside of them, which are compiled for each shape. Other threads go their way. Calls
-    that compile nothing cost the same inside as outside.
+    Covers everything that JAX compiles in this thread: the functions of this library, your own under `jax.jit`, and
+    operations of `jax.numpy` outside of them, which are compiled for each shape. Other threads are not affected. Calls
+    that do not compile cost the same inside as outside.
 
-    What a compiled function depends on, and the block therefore names: the shapes and dtypes of arguments and of the
-    model's leaves, static arguments (links, frames), and the model's `tree`, in which are the topology, the names and
-    the places of the zeros and ones of the geometry, but no other number.
+    A compiled function depends on the shapes and dtypes of the arguments and of the model's leaves, on static arguments
+    (links, frames), and on the model's `tree`: the topology, the names, and the sparsity pattern of the geometry (where
+    it is 0, 1 or -1), but on no other parameter.
 
     Raises:
-        RecompilationError: On the attempt. It names the function, and the leaf, shape or name that differs from the
-            most similar earlier call.
+        RecompilationError: On any recompilation. It names the function, and the leaf, shape or name that differs from
+            the most similar earlier call.
 
     Example:
         >>> arm, q = robots.two_link_arm(), jnp.zeros(2)
         >>> tau = gravity_forces(arm, q)
         >>> heavier = attach_payload(arm, "tool", 3.0)
         >>> with no_recompile():
-        ...     tau = gravity_forces(heavier, q)  # other numbers, the same program
+        ...     tau = gravity_forces(heavier, q)  # other parameters, the same program
         >>> try:
         ...     with no_recompile():
         ...         tau = gravity_forces(arm, np.zeros(2, np.float16))

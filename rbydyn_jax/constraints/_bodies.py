@@ -18,7 +18,7 @@ _State = tuple[Transform, Motion, Motion]
 
 
 class BodyMotions(eqx.Module):
-    """How the bodies are and move, relative to the world.
+    """Poses and motion of the bodies relative to the world.
 
     Attributes:
         poses: T_world_body.

@@ -1,4 +1,4 @@
-"""Points, directions and poses given by the user, which may be traced."""
+"""Validates points, directions and poses given by the user, which may be traced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array
-from .._errors import DtypeError, ModelError, ShapeError
+from .._errors import ArgumentError, DtypeError, ShapeError
 from ..spatial import safe
 
 # What is not traced stays in numpy: inside a traced function a JAX constant would be traced as well.
@@ -18,14 +18,14 @@ Numbers = Array | np.ndarray
 
 
 def pose(T: Any, name: str) -> Float[Numbers, "4 4"]:
-    """Returns a transform, the identity for None, or says what is wrong with it."""
+    """Returns a transform; None is the identity."""
     if T is None:
         return np.eye(4)
     return check_array(T, name, (4, 4))
 
 
 def vector(x: Any, name: str) -> Float[Numbers, "3"]:
-    """Returns three numbers as an array, or says what is wrong with them."""
+    """Returns three numbers as an array."""
     if isinstance(x, jax.Array):
         return check_array(x, name, (3,))
     try:
@@ -38,11 +38,11 @@ def vector(x: Any, name: str) -> Float[Numbers, "3"]:
 
 
 def direction(x: Any, name: str) -> Float[Numbers, "3"]:
-    """Returns the unit vector along three numbers; that of a zero that is traced is NaN."""
+    """Returns the unit vector along three numbers; NaN for a traced zero."""
     array = vector(x, name)
     if isinstance(array, Tracer):
         return array / safe.safe_norm(array)
     length = float(np.linalg.norm(array))
     if not length > 0.0:
-        raise ModelError(f"{name} {np.asarray(array).tolist()} has no direction")
+        raise ArgumentError(f"{name} must have a direction, got {np.asarray(array).tolist()}")
     return array / length

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._check import check_integer, public
-from .._errors import RbydynError
 from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
@@ -23,7 +22,7 @@ _SHRINK, _GROW, _START = 0.25, 4.0, 1e-3
 
 
 class ClosedLoops(eqx.Module):
-    """What `close_loops` found.
+    """Result of `close_loops`.
 
     Attributes:
         q: The configuration [rad, m].
@@ -52,22 +51,22 @@ def close_loops(
 
     Gauss-Newton steps $\min_d |g + J d|^2 + \mu |d|^2$ on the gap g of the loops, with the damping of Levenberg and
     Marquardt: $\mu$ shrinks after a step that closes the loops further, and grows after one that does not, which is
-    not taken. It may end in a local minimum, and says so. The derivatives with respect to the numbers of the model and
-    of the loop joints are those of the nearest solution, by the implicit function theorem; where the search starts has
-    none.
+    rejected. It may end in a local minimum, which `success` reports. The derivatives with respect to the parameters of
+    the model and of the loop joints are those of the nearest solution, by the implicit function theorem; the derivative
+    with respect to `q` is zero.
 
     Args:
         model: The robot.
-        q: Where to start [rad, m].
+        q: Initial guess [rad, m].
         loops: The joints that close loops.
         fixed: Joints that must not move, by name or index.
         tolerance: Largest gap of a closed loop [rad, m]; default is 1e4 times the machine epsilon.
-        max_iterations: After how many steps to give up.
+        max_iterations: Maximum number of steps.
 
     Raises:
         DtypeError: `loops` holds something else.
         NameNotFoundError: There is no such joint, or a loop joint names a link that there is not.
-        RbydynError: `max_iterations` is not positive.
+        ArgumentError: `max_iterations` is less than 1.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
@@ -81,8 +80,7 @@ def close_loops(
     """
     model, q = arguments(model, q=q)
     joints = check_loops(model, loops, q.dtype)
-    if check_integer(max_iterations, "max_iterations") < 1:
-        raise RbydynError(f"max_iterations must be positive, got {max_iterations}")
+    max_iterations = check_integer(max_iterations, "max_iterations", 1)
     free = np.ones(model.nv)
     for joint in fixed:
         free[model.tree.v_slices[model.joint_index(joint)]] = 0.0

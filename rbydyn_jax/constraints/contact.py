@@ -23,7 +23,7 @@ Number = Float[Array, ""] | float
 
 
 class Contact(eqx.Module):
-    r"""A point of a link that may touch a half-space, and how: all its numbers may be traced.
+    r"""A point of a link that may touch a half-space, with its parameters, all of which may be traced.
 
     The normal force is that of Hunt and Crossley [1975], $k z^n (1 + \frac32 \alpha \dot z)$ and never negative, at
     the depth z; the default exponent is that of Hertz for a sphere on a plane. Friction is viscoelastic: bristles of
@@ -70,8 +70,8 @@ class Contact(eqx.Module):
         """The normal may be of any length; the default half-space is the ground z < 0.
 
         Raises:
-            DtypeError: The point, or that or the normal of the plane, holds no numbers.
-            ModelError: The normal has no length.
+            ArgumentError: The normal has no length.
+            DtypeError: The point, the plane's point or its normal is not numeric.
             ShapeError: One of them is not of shape (3,).
         """
         self.link = link
@@ -82,7 +82,7 @@ class Contact(eqx.Module):
 
 
 class ContactForces(eqx.Module):
-    """What contacts exert, and how their bristles move.
+    """Forces of contacts, and rates of their bristles.
 
     Attributes:
         f_ext: Wrench on each body, about its origin in its axes: an argument of the dynamics.
@@ -118,7 +118,7 @@ def friction_force(
 
 
 def check_contacts(model: Model, contacts: Any, dtype: Any) -> tuple[Contact, ...]:
-    """The contacts, cast to one type.
+    """The contacts, cast to one dtype.
 
     Raises:
         DtypeError: They are no sequence of `Contact`.
@@ -143,7 +143,7 @@ def contact_forces(
 ) -> ContactForces:
     """The forces at contacts, for the displacements of their bristles.
 
-    A point that does not touch has no force, and its bristles stand still: set them to zero between the steps of an
+    A point that does not touch has no force and a bristle rate of zero: set them to zero between the steps of an
     integration, as `simulate` does.
 
     Args:

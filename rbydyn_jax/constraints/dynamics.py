@@ -26,7 +26,7 @@ DEFAULT_STABILIZATION = Baumgarte()
 
 
 class DynamicsResult(eqx.Module):
-    r"""What constrained forward dynamics finds; all of it belongs to the accelerations that were solved for.
+    r"""Result of constrained forward dynamics; all fields belong to the computed accelerations.
 
     Attributes:
         mass_matrix: M [kg m^2, kg m, kg].
@@ -109,7 +109,7 @@ def whitened(M: Array, K: Array, force: Array) -> tuple[Array, Array, Array]:
 
 
 def constrained_solve(M: Array, K: Array, force: Array, k: Array) -> tuple[Array, Array]:
-    r"""The solution of $M a = f - K^T\lambda$, $K a = -k$, with the smallest $\lambda$ where K lacks rank.
+    r"""The solution of $M a = f - K^T\lambda$, $K a = -k$, with the minimum-norm $\lambda$ where K is rank-deficient.
 
     In whitened coordinates it is the point nearest to z = L^-1 f on the plane Y y = -k, by the pseudo-inverse of Y. The
     rank is decided on Y, whose singular values are the roots of those of K M^-1 K^T.
@@ -192,7 +192,7 @@ def inverse_dynamics(
     actuated: tuple[str | int, ...] | None = None,
     f_ext: Float[Array, "nb 6"] | None = None,
 ) -> InverseDynamicsResult:
-    r"""The forces of the actuated joints that produce an acceleration, the loops bearing the rest.
+    r"""The forces of the actuated joints that produce an acceleration together with the loop forces.
 
     With P the projection on the motions that the loops allow, the smallest $\tau$ with
     $P(\tau - M a - c) = 0$; O(n^3) [Featherstone 2008, sec. 8.12].

@@ -1,6 +1,6 @@
 r"""Fixed steps in time on the configuration manifold.
 
-A state is (q, v, x): configuration, velocity, and further numbers in a vector space (the bristles of contacts). The
+A state is (q, v, x): configuration, velocity, and further variables in a vector space (the bristles of contacts). The
 vector field gives their rates (v in local coordinates, a, xdot) at a time.
 """
 

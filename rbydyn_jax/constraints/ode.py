@@ -1,4 +1,4 @@
-"""The dynamics as a term for the adaptive solvers and the events of diffrax (extra ``ode``)."""
+"""The dynamics as a term for the adaptive solvers and events of diffrax (extra ``ode``)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def ode_term(
 ) -> Any:
     """The rate of x = [q; v] as a `diffrax.ODETerm`.
 
-    Any solver, step size controller, event and adjoint of diffrax takes it; `args` are not used. Coordinates of
-    constant length (quaternions, [sine, cosine]) drift by the solver's error, which moves no link: mend them
-    afterwards with `normalize`. Modified Rodrigues parameters are singular at a full turn, which no solve may reach.
-    Contacts rub without bristles, by viscous friction up to the limit of Coulomb's.
+    It works with any solver, step size controller, event and adjoint of diffrax; `args` is ignored. Coordinates of
+    constant length (quaternions, [sine, cosine]) drift by the solver's error, which moves no link: renormalize them
+    afterwards with `normalize`. Modified Rodrigues parameters are singular at a full turn, which a solve must not
+    reach. Contact friction has no bristles: it is viscous up to the Coulomb limit.
 
     Args:
         model: The robot.

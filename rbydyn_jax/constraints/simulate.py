@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array, full_precision, public
-from .._errors import RbydynError
+from .._errors import ArgumentError
 from ..algorithms.aba import aba
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
@@ -78,8 +78,8 @@ def state_derivative(
 ) -> Float[Array, "n"]:
     """The rate [qdot; a] of a state x = [q; v], for any ODE solver.
 
-    Quaternions and [sine, cosine] keep their length along the exact flow, and no function of this library needs it to
-    be 1; `normalize` mends what a solver loses.
+    Quaternions and [sine, cosine] keep their length along the exact flow, and no function of this library requires unit
+    length; `normalize` renormalizes them after a solve.
 
     Args:
         model: The robot.
@@ -118,11 +118,11 @@ def simulate(
     stabilization: Stabilization = DEFAULT_STABILIZATION,
     method: Method = "runge_kutta_4",
 ) -> Simulation:
-    """The motion of a robot from an initial state, in round(duration / dt) equal steps.
+    """Simulates a robot from an initial state, in round(duration / dt) equal steps.
 
-    A plain function around `lax.scan`: compile it with what varies as arguments, `jax.jit(lambda q: simulate(...))`;
-    `jax.vmap` and gradients go through it. Nothing damps the joints unless `control` says so: `damping_forces`,
-    `friction_forces` and `joint_limit_forces` are made to be added there.
+    A plain function around `lax.scan`: jit it with the varying values as arguments, `jax.jit(lambda q: simulate(...))`.
+    It supports `jax.vmap` and gradients. Joints are not damped by default: add `damping_forces`, `friction_forces` and
+    `joint_limit_forces` in `control`.
 
     Args:
         model: The robot.
@@ -132,14 +132,14 @@ def simulate(
         dt: Time step [s].
         control: Joint torques or forces as a function (t, q, v) -> tau (nv,); None is none.
         loops: The joints that close loops.
-        contacts: The contacts; their bristles stand upright at first, and again after each step without touch.
+        contacts: The contacts; their bristles start undeflected, and are reset after each step without contact.
         stabilization: Gains of the loop joints; see `forward_dynamics`.
         method: ``"runge_kutta_4"`` on the configuration manifold (Munthe-Kaas), or ``"semi_implicit_euler"``.
 
     Raises:
         DtypeError: `loops`, `contacts` or `stabilization` holds something else.
         NameNotFoundError: A loop joint or a contact names a link that there is not.
-        RbydynError: There is no such method, or `duration` and `dt` make no step.
+        ArgumentError: `method` is unknown, `dt` is not positive, or `duration` is shorter than `dt`.
         ShapeError: An argument, or what `control` returns, has another shape.
 
     Example:
@@ -151,10 +151,10 @@ def simulate(
     """
     model, q, v = arguments(model, q=q, v=v)
     if method not in _STEPS:
-        raise RbydynError(f"method must be one of {', '.join(map(repr, _STEPS))}, got {method!r}")
+        raise ArgumentError(f"method must be one of {', '.join(map(repr, _STEPS))}, got {method!r}")
     count = round(duration / dt) if dt > 0.0 else 0
     if count < 1:
-        raise RbydynError(f"duration {duration} and dt {dt} make no step")
+        raise ArgumentError(f"duration must be at least dt, and dt positive, got {duration} and {dt}")
     loops, contacts = check_loops(model, loops, q.dtype), check_contacts(model, contacts, q.dtype)
     step = _STEPS[method]
 
@@ -170,7 +170,7 @@ def simulate(
     def advance(state: State, t: Array) -> tuple[State, State]:
         q, v, x = step(model, field, t, state, jnp.asarray(dt, t.dtype))
         q = normalize(model, q)
-        if contacts:  # bristles that have left the surface stand up again
+        if contacts:  # reset the bristles of contacts that have opened
             x = jnp.where(contact_forces(model, q, v, contacts, x).depths[:, None] > 0.0, x, 0.0)
         return (q, v, x), (q, v, x)
 

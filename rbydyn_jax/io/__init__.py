@@ -1,4 +1,4 @@
-"""Robots from files and to files: format-neutral descriptions, URDF, MJCF, and a builder for Python."""
+"""Reads and writes robots: format-neutral descriptions, URDF, MJCF, and a builder for Python."""
 
 from __future__ import annotations
 

@@ -43,8 +43,10 @@ def build_model(
         dtype: Type of the leaves; default is JAX's default float.
 
     Raises:
-        DtypeError: `description` is no description, `gravity` no numbers, or `dtype` no floating-point type.
-        ModelError: The description makes no sense; the message names every element concerned.
+        ArgumentError: `gravity` is not finite, or `joint_order` is not a permutation of the moving joints.
+        DtypeError: `description` is not a description, `gravity` is not numbers, or `dtype` is not a floating-point
+            type.
+        ModelError: The description is invalid; the message names every element concerned.
         NameNotFoundError: There is no such base link or joint.
         ShapeError: `gravity` is not of shape (3,).
 
@@ -74,7 +76,7 @@ def load_urdf(
 ) -> Model:
     """Loads a robot from a URDF file, the RB-Y1 dialect included; mesh files are never opened.
 
-    What was corrected or not used is in `model.report`, with line numbers.
+    `model.report` lists what was corrected or ignored, with line numbers.
 
     Args:
         path: The file.
@@ -84,7 +86,7 @@ def load_urdf(
         strict: Whether a warning is an error.
 
     Raises:
-        DtypeError: `path` is no path.
+        DtypeError: `path` is not a path.
         ParseError: The file cannot be read or describes no robot; `error.findings` has all that is wrong, with lines.
         NameNotFoundError: There is no such base link or joint.
     """
@@ -112,7 +114,7 @@ def load_urdf_string(
         source: Name of the text in messages.
 
     Raises:
-        DtypeError: `text` is no text.
+        DtypeError: `text` is not str or bytes.
         ParseError: The text describes no robot; `error.findings` has all that is wrong, with lines.
         NameNotFoundError: There is no such base link or joint.
     """

@@ -1,4 +1,4 @@
-"""Whether a robot description makes sense: names, tree, coupling, limits and mass properties.
+"""Validates a robot description: names, tree, coupling, limits and mass properties.
 
 These checks hold for a description of any origin; `Findings.lines` tells them where an element stands in its file.
 """

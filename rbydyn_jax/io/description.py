@@ -1,4 +1,4 @@
-"""A robot as plain data: what a file says, in no file format and before any computation.
+"""A robot as plain data: the contents of a file, independent of the format and before any computation.
 
 A `RobotDescription` is frozen, made of numpy arrays and strings, and knows nothing of JAX. Readers produce it, the
 builder produces it, `build_model` turns it into a `Model`, and the URDF writer writes it.
@@ -105,7 +105,7 @@ class CollisionDescription:
 
 @dataclass(frozen=True, eq=False)
 class LinkDescription:
-    """A rigid link. `inertial=None` means that nothing was said: the link has no mass."""
+    """A rigid link. `inertial=None` is a link without mass."""
 
     name: str
     inertial: Inertial | None = None
@@ -146,7 +146,7 @@ class JointDescription:
 
 @dataclass(frozen=True, eq=False)
 class MobileBaseDescription:
-    """The wheels of a mobile base, as the RB-Y1 files say them: kind (`"differential"`, `"mecanum"`), pose
+    """The wheels of a mobile base, as in the RB-Y1 files: kind (`"differential"`, `"mecanum"`), pose
     T_base_mobile (4, 4), wheel joints, and parameters (wheel base and radius; or Lx, Ly and radius) [m]."""
 
     kind: str
@@ -157,7 +157,7 @@ class MobileBaseDescription:
 
 @dataclass(frozen=True, eq=False)
 class RobotDescription:
-    """A robot: links, joints in document order, and what else its file said."""
+    """A robot: links, joints in document order, and further data of its file."""
 
     name: str
     links: tuple[LinkDescription, ...]

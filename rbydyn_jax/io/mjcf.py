@@ -60,7 +60,7 @@ def load_mjcf(
         NameNotFoundError: There is no such base link or joint.
     """
     mujoco = require("mujoco", "mjcf", "load_mjcf")
-    read_bytes(path)  # says what is wrong with a path in our words
+    read_bytes(path)  # raises this library's error for a wrong path
     try:
         mj_model = mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Model -> Model: other topologies. The robot is described, changed and built again."""
+"""Model -> Model: structural changes. The robot is described, changed and rebuilt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array
-from .._errors import DtypeError, Finding, ModelError
+from .._errors import ArgumentError, DtypeError, Finding, ModelError
 from ..model.joints import JOINT_TYPES
 from ..model.model import Model, check_model
 from ..spatial.algebra import Vec3
@@ -46,9 +46,9 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
             coordinates.
 
     Raises:
-        DtypeError: `positions` is no mapping, or a position no numbers.
-        ModelError: A joint mimics another one, which is to be locked in its place; or a position is traced, not finite,
-            or a quaternion of no length.
+        ArgumentError: A position is not finite, or its quaternion is zero.
+        DtypeError: `positions` is not a mapping, or a position is traced or not numbers.
+        ModelError: A joint mimics another one, which is to be locked in its place.
         NameNotFoundError: There is no such joint.
         ShapeError: A position has another number of coordinates than the joint.
 
@@ -86,7 +86,7 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
 
 
 def submodel(model: Model, base_link: str | int) -> Model:
-    """The part of the robot that a link carries, that link included and fixed to the world.
+    """The subtree of a link, which becomes the root and is fixed to the world.
 
     Args:
         model: The robot.
@@ -127,7 +127,7 @@ def attach(
     _concrete(model)
     _concrete(other, "other")
     if isinstance(pose, Tracer):
-        raise ModelError("pose is traced; a robot is restructured outside of jit, vmap and grad")
+        raise DtypeError("pose is traced; a robot is restructured outside of jit, vmap and grad")
     carrier = model.link_names[model.link_index(link)]
     T = np.eye(4) if pose is None else np.asarray(check_array(pose, "pose", (4, 4)), float)
     own, added = outline(model), _renamed(outline(other), prefix)
@@ -146,24 +146,24 @@ def attach(
 
 def _position(value: Any, name: str, kind: str) -> np.ndarray:
     if isinstance(value, Tracer):
-        raise ModelError(f"{name} is traced; a robot is restructured outside of jit, vmap and grad")
+        raise DtypeError(f"{name} is traced; a robot is restructured outside of jit, vmap and grad")
     try:
         x = np.atleast_1d(np.asarray(value, float))
     except (TypeError, ValueError):
         raise DtypeError(f"{name} must be a number or a sequence of numbers, got {value!r}") from None
     check_array(x, name, (JOINT_TYPES[kind].nq,))
     if not np.isfinite(x).all():
-        raise ModelError(f"{name} must be finite, got {x.tolist()}")
+        raise ArgumentError(f"{name} must be finite, got {x.tolist()}")
     if kind in ("spherical", "floating") and not x[:4].any():
-        raise ModelError(f"{name} starts with the quaternion zero, which is no rotation")
+        raise ArgumentError(f"{name} must start with a quaternion, which must not be zero")
     if kind == "sin_cos_revolute" and not x.any():
-        raise ModelError(f"{name} is zero, which is sine and cosine of no angle")
+        raise ArgumentError(f"{name} must be [sine, cosine], which cannot both be zero")
     return x
 
 
 def _concrete(model: Model, name: str = "model") -> None:
     if any(isinstance(x, Tracer) for x in jax.tree.leaves(check_model(model, name))):
-        raise ModelError("a robot is restructured outside of jit, vmap and grad, where its numbers are known")
+        raise DtypeError(f"{name} is traced; a robot is restructured outside of jit, vmap and grad")
 
 
 def _rebuilt(
@@ -174,8 +174,8 @@ def _rebuilt(
 ) -> Model:
     """Builds a robot of parts, each with the prefix of its names.
 
-    A description has one number for all coordinates of a joint, so the leaves of the joints come from the parts; and
-    what was found when these were read stays known.
+    A description has one value for all coordinates of a joint, so the leaves of the joints are taken from the parts,
+    and so are the findings of their reports.
     """
     dtype = parts[0][0].inertias.dtype
     built = build_model(description, joint_order=order, dtype=dtype)
@@ -201,7 +201,7 @@ def _rebuilt(
 
 
 def _joint_transform(joint: JointDescription, position: np.ndarray) -> np.ndarray:
-    """T_before_after of a joint at a position, in plain numbers."""
+    """T_before_after of a joint at a position, in plain floats."""
 
     def scalar(x: float) -> Scalar:
         return {0.0: ZERO, 1.0: ONE, -1.0: MINUS_ONE}.get(x, x)

@@ -47,20 +47,20 @@ _ONE_DOF = ("revolute", "continuous", "prismatic")
 
 
 def to_urdf(model: Model, *, collisions: bool = True) -> str:
-    """Returns URDF text that loads as a robot of the same kinematics and dynamics.
+    """Returns URDF text of a robot with the same kinematics and dynamics.
 
-    A link that is welded to another one comes back behind a fixed joint named ``<link>_fixed``. The joints are written
-    depth-first; a model with another `joint_order=` gets it back by loading with `joint_order=model.joint_names`.
-    Gravity is not part of URDF. A robot whose base link moves comes back with one link more, the root ``world``.
+    A link that is welded to another one is written with a fixed joint named ``<link>_fixed``. The joints are written
+    depth-first; to restore another order, load it with `joint_order=model.joint_names`.
+    Gravity is not part of URDF. A robot whose base link moves gets an additional root link ``world``.
 
     Args:
         model: The robot.
-        collisions: Whether to write the capsules, which are no part of plain URDF.
+        collisions: Whether to write the capsules, which are not part of standard URDF.
 
     Raises:
-        DtypeError: `model` is no model.
-        ModelError: A joint is of a type that URDF does not have, or has different numbers for its coordinates, which
-            it cannot say.
+        DtypeError: `model` is not a model.
+        ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
+            URDF does not support.
 
     Example:
         >>> from rbydyn_jax import robots
@@ -77,12 +77,12 @@ def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> Non
     Args:
         model: The robot.
         path: The file, which is replaced if it exists.
-        collisions: Whether to write the capsules, which are no part of plain URDF.
+        collisions: Whether to write the capsules, which are not part of standard URDF.
 
     Raises:
         FileNotFoundError: The directory does not exist.
-        ModelError: A joint is of a type that URDF does not have, or has different numbers for its coordinates, which
-            it cannot say.
+        ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
+            URDF does not support.
     """
     text, path = to_urdf(model, collisions=collisions), Path(path)
     if not path.parent.is_dir():
@@ -94,8 +94,8 @@ def describe(model: Model) -> RobotDescription:
     """Returns the description of a model, from which `build_model` makes an equal one.
 
     Raises:
-        DtypeError: `model` is no model.
-        ModelError: A joint has different limits or losses for its coordinates; a description has one number for all.
+        DtypeError: `model` is not a model.
+        ModelError: A joint has different limits or losses for its coordinates; a description has one value for all.
     """
     tree = check_model(model).tree
     for body, (kind, name) in enumerate(zip(tree.joint_types, tree.joint_names, strict=True)):
@@ -106,14 +106,14 @@ def describe(model: Model) -> RobotDescription:
             values = np.asarray(getattr(model, leaf))[at]
             expected = {"position_lower": -np.inf, "position_upper": np.inf}.get(leaf, values[0])
             if (values != expected).any():
-                only = "no limits" if leaf.startswith("position") else "one number"
+                only = "no limits" if leaf.startswith("position") else "one value"
                 message = f"{leaf} is {values.tolist()}, and a description or URDF has {only} for all its coordinates"
                 raise ModelError(f"{kind} joint {name!r}: {message}")
     return outline(model)
 
 
 def outline(model: Model) -> RobotDescription:
-    """As `describe`, but the numbers of a joint of several coordinates are those of the first one."""
+    """As `describe`, but with the values of the first coordinate for joints of several coordinates."""
     tree = model.tree
     placements = np.asarray(model.link_placements, float)
     root = next((i for i, body in enumerate(tree.link_bodies) if body < 0), None)
@@ -159,7 +159,7 @@ def _joint(model: Model, numbers: dict[str, np.ndarray], body: int, parent: str,
     if mimic is not None:
         factor, offset = (float(numbers[leaf][mimic.slot]) for leaf in ("mimic_multipliers", "mimic_offsets"))
         coupling = Mimic(tree.joint_names[source], factor, offset)
-        # The limits of a follower are those of its source; what resists the motion is said once, at the source.
+        # A follower has the limits of its source; friction and damping are written once, at the source.
         lower, upper = sorted((factor * lower + offset, factor * upper + offset)) if factor else (-np.inf, np.inf)
         rates = {name: abs(factor) * rates[name] if factor else np.inf for name in ("velocity", "acceleration")}
     return JointDescription(

@@ -29,7 +29,7 @@ _OTHER_FORMATS = {
 
 @contextmanager
 def _paused_collector() -> Iterator[None]:
-    """Stops the cyclic garbage collector, which would walk the growing document many times; it has no cycles."""
+    """Stops the cyclic garbage collector, which would traverse the growing document many times; it has no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -95,10 +95,10 @@ def _warn_of_point_masses(description: RobotDescription, findings: Findings) -> 
 
 
 def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES, *, hint: str = "") -> bytes:
-    """Reads a file of bounded size; `hint` is what to say to somebody who passes its text.
+    """Reads a file of bounded size; `hint` is added to the error for callers who pass the text itself.
 
     Raises:
-        DtypeError: `path` is no path.
+        DtypeError: `path` is not a path.
         ParseError: There is no such file, it cannot be read, or it is too large.
     """
     if not isinstance(path, str | os.PathLike):

@@ -28,7 +28,7 @@ _SHORTEST_AXIS = 1e-6
 
 
 def read_joint(xml: XmlElement, name: str, scope: Scope) -> JointDescription | None:
-    """Reads a `<joint>` element; None if its links are not said."""
+    """Reads a `<joint>` element; None if its links are missing."""
     scope.known(xml, ("name", "type", "in_model_type"), _TAGS)
     kind = _kind(xml, scope)
     links = []

@@ -1,6 +1,6 @@
 """The values of a URDF file: numbers, vectors, placements and names, each read once and strictly.
 
-A value that is wrong becomes a finding, and reading goes on with a harmless stand-in, so that all findings of a file
+An invalid value becomes a finding, and reading continues with a harmless default, so that all findings of a file
 are collected in one pass.
 """
 
@@ -61,7 +61,7 @@ def _what_is_wrong(text: str, infinite: bool) -> str:
 
 
 class Scope:
-    """Reads the values of one link, joint or other element, and says in its name what is wrong with them.
+    """Reads the values of one link, joint or other element, and reports what is wrong with them.
 
     Args:
         findings: Where remarks go.
@@ -194,7 +194,7 @@ class Scope:
         return self.pose(element, what)
 
     def pose(self, xml: XmlElement, what: str) -> np.ndarray:
-        """Returns the placement (4, 4) that the attributes `xyz` and `rpy` (or `quat_xyzw`) of `xml` say."""
+        """Returns the placement (4, 4) of the attributes `xyz` and `rpy` (or `quat_xyzw`) of `xml`."""
         zero = [0.0, 0.0, 0.0]
         xyz = self.vector(xml, "xyz", f"{what} xyz", 3, zero) or zero
         if xml.get("quat_xyzw") is not None:

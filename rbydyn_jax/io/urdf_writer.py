@@ -1,4 +1,4 @@
-"""Writes a `RobotDescription` as URDF, with every number in full so that it reads back as it was."""
+"""Writes a `RobotDescription` as URDF, with full precision so that it reads back unchanged."""
 
 from __future__ import annotations
 

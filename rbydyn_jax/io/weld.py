@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._errors import ModelError, NameNotFoundError
+from .._errors import ArgumentError, ModelError, NameNotFoundError
 from ..model.arrays import RobotArrays
 from ..model.tree import MobileBase
 from .check import check_description
@@ -41,8 +41,8 @@ def weld(
         findings: Where notes on what was left out go; with it, the description is taken as checked.
 
     Raises:
-        ModelError: The description has a cycle, two roots, or an element that makes no sense; or `joint_order` is not
-            a permutation of the moving joints.
+        ArgumentError: `joint_order` is not a permutation of the moving joints.
+        ModelError: The description has a cycle, two roots, or an invalid element.
         NameNotFoundError: There is no such base link or joint.
     """
     if findings is None:
@@ -125,10 +125,10 @@ def _permutation(names: list[str], joint_order: Sequence[str] | None, floating_b
             raise NameNotFoundError(name, "moving joint", names)
     missing = [name for name in names if name not in set(order)]
     if missing:
-        raise ModelError(f"joint_order must name every moving joint; it lacks {', '.join(map(repr, missing))}")
+        raise ArgumentError(f"joint_order must name every moving joint; it lacks {', '.join(map(repr, missing))}")
     if len(order) != len(names):
         twice = sorted({name for name in order if order.count(name) > 1})
-        raise ModelError(f"joint_order names {', '.join(map(repr, twice))} more than once")
+        raise ArgumentError(f"joint_order names {', '.join(map(repr, twice))} more than once")
     return [index[name] for name in order]
 
 

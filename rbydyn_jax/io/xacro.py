@@ -34,13 +34,13 @@ def load_xacro(
         strict: Whether a warning is an error.
 
     Raises:
-        DtypeError: `path` is no path.
+        DtypeError: `path` is not a path.
         MissingExtraError: xacrodoc is not installed.
         ParseError: The file cannot be expanded, or describes no robot.
         NameNotFoundError: There is no such base link or joint.
     """
     xacrodoc = require("xacrodoc", "xacro", "load_xacro")
-    read_bytes(path)  # says what is wrong with a path in our words
+    read_bytes(path)  # raises this library's error for a wrong path
     try:
         document = xacrodoc.XacroDoc.from_file(str(path), subargs=dict(arguments or {}), resolve_packages=False)
         text = document.to_urdf_string()

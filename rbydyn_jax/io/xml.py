@@ -141,7 +141,7 @@ def parse_xml(data: bytes | str, source: str, *, max_bytes: int = MAX_BYTES, max
         max_depth: Deepest nesting of elements that is accepted.
 
     Raises:
-        ParseError: It is no well-formed XML, too large, too deep, or has a document type declaration.
+        ParseError: It is not well-formed XML, is too large, too deep, or has a document type declaration.
     """
     encoding = None
     if isinstance(data, str):

@@ -1,1 +1,1 @@
-"""What a robot is: topology, joints, numbers, configurations."""
+"""The robot model: topology, joints, parameters, configurations."""

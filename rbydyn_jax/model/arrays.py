@@ -1,4 +1,4 @@
-"""A welded robot in plain numpy: what readers and builders hand to `model_from_arrays`."""
+"""A welded robot in plain NumPy, the input of `model_from_arrays`."""
 
 from __future__ import annotations
 

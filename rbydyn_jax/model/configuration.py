@@ -36,7 +36,7 @@ def _is_line(joint: JointType) -> bool:
 
 
 def _by_joint(model: Model, on_joint: Callable, on_lines: Callable) -> Array:
-    """Assembles a vector joint by joint, or at once where all coordinates form a vector space."""
+    """Assembles a vector joint by joint, or at once if all coordinates form a vector space."""
     parts = _independent(model)
     if all(_is_line(joint) for joint, _, _ in parts):
         return on_lines()
@@ -59,8 +59,8 @@ def neutral(model: Model) -> Float[Array, "nq"]:
 def random_configuration(model: Model, key: PRNGKeyArray) -> Float[Array, "nq"]:
     """A random configuration within the position limits.
 
-    Uniform between the limits, in [-pi, pi] where there are none, and within 2 pi of the one limit where there is one;
-    rotations uniform on the sphere of quaternions; floating joints within 1 m of the origin.
+    Uniform between the limits, in [-pi, pi] without limits, and within 2 pi of a single limit; rotations are uniform on
+    the sphere of quaternions; floating joints within 1 m of the origin.
 
     Args:
         model: The robot.
@@ -98,7 +98,7 @@ def integrate(model: Model, q: Float[Array, "nq"], dv: Float[Array, "nv"]) -> Fl
 
 @public()
 def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> Float[Array, "nv"]:
-    r"""The velocity $q_1 \ominus q_0$ that leads from `q0` to `q1` in one second: `integrate(model, q0, it)` is `q1`.
+    r"""The velocity $q_1 \ominus q_0$ from `q0` to `q1` in one second: `integrate(model, q0, difference)` is `q1`.
 
     Args:
         model: The robot.
@@ -114,7 +114,7 @@ def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> 
 
 @public()
 def normalize(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
-    """The same configuration with quaternions of unit length.
+    """The same configuration with renormalized quaternions.
 
     Args:
         model: The robot.

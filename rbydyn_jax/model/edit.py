@@ -1,4 +1,4 @@
-"""Model -> Model: other numbers on the same topology. Structural changes are in `io.restructure`."""
+"""Model -> Model: other parameters, same topology. Structural changes are in `io.restructure`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array
-from .._errors import DtypeError, ModelError
+from .._errors import ArgumentError, DtypeError, ModelError
 from ..spatial import inertia as inertias
 from .model import Model, check_model, make_pattern, twelve
 from .specialized import SpecializedModel
@@ -24,14 +24,14 @@ _LIMITS = ("position_lower", "position_upper", "velocity_limit", "acceleration_l
 
 
 def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
-    """The same robot in another field of gravity.
+    """The same robot with another gravity.
 
     Args:
         model: The robot.
         gravity: Acceleration of free fall in world axes [m/s^2].
 
     Raises:
-        ModelError: `gravity` is not finite.
+        ArgumentError: `gravity` is not finite.
         ShapeError: It is not of shape (3,).
 
     Example:
@@ -46,21 +46,21 @@ def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
 
 
 def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
-    """The same robot with other limits.
+    """The same robot with other joint limits.
 
     Args:
         model: The robot.
         **limits: New values of `position_lower`, `position_upper` (nq,), `velocity_limit`, `acceleration_limit` or
-            `effort_limit` (nv,) [rad, m, s, N m, N]. Infinity stands for no limit.
+            `effort_limit` (nv,) [rad, m, s, N m, N]. Infinity is no limit.
 
     Raises:
-        ModelError: A name is none of these, a limit is NaN or negative, or the limits leave no position.
+        ArgumentError: A name is unknown, a limit is NaN or negative, or the limits leave no position.
         ShapeError: A value has another shape.
     """
     model = check_model(model)
     for name, value in limits.items():
         if name not in _LIMITS:
-            raise ModelError(f"no limit named {name!r}; the limits are {', '.join(_LIMITS)}")
+            raise ArgumentError(f"no limit is named {name!r}; the limits are {', '.join(_LIMITS)}")
         old = getattr(model, name)
         new = check_array(value, name, old.shape).astype(old.dtype)
         if not isinstance(new, Tracer):
@@ -82,17 +82,17 @@ def _refuse(bad: np.ndarray, name: str, what: str, model: Model) -> None:
         k = int(np.flatnonzero(bad)[0])
         slices = model.tree.q_slices if name.startswith("position") else model.tree.v_slices
         joint = next(j for j, s in zip(model.joint_names, slices, strict=True) if s.start <= k < s.stop)
-        raise ModelError(f"joint {joint!r}: {name}[{k}] {what}")
+        raise ArgumentError(f"joint {joint!r}: {name}[{k}] {what}")
 
 
 def _finite(x: Any, name: str) -> None:
     if not isinstance(x, Tracer) and not np.isfinite(x).all():
-        raise ModelError(f"{name} must be finite, got {np.asarray(x).tolist()}")
+        raise ArgumentError(f"{name} must be finite, got {np.asarray(x).tolist()}")
 
 
 def _no_negative_mass(mass: Any, name: str) -> None:
     if not isinstance(mass, Tracer) and mass < 0:
-        raise ModelError(f"{name} must not be negative, got {float(mass):g}")
+        raise ArgumentError(f"{name} must not be negative, got {float(mass):g}")
 
 
 def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) -> Model:
@@ -101,11 +101,11 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
     Args:
         model: The robot.
         values: For each link, by name or index, its own 10 parameters about its origin in its axes: m, m c (3), Ixx,
-            Ixy, Iyy, Ixz, Iyz, Izz [kg, kg m, kg m^2]. Traced values are welcome.
+            Ixy, Iyy, Ixz, Iyz, Izz [kg, kg m, kg m^2]. They may be traced.
 
     Raises:
-        DtypeError: `values` is no mapping.
-        ModelError: A value is not finite, or a mass negative.
+        ArgumentError: A value is not finite, or a mass is negative.
+        DtypeError: `values` is not a mapping.
         NameNotFoundError: There is no such link.
         ShapeError: A value is not of shape (10,).
     """
@@ -122,7 +122,7 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
 
 
 def _add_inertia(model: Model, link: int, change: Array) -> Model:
-    """Adds inertial parameters, given in the link's axes, to a link and to the body that it is part of."""
+    """Adds inertial parameters, given in the link's axes, to a link and to its body."""
     body, slot = model.tree.link_bodies[link], model.tree.welded_slots[link]
     if slot >= 0:
         model = eqx.tree_at(lambda m: m.welded_inertias, model, jnp.asarray(model.welded_inertias).at[slot].add(change))
@@ -139,7 +139,7 @@ def attach_payload(
     com: Float[Array, "3"] | None = None,
     inertia: Float[Array, "3 3"] | None = None,
 ) -> Model:
-    """The same robot with a rigid payload on a link; compiles nothing anew, and may be traced or vmapped.
+    """The same robot with a rigid payload on a link, without recompilation; may be traced or vmapped.
 
     Args:
         model: The robot.
@@ -149,7 +149,7 @@ def attach_payload(
         inertia: Its moment of inertia about its centre of mass in link axes [kg m^2]; default is a point mass.
 
     Raises:
-        ModelError: A number is not finite, or the mass is negative.
+        ArgumentError: A number is not finite, or the mass is negative.
         NameNotFoundError: There is no such link.
         ShapeError: An argument has another shape.
 
@@ -177,10 +177,10 @@ def with_geometry(
 ) -> Model:
     """The same robot with other lengths and directions.
 
-    Where the new numbers are 0, 1 and -1 at the same places, nothing is compiled anew. Where a number becomes one of
-    these, or is one no longer (if only by rounding), the functions compile for the new pattern; the result made
-    `unstructured` has the same pattern whatever the numbers. Traced numbers have no known zeros: with them the result
-    takes all as inputs, as that of `unstructured` does.
+    There is no recompilation if the new values are 0, 1 and -1 in the same places. If an entry becomes one of these, or
+    no longer is one (if only by rounding), functions recompile for the new sparsity pattern; with `unstructured` the
+    pattern is the same for all values. Traced values have no known zeros: the result then takes all entries as inputs,
+    like that of `unstructured`.
 
     Args:
         model: The robot.
@@ -189,8 +189,8 @@ def with_geometry(
         link_placements: New T_body_link; that of a link whose frame is its body's must stay the identity.
 
     Raises:
-        ModelError: A placement is no rotation and translation, that of a body's own link not the identity, or an axis
-            not of unit length.
+        ArgumentError: A placement is not a rotation and translation, that of a body's own link is not the identity, or
+            an axis is not of unit length.
         ShapeError: An argument has another shape.
     """
     model = check_model(model)
@@ -208,7 +208,7 @@ def with_geometry(
     arrays = {name: np.asarray(x) for name, x in new.items()}
     for link in tree.principal_links:
         if not np.array_equal(arrays["link_placements"][link], np.eye(4)):
-            raise ModelError(
+            raise ArgumentError(
                 f"link {tree.link_names[link]!r}: its frame is its body's, so its placement is the identity"
             )
     rounding = 1e3 * float(jnp.finfo(dtype).eps)
@@ -217,7 +217,7 @@ def with_geometry(
     _refuse_wrong_poses(arrays["link_placements"], "link", tree.link_names, skew)
     unit = np.abs(np.linalg.norm(arrays["joint_axes"], axis=1) - 1.0) <= max(rounding, 1e-9)  # False for NaN
     if not unit.all():
-        raise ModelError(f"joint {tree.joint_names[int(np.argmin(unit))]!r}: its axis is not of unit length")
+        raise ArgumentError(f"joint {tree.joint_names[int(np.argmin(unit))]!r}: its axis is not of unit length")
     values: list[float] = []
     changed = dataclasses.replace(
         tree,
@@ -233,42 +233,42 @@ def _refuse_wrong_poses(T: np.ndarray, kind: str, names: tuple[str, ...], tolera
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
         problems = {
-            "has numbers that are not finite": ~np.isfinite(T).all(axis=(1, 2)),
+            "has entries that are not finite": ~np.isfinite(T).all(axis=(1, 2)),
             "does not end in the row 0 0 0 1": (T[:, 3] != [0.0, 0.0, 0.0, 1.0]).any(axis=1),
-            "has no rotation in it": ~((error <= tolerance) & (np.linalg.det(R) > 0.0)),
+            "has no rotation matrix": ~((error <= tolerance) & (np.linalg.det(R) > 0.0)),
         }
     for problem, bad in problems.items():
         if bad.any():
-            raise ModelError(f"{kind} {names[int(np.argmax(bad))]!r}: its placement {problem}")
+            raise ArgumentError(f"{kind} {names[int(np.argmax(bad))]!r}: its placement {problem}")
 
 
 def unstructured(model: Model) -> Model:
-    """The same robot with *every* number of its geometry as an input, zeros and ones included.
+    """The same robot with *every* entry of its geometry as an input, zeros and ones included.
 
-    For calibration, where zeros are estimated too, and for robots of one topology whose zeros differ: made
-    unstructured, they share one compilation. It runs slower: nothing is left out of the computation.
+    For calibration, where zeros are estimated too, and for robots of one topology with different sparsity patterns,
+    which then share one compilation. It runs slower, since no operation is pruned.
     """
     model = check_model(model)
     return _dense(model, model.joint_placements, model.joint_axes, model.link_placements)
 
 
 def specialize(model: Model) -> Model:
-    """The same robot with its numbers in the compiled program, for calls one by one that have to be quick.
+    """The same robot with its parameters baked into the compiled program, for fast single calls.
 
-    To JAX it has no arrays: nothing is passed at a call, which for one configuration of RB-Y1 saves 6 to 14 us, a fifth
-    to a quarter of the time. A large batch gains next to nothing: zeros and ones of the geometry are never computed
-    with, and constants are multiplied no faster than inputs. Each specialised model has its own compilation, which two
-    of equal numbers share, and there are no derivatives with respect to its numbers. Edits take it for the model that
-    it is made of, and return an ordinary one.
+    It has no array leaves, so that no arrays are passed in a call, which for one configuration of RB-Y1 saves 6 to 14
+    us, a fifth to a quarter of the time. Large batches gain next to nothing: zeros and ones of the geometry are pruned
+    anyway, and constants are multiplied no faster than inputs. Each specialised model is compiled separately, unless
+    another one has equal parameters, and cannot be differentiated with respect to its parameters. Edits return an
+    ordinary model.
 
     Args:
         model: The robot.
 
     Returns:
-        What stands in for the model in every function, with its attributes.
+        An object with the attributes of the model, which every function accepts in its place.
 
     Raises:
-        DtypeError: The model is traced by jit, vmap or grad, or is none.
+        DtypeError: The model is traced by jit, vmap or grad, or is not a model.
 
     Example:
         >>> arm = specialize(robots.pendulum(mass=2.0))
@@ -277,7 +277,7 @@ def specialize(model: Model) -> Model:
     """
     model = check_model(model)
     if any(isinstance(x, Tracer) for x in jax.tree.leaves(model)):
-        raise DtypeError("specialize needs the model's numbers: call it outside of jit, vmap and grad")
+        raise DtypeError("specialize needs concrete parameters: call it outside of jit, vmap and grad")
     return cast(Model, SpecializedModel(model))
 
 
@@ -312,20 +312,21 @@ def _replaced(model: Model, tree: KinematicTree, geometry: Array) -> Model:
 def stack_models(models: Iterable[Model]) -> Model:
     """One model with a leading batch axis on every leaf, for `jax.vmap` over robots.
 
-    Robots of one topology whose geometry has its zeros and ones at different places are made `unstructured` first.
+    Robots of one topology whose sparsity patterns differ are made `unstructured` first.
 
     Args:
         models: Robots of one topology.
 
     Raises:
-        DtypeError: `models` is no sequence of models.
-        ModelError: There is none, or they differ in topology, names or joint types.
+        ArgumentError: There is none.
+        DtypeError: `models` is not a sequence of models.
+        ModelError: They differ in topology, names or joint types.
     """
     if isinstance(models, Model) or not isinstance(models, Iterable):
         raise DtypeError(f"stack_models takes a sequence of models, got one {type(models).__name__}")
     models = [check_model(m, f"models[{k}]") for k, m in enumerate(models)]
     if not models:
-        raise ModelError("stack_models needs at least one model")
+        raise ArgumentError("stack_models needs at least one model")
     first = models[0]
     if any(m.tree != first.tree for m in models):
         models = [unstructured(m) for m in models]

@@ -1,4 +1,4 @@
-"""The robot as a pytree: numbers are leaves, topology is static."""
+"""The robot as a pytree: parameters are leaves, topology is static."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import DtypeError, Finding, ModelError, ShapeError
+from .._errors import ArgumentError, DtypeError, Finding, ShapeError
 from ..spatial import inertia
 from .arrays import RobotArrays
 from .specialized import SpecializedModel
@@ -19,26 +19,27 @@ from .tree import IS_MINUS_ONE, IS_ONE, IS_ZERO, KinematicTree, MimicJoint
 
 
 class Model(eqx.Module):
-    """A robot: immutable, a pytree of few arrays, with its topology as static data.
+    """A robot: an immutable pytree of a few arrays, with its topology as static data.
 
-    All leaves are traced inputs of a compiled function: a changed mass, payload, limit, length or gravity compiles
-    nothing, and gradients with respect to every leaf are exact. What *is* part of the compiled code is the dtype, and
-    in `tree`: the topology, the names, and which numbers of the geometry are 0, 1 or -1 (a pure translation, an axis
-    along y). The numbers that are not are the leaf `geometry`; `joint_placements`, `joint_axes` and `link_placements`
-    show them as matrices, and `with_geometry` replaces them. `no_recompile` tells what has led to a compilation.
+    All leaves are traced inputs of compiled functions: changing a mass, payload, limit, length or gravity does not
+    recompile, and gradients with respect to every leaf are exact. Compiled functions depend only on the dtype and on
+    `tree`: the topology, the names, and the sparsity pattern of the geometry, that is which entries are 0, 1 or -1 (a
+    pure translation, an axis along y). All other entries are in the leaf `geometry`; `joint_placements`, `joint_axes`
+    and `link_placements` return them as matrices, and `with_geometry` replaces them. `no_recompile` reports the cause
+    of a recompilation.
 
     Attributes:
         tree: Topology and names.
-        geometry: The numbers of joint placements, joint axes and link placements that are not 0, 1 or -1.
-        inertias: Inertial parameters of each body with all that is welded to it, about the body's origin in its axes:
+        geometry: Entries of joint placements, joint axes and link placements that are not 0, 1 or -1.
+        inertias: Inertial parameters of each body with all links welded to it, about the body's origin in its axes:
             m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz.
-        welded_inertias: The shares of the links that are welded to another link or to the world, in their own axes.
+        welded_inertias: Parameters of the links that are welded to another link or to the world, in their own axes.
         position_lower: Lower limit of q [rad, m].
         position_upper: Upper limit of q [rad, m].
         velocity_limit: Largest |v| [rad/s, m/s].
         acceleration_limit: Largest |a| [rad/s^2, m/s^2].
         effort_limit: Largest |tau| [N m, N].
-        armature: Inertia of rotors, seen at the joint [kg m^2, kg].
+        armature: Rotor inertia, reflected to the joint [kg m^2, kg].
         damping: Viscous friction [N m s/rad, N s/m].
         friction: Coulomb friction [N m, N].
         mimic_multipliers: Multiplier of each mimic joint.
@@ -98,7 +99,7 @@ class Model(eqx.Module):
 
     @property
     def report(self) -> tuple[Finding, ...]:
-        """What the robot's file held that was corrected or not used."""
+        """What was corrected or ignored in the robot's file."""
         return self.tree.report
 
     def link_index(self, link: str | int) -> int:
@@ -139,7 +140,7 @@ class Model(eqx.Module):
 
 
 def numbers_from_pattern(geometry: Array, pattern: Sequence[Sequence[int]], width: int) -> Array:
-    """The dense array (n, width) of a pattern: indices pick numbers of `geometry`, constants are filled in."""
+    """The dense array (n, width) of a pattern: indices refer to `geometry`, constants are filled in."""
     index = np.asarray(pattern, dtype=np.int64).reshape(-1, width)
     constants = np.select([index == IS_ONE, index == IS_MINUS_ONE], [1.0, -1.0], 0.0)
     if geometry.shape[0] == 0:
@@ -148,7 +149,7 @@ def numbers_from_pattern(geometry: Array, pattern: Sequence[Sequence[int]], widt
 
 
 def poses_from_pattern(geometry: Array, pattern: Sequence[Sequence[int]]) -> Array:
-    """The 4x4 matrices of a pattern of 12 numbers each."""
+    """The 4x4 matrices of a pattern of 12 entries each."""
     numbers = numbers_from_pattern(geometry, pattern, 12)
     n = numbers.shape[0]
     top = jnp.concatenate([numbers[:, :9].reshape(n, 3, 3), numbers[:, 9:].reshape(n, 3, 1)], axis=2)
@@ -169,7 +170,7 @@ def welded_shares(model: Model) -> Array:
 
 
 def make_pattern(rows: np.ndarray, values: list[float]) -> tuple[tuple[int, ...], ...]:
-    """The pattern of an array (n, width): zeros and plus or minus ones by name, other numbers appended to `values`."""
+    """The pattern of an array (n, width): constants for 0, 1 and -1; other entries are appended to `values`."""
     pattern = []
     for row in rows:
         entries = []
@@ -184,7 +185,7 @@ def make_pattern(rows: np.ndarray, values: list[float]) -> tuple[tuple[int, ...]
 
 
 def twelve(T: np.ndarray) -> np.ndarray:
-    """The 12 numbers of poses (n, 4, 4): rows of R, then p."""
+    """The 12 entries of poses (n, 4, 4): rows of R, then p."""
     n = len(T)
     return np.concatenate([T[:, :3, :3].reshape(n, 9), T[:, :3, 3].reshape(n, 3)], axis=1) if n else np.zeros((0, 12))
 
@@ -199,8 +200,8 @@ def model_from_arrays(
     """The Model of a welded robot in plain numpy; `dtype` defaults to JAX's default float.
 
     Raises:
-        DtypeError: `dtype` is no floating-point type, or `gravity` holds no numbers.
-        ModelError: `gravity` is not finite.
+        ArgumentError: `gravity` is not finite.
+        DtypeError: `dtype` is not a floating-point type, or `gravity` is not numeric.
         ShapeError: `gravity` is not of shape (3,).
     """
     dtype, field = _float_dtype(dtype), _gravity(gravity)
@@ -284,19 +285,19 @@ def _gravity(gravity: Any) -> np.ndarray:
     if g.shape != (3,):
         raise ShapeError(f"gravity must have shape (3,), got {g.shape}; that of the earth is (0, 0, -9.81)")
     if not np.isfinite(g).all():
-        raise ModelError(f"gravity must be finite, got {g.tolist()}")
+        raise ArgumentError(f"gravity must be finite, got {g.tolist()}")
     return g
 
 
 def check_model(model: Any, name: str = "model") -> Model:
-    """Returns `model` (that of a specialised one), or says what is wrong with the argument of that name.
+    """Returns `model`, or the model inside a specialised one.
 
     Raises:
-        DtypeError: It is no model.
+        DtypeError: It is not a model.
         ShapeError: It is a batch of models, or its leaves do not fit its tree.
     """
     if isinstance(model, SpecializedModel):
-        return model.model  # its numbers are constants of what is being traced
+        return model.model  # its parameters are constants of the trace
     if not isinstance(model, Model):
         raise DtypeError(f"{name} must be a Model (from load_urdf, build_model or robots), got {type(model).__name__}")
     expected = {"inertias": (model.nb, 10), "gravity": (3,), "armature": (model.nv,), "position_lower": (model.nq,)}

@@ -1,4 +1,4 @@
-"""A robot whose numbers are part of the program that is compiled."""
+"""A robot whose parameters are constants of the compiled program."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .model import Model
 def random_states(
     model: Model, key: PRNGKeyArray, count: int
 ) -> tuple[Float[Array, "b nq"], Float[Array, "b nv"], Float[Array, "b nv"]]:
-    """Configurations, velocities and accelerations, uniform within the limits, and within 1 where there is none."""
+    """Configurations, velocities and accelerations, uniform within the limits, or within 1 where there is no limit."""
     keys = jax.random.split(key, 3)
     q = jax.vmap(random_configuration, in_axes=(None, 0))(model, jax.random.split(keys[0], count))
     return q, _bounded(keys[1], model.velocity_limit, count), _bounded(keys[2], model.acceleration_limit, count)

@@ -20,7 +20,7 @@ IS_ZERO, IS_ONE, IS_MINUS_ONE = -1, -2, -3
 
 @dataclass(frozen=True)
 class MimicJoint:
-    """A joint whose position is multiplier * (position of `source`) + offset; `slot` indexes the two numbers."""
+    """A joint whose position is multiplier * (position of `source`) + offset; `slot` indexes both."""
 
     source: int
     slot: int
@@ -28,7 +28,7 @@ class MimicJoint:
 
 @dataclass(frozen=True)
 class MobileBase:
-    """What a mobile robot's file says of its wheels; `origin` holds T_base_mobile (4, 4), row by row."""
+    """The wheels of a mobile base; `origin` holds T_base_mobile (4, 4), row by row."""
 
     kind: str
     origin: tuple[float, ...]
@@ -47,19 +47,19 @@ class KinematicTree:
         joint_names: Names of the moving joints, in the order of q, v and tau.
         joint_types: Their types, keys of `JOINT_TYPES`.
         parents: Parent body of each body, -1 for the world.
-        mimics: For each joint, None or what it mimics.
+        mimics: For each joint, None or the joint that it mimics.
         link_names: Names of all links, the root first.
-        link_bodies: The body on which each link sits, -1 for the world.
-        placement_pattern: For each joint the 12 numbers (rows of R, then p) of its placement, as indices or constants.
-        axis_pattern: The same for the 3 numbers of its axis.
-        link_pattern: The same for the 12 numbers of each link's placement on its body.
+        link_bodies: The body to which each link belongs, -1 for the world.
+        placement_pattern: For each joint the 12 entries (rows of R, then p) of its placement, as indices or constants.
+        axis_pattern: The same for the 3 entries of its axis.
+        link_pattern: The same for the 12 entries of each link's placement on its body.
         capsule_links: The link of each collision capsule.
-        capsule_coltypes: Its group bits.
-        capsule_colaffinities: The group bits that it is tested against.
+        capsule_coltypes: Collision group bits of each capsule.
+        capsule_colaffinities: Group bits that each capsule is tested against.
         mobile_base: Wheels, if the robot has them.
-        traversal: How programs walk over the tree: ``"auto"`` by the platform, ``"arrays"`` in plain array operations
-            everywhere, which `export_function` alone needs.
-        report: What was corrected or not used when the robot was read; no part of the identity of the tree.
+        traversal: Form of the sweeps over the tree: ``"auto"`` depends on the platform, ``"arrays"`` uses plain array
+            operations everywhere, which only `export_function` needs.
+        report: What was corrected or ignored when the robot was read; not part of the identity of the tree.
     """
 
     name: str
@@ -116,12 +116,12 @@ class KinematicTree:
 
     @cached_property
     def q_slices(self) -> tuple[slice, ...]:
-        """Where each joint's position stands in q."""
+        """The slice of each joint in q."""
         return self._slices(tuple(j.nq for j in self.joints))
 
     @cached_property
     def v_slices(self) -> tuple[slice, ...]:
-        """Where each joint's velocity stands in v."""
+        """The slice of each joint in v."""
         return self._slices(tuple(j.nv for j in self.joints))
 
     @cached_property
@@ -162,7 +162,7 @@ class KinematicTree:
         return tuple(tuple(c) for c in lists)
 
     def path(self, body: int) -> tuple[int, ...]:
-        """The bodies from the world to `body`, both `body` included and the world left out."""
+        """The bodies from the world to `body`, including `body`, excluding the world."""
         path = []
         while body >= 0:
             path.append(body)
@@ -176,7 +176,7 @@ class KinematicTree:
 
     @cached_property
     def principal_links(self) -> tuple[int, ...]:
-        """For each body, the link whose frame is the body's."""
+        """For each body, the link whose frame is that of the body."""
         identity = (IS_ONE, *(IS_ZERO,) * 3, IS_ONE, *(IS_ZERO,) * 3, IS_ONE, *(IS_ZERO,) * 3)
         found: dict[int, int] = {}
         for link, (body, pattern) in enumerate(zip(self.link_bodies, self.link_pattern, strict=True)):

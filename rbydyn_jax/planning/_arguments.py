@@ -1,4 +1,4 @@
-"""Checks of the arguments of planning, which runs outside of jit and so may look at numbers."""
+"""Checks of the arguments of planning, which runs outside of jit with concrete values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_integer
-from .._errors import DtypeError, RbydynError, ShapeError
+from .._check import check_array
+from .._errors import ArgumentError, DtypeError, RbydynError
 from ..collision import CapsulePairs, pairs
 from ..model.model import Model
 
@@ -19,17 +19,9 @@ _POSE_TOLERANCE = 1e-4  # what float32 and files with five digits leave of an or
 
 
 def outside_jit(name: str, *arguments: Any) -> None:
-    """Raises if an argument is traced, or everything is; a function that compiles by itself cannot be."""
+    """Raises if an argument or the whole call is traced: the function jits its own steps."""
     if any(isinstance(x, Tracer) for x in (jnp.zeros(()), *jax.tree.leaves(arguments))):
         raise RbydynError(f"{name} compiles its own steps; call it outside of jit, vmap and grad")
-
-
-def integer(x: Any, name: str, least: int) -> int:
-    """The integer `x`, which must not be less than `least`."""
-    number = check_integer(x, name)
-    if number < least:
-        raise ShapeError(f"{name} must be at least {least}, got {number}")
-    return number
 
 
 def real(x: Any, name: str) -> float:
@@ -43,26 +35,26 @@ def positive(x: Any, name: str) -> float:
     """The scalar `x`, which must be positive and finite."""
     number = real(x, name)
     if not 0.0 < number < np.inf:
-        raise RbydynError(f"{name} must be positive and finite, got {number}")
+        raise ArgumentError(f"{name} must be positive and finite, got {number}")
     return number
 
 
 def pose(x: Any, name: str) -> Float[Array, "4 4"]:
-    """The homogeneous matrix `x`, which must be one of a rigid motion."""
+    """The homogeneous matrix `x`, which must be a rigid transform."""
     array = check_array(x, name, (4, 4), "T_world_link")
     T = np.asarray(array, float)
     if not np.isfinite(T).all():
-        raise RbydynError(f"{name} must be finite, got\n{T}")
+        raise ArgumentError(f"{name} must be finite, got\n{T}")
     if np.abs(T[3] - (0.0, 0.0, 0.0, 1.0)).max() > _POSE_TOLERANCE:
-        raise RbydynError(f"{name} must be a pose, its last row 0 0 0 1, got {T[3].tolist()}")
+        raise ArgumentError(f"{name} must be a pose, its last row 0 0 0 1, got {T[3].tolist()}")
     R = T[:3, :3]
     if np.abs(R.T @ R - np.eye(3)).max() > _POSE_TOLERANCE or np.linalg.det(R) < 0.0:
-        raise RbydynError(f"{name} must be a pose, its upper left block a rotation matrix, got\n{R}")
+        raise ArgumentError(f"{name} must be a pose, its upper left block a rotation matrix, got\n{R}")
     return array
 
 
 def default_pairs(model: Model, chosen: CapsulePairs | None) -> CapsulePairs | None:
-    """The pairs to keep apart: the chosen ones, or the robot's own, or None if there are none."""
+    """The given pairs, or the default pairs of the robot, or None if there are none."""
     if chosen is None and model.tree.capsule_links:
         chosen = pairs(model)
     if not isinstance(chosen, CapsulePairs | None):

@@ -1,7 +1,7 @@
 """The search behind `solve_ik`: damped least squares from many starts, in a fixed number of lanes that share the work.
 
-A lane pursues one start of one problem. Whenever a lane is done, it takes the next start of a problem that has no
-solution yet, so that hard problems get more starts without the easy ones waiting for them.
+A lane works on one start of one problem. When it is done, it takes the next start of an unsolved problem, so that hard
+problems get more starts without blocking easy ones.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ..spatial.safe import safe_norm
 from ..sweeps.block_matrix import inverse_by_blocks
 
 LANES = 256  # on a CPU the arrays of this many stay in the cache of a core
-_STEPS = 4  # of a lane between two looks at it
-_CHOICE = 16  # random configurations of which the one nearest to the target is a start
+_STEPS = 4  # of a lane between two checks of its progress
+_CHOICE = 16  # random configurations, of which the one nearest to the target is a start
 _SLOW = 0.5  # a lane whose squared error falls less than by this factor in `_STEPS` steps gives up
 _DAMPING = 1e-2  # per squared error [rad^2], as of Sugihara 2011
 _LEAST_DAMPING = 0.1  # times the root of the machine epsilon: what a singular matrix needs
@@ -36,7 +36,7 @@ product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 
 
 class Setup(NamedTuple):
-    """What is known while tracing: hashable."""
+    """Static data: hashable."""
 
     links: tuple[int, ...]
     ref: int | None
@@ -47,13 +47,13 @@ class Setup(NamedTuple):
 
 
 class Problem(eqx.Module):
-    """What is shared by all problems of a batch.
+    """The data shared by all problems of a batch.
 
     Args:
         model: The robot.
         tolerance: Of position [m] and of orientation [rad].
         length: How many metres of error count as much as one radian.
-        setup: What is known while tracing.
+        setup: Static data.
     """
 
     model: Model
@@ -96,7 +96,7 @@ class Problem(eqx.Module):
         return jnp.stack([distance * self.length, angle])
 
     def blocked(self, q: Float[Array, "nq"], push: Float[Array, "m"] | float) -> Bool[Array, "m"]:
-        """Which of the joints that may move stand at a limit against which they are pushed."""
+        """Which of the moving joints are at a limit and pushed against it."""
         tree, infinite = self.model.tree, jnp.full(1, jnp.inf, q.dtype)
         single = {tree.v_slices[i].start: tree.q_slices[i].start for i in self.setup.joints if tree.joints[i].nq == 1}
         at = np.array([single.get(v, self.model.nq) for v in self.velocities.tolist()])

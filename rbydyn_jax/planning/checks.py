@@ -21,24 +21,24 @@ from .trajectory import Trajectory, TrajectorySamples, check_kind, sample_trajec
 
 
 class TrajectoryReport(eqx.Module):
-    """How good a trajectory is.
+    """Errors, margins and clearances of a trajectory.
 
-    A ratio is the largest |value| / limit over times and joints. An infinite limit is none, and its ratio 0. A limit of
-    zero allows nothing: the ratio is 0 if the value is always zero, to the last bit, and infinite if not.
+    A ratio is the largest |value| / limit over times and joints. An infinite limit has the ratio 0. For a limit
+    of zero the ratio is 0 if the value is always exactly zero, and infinite otherwise.
 
     Args:
         position_error: Distance of the link's origin from the target at the end [m].
         orientation_error: Angle between the link's axes and the target's at the end [rad].
-        distance: Least signed distance of any pair of capsules [m]; infinite if the robot has none.
-        position_ratio: Of |q - middle of the range| to half the range; a limit on one side only counts as infinite if
-            it is passed.
+        distance: Minimum signed distance of any pair of capsules [m]; infinite if the robot has none.
+        position_ratio: Of |q - middle of the range| to half the range; for a one-sided limit it is 0, or infinite if
+            the limit is violated.
         velocity_ratio: Of joint velocities to their limits.
         acceleration_ratio: Of joint accelerations to their limits.
         torque_ratio: Of actuator torques and forces to their limits.
         smoothness: Integral of the squared joint jerks [rad^2/s^5, m^2/s^5].
         samples: The trajectory on the grid.
         torques: Actuator torques and forces on the grid [N m, N].
-        distances: Least distance at each time of the grid [m].
+        distances: Minimum distance at each time of the grid [m].
     """
 
     position_error: Float[Array, ""]
@@ -74,20 +74,21 @@ def check_trajectory(
     Args:
         model: The robot.
         trajectory: The motion.
-        link: The link that was to be brought to the target.
+        link: The link to be brought to the target.
         target: Its final pose T_world_link.
-        points: Number of times; take several times as many as were used to find the motion.
+        points: Number of times; use several times as many as in the optimisation.
         collision_pairs: The pairs of capsules; default is `collision.pairs(model)`, none if the robot has no capsules.
 
     Returns:
         Errors, ratios to the limits and distances, and the samples from which they were taken.
 
     Raises:
-        DtypeError: An argument is of another kind.
+        ArgumentError: `target` is not a pose, or `points` is less than 2.
+        DtypeError: An argument is of another type.
         ModelError: The trajectory, or a pair of capsules, is of another robot.
         NameNotFoundError: There is no such link.
-        RbydynError: `target` is no pose, or the call is traced by jit, vmap or grad.
-        ShapeError: An argument has another shape, or `points` is less than 2.
+        RbydynError: The call is traced by jit, vmap or grad.
+        ShapeError: An argument has another shape.
     """
     check_model(model)
     check_kind(trajectory, "trajectory")

@@ -1,4 +1,4 @@
-"""What a trajectory costs: the error of its final pose, its jerk, and what it takes beyond limits and clearances."""
+"""The cost of a trajectory: the error of its final pose, its jerk, and violations of limits and clearances."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ _LENGTH_WEIGHT = 100.0  # (1 rad / 0.1 m)^2
 
 
 class TrajectoryCost(eqx.Module):
-    """Weights and margins of the cost; all are inputs of the compiled step, so that a change compiles nothing.
+    """Weights and margins of the cost; all are inputs of the compiled step, so that a change does not recompile.
 
-    An infinite limit is none. A limit of zero allows nothing: what is moved or exerted in spite of it counts as excess
-    in its own unit, as there is no limit that it could be relative to.
+    An infinite limit is no limit. For a limit of zero the excess is absolute, in its own unit, since it cannot be
+    relative to the limit.
 
     Args:
         pose: Weight of the squared error of the final pose, per rad^2, and per (0.1 m)^2.
-        smoothness: Weight of the integral of squared jerk; 1 for the smoothest motion of one joint over one radian.
+        smoothness: Weight of the integral of squared jerk; 1 for the minimum-jerk motion of one joint over one radian.
         limits: Weight of the squared excess over limits of position [rad^2, m^2] and of velocity, acceleration and
             torque (relative), summed over joints, mean over time.
-        collision: Weight of the squared lack of distance, per (0.1 m)^2, summed over pairs, mean over time.
-        limit_margin: How far below its limits every quantity is to stay, relative to the limit (positions: [rad, m]).
-        distance_margin: Distance that every pair is to keep [m].
+        collision: Weight of the squared violation of `distance_margin`, per (0.1 m)^2, summed over pairs, mean over
+            time.
+        limit_margin: Margin of every quantity to its limits, relative to the limit (positions: [rad, m]).
+        distance_margin: Minimum distance of every pair [m].
     """
 
     pose: Float[Array, ""] | float = 1e3
@@ -87,5 +88,5 @@ def pose_error(pose: Float[Array, "4 4"], target: Float[Array, "4 4"]) -> Float[
 
 
 def joint_forces(model: Model, q: Array, v: Array, a: Array) -> Array:
-    """What the actuators have to give: inverse dynamics with damping and Coulomb friction [N m, N]."""
+    """Actuator forces: inverse dynamics with damping and Coulomb friction [N m, N]."""
     return rnea(model, q, v, a) - damping_forces(model, v) - friction_forces(model, v)

@@ -20,7 +20,7 @@ from ._ik_search import Problem, Setup, product, search
 
 
 class IkStatus(IntEnum):
-    """How the search for one target ended."""
+    """Outcome of the search for one target."""
 
     SOLVED = 0
     NOT_FOUND = 1
@@ -28,14 +28,14 @@ class IkStatus(IntEnum):
 
 
 class IkResult(eqx.Module):
-    """What `solve_ik` found; with a leading axis for a batch of targets.
+    """Result of `solve_ik`, with a leading axis for a batch of targets.
 
     Args:
-        q: The configuration; the best that was met where none solves the problem [rad, m].
+        q: The solution, or the best configuration found [rad, m].
         status: An `IkStatus`.
         position_error: Largest distance of a link's origin from its target [m].
         orientation_error: Largest angle between a link's axes and its target's [rad].
-        attempts: Which of the starts led there, counted from 1.
+        attempts: The start that led to it, counted from 1.
         iterations: Steps taken from that start.
     """
 
@@ -67,21 +67,21 @@ def solve_ik(
     attempts: int = 64,
     iterations: int = 48,
 ) -> IkResult:
-    r"""A configuration within the position limits that brings a link, or several at once, to a pose.
+    r"""Inverse kinematics: a configuration within the position limits that brings one or several links to given poses.
 
     Damped least squares from many starts. A step is $\Delta q = J^T (J J^T + \lambda I)^{-1} e$ with the damping
-    $\lambda$ proportional to $|e|^2$ [Sugihara 2011], so that it is Gauss-Newton's near a solution; joints that are
-    pushed against a limit are left out of it, and its result is moved inside the limits. The error e is that of
-    position and, as a rotation vector, of orientation; lengths count in units of the link's range of positions. Each
-    start is the one of 16 random configurations whose pose is nearest to the target, and is given up when its error
-    no longer halves in four steps. A batch of targets is worked on in a fixed number of lanes, which take up new starts
-    of what is not solved yet; so give a batch as a leading axis, and not by `jax.vmap`, for which the slowest counts.
-    The choice of starts takes 16 numbers of memory for each target and attempt.
+    $\lambda$ proportional to $|e|^2$ [Sugihara 2011], which approaches Gauss-Newton near a solution. Joints that are
+    pushed against a limit are excluded, and the step is clamped to the limits. The error e has a position part and an
+    orientation part, a rotation vector; lengths are scaled by the link's range of positions. Each start is the one of
+    16 random configurations whose pose is nearest to the target, and is abandoned when its error no longer halves in
+    four steps. A batch of targets is solved in a fixed number of lanes, which take up new starts of unsolved problems;
+    so pass a batch as a leading axis, not by `jax.vmap`, which waits for the slowest. The choice of starts takes memory
+    for 16 scalars per target and attempt.
 
-    The derivatives are those of the implicit function theorem at the solution: it follows changes of the target, of the
-    robot, and of joints in `q0` that are not among `joints`, by $dq = J^+ de$, which of all changes to a redundant
-    arm is the least. Joints that stand at a limit, and configurations that solve nothing, do not move; in directions in
-    which the link cannot move (singular poses), nothing follows.
+    The derivatives are those of the implicit function theorem at the solution, with respect to the target, the robot,
+    and joints in `q0` that are not among `joints`: $dq = J^+ de$, the minimum-norm change for a redundant arm. They are
+    zero for joints at a limit, for configurations that are not solutions, and in directions in which the link cannot
+    move (singular poses).
 
     Args:
         model: The robot.
@@ -89,22 +89,23 @@ def solve_ik(
         target: Its pose T_ref_link; (k, 4, 4) for k links. A leading axis is a batch of problems.
         ref: The link relative to which targets are given; None is the world.
         joints: The joints that may move, by name or index; default is all on the way between `ref` and the links.
-        q0: Where the first attempt starts, and where all other joints stay [rad, m]; default is the neutral
-            configuration, moved inside the limits, and a first attempt that starts at random as the others do.
+        q0: Start of the first attempt, and position of all other joints [rad, m]; default is the neutral configuration,
+            clamped to the limits, with a random start of the first attempt.
         key: Key of the random starts; default is `jax.random.key(0)`.
-        position_tolerance: Largest error of position of a solution [m]; default is 1e-6, in float32 1e-5.
-        orientation_tolerance: Largest error of orientation of a solution [rad]; default is 1e-6, in float32 1e-5.
-        attempts: Number of starts of each problem before it is given up.
-        iterations: Largest number of steps from each.
+        position_tolerance: Maximum position error of a solution [m]; default is 1e-6, in float32 1e-5.
+        orientation_tolerance: Maximum orientation error of a solution [rad]; default is 1e-6, in float32 1e-5.
+        attempts: Maximum number of starts for each problem.
+        iterations: Maximum number of steps from each start.
 
     Returns:
-        The first solution that was found, or else what came nearest; `status` tells which.
+        The first solution, or else the nearest configuration found; `status` tells which.
 
     Raises:
-        DtypeError: An argument is of another kind.
+        ArgumentError: `attempts` or `iterations` is less than 1.
+        DtypeError: An argument is of another type.
         ModelError: No joint moves a link, or a joint that may move is a mimic joint or is listed twice.
         NameNotFoundError: There is no such link or joint.
-        ShapeError: An argument has another shape, or a count is less than 1.
+        ShapeError: An argument has another shape.
 
     Example:
         >>> from rbydyn_jax.planning import solve_ik
@@ -118,10 +119,7 @@ def solve_ik(
     single = isinstance(link, str | int)
     links = tuple(model.link_index(k) for k in ((link,) if single else link))
     base = None if ref is None else model.link_index(ref)
-    counts = {"attempts": check_integer(attempts, "attempts"), "iterations": check_integer(iterations, "iterations")}
-    for name, count in counts.items():
-        if count < 1:
-            raise ShapeError(f"{name} must be at least 1, got {count}")
+    attempts, iterations = check_integer(attempts, "attempts", 1), check_integer(iterations, "iterations", 1)
     target = check_array(target, "target")
     shape = (4, 4) if single else (len(links), 4, 4)
     batched = target.ndim == len(shape) + 1

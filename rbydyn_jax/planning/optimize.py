@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, require
-from .._errors import DtypeError, ModelError, RbydynError
+from .._check import check_array, check_integer, require
+from .._errors import ArgumentError, DtypeError, ModelError
 from ..collision import CapsulePairs
 from ..model.model import Model, check_model
-from ._arguments import default_pairs, integer, outside_jit, pose, positive, real
+from ._arguments import default_pairs, outside_jit, pose, positive, real
 from .cost import TrajectoryCost, total_cost
 from .trajectory import Trajectory, bases, check_kind, on_grid
 
@@ -26,10 +26,10 @@ QUICK_COMPILE = {"xla_backend_optimization_level": 0}
 
 
 class TrajectoryResult(eqx.Module):
-    """What `optimize_trajectory` found; whether it keeps the limits is told by `check_trajectory`.
+    """Result of `optimize_trajectory`; `check_trajectory` verifies that it satisfies the limits.
 
     Args:
-        trajectory: The motion of least cost that was met.
+        trajectory: The motion with the minimum cost.
         initial: The motion from which the optimisation started.
         costs: Cost before each step.
     """
@@ -64,9 +64,9 @@ def optimize_trajectory(
     $$w_s |z|^2 + w_p |e(z)|^2 + w_l \, \overline{[q, v, a, \tau]_+^2} + w_c \, \overline{[d_{min} - d]_+^2}$$
 
     where e is the logarithm of the final pose error, $|z|^2$ the integral of squared jerk, $[\cdot]_+$ the excess over
-    a limit, and the bar a mean over a grid of times; by Adam with a learning rate that falls as a cosine. Lengths count
-    against angles as 0.1 m to 1 rad. Everything but the numbers of points, coefficients and the chosen joints is an
-    input of one compiled step, whose derivatives go through `rnea`, `link_pose` and `collision.signed_distances`.
+    a limit, and the bar a mean over a grid of times; by Adam with a cosine learning-rate schedule. Lengths are weighted
+    against angles as 0.1 m to 1 rad. Everything but the numbers of points and coefficients and the choice of joints is
+    an input of one compiled step, whose derivatives go through `rnea`, `link_pose` and `collision.signed_distances`.
 
     Args:
         model: The robot.
@@ -80,38 +80,39 @@ def optimize_trajectory(
         cost: Weights and margins.
         collision_pairs: The pairs of capsules to keep apart; default is `collision.pairs(model)`, none if the robot has
             no capsules.
-        coefficients: Freedom of each joint.
-        points: Times at which limits and distances count.
+        coefficients: Number of spline coefficients of each joint.
+        points: Number of times at which limits and distances are evaluated.
         steps: Number of gradient steps.
-        learning_rate: The first step's largest change of a coefficient [rad, m].
+        learning_rate: Maximum change of a coefficient in the first step [rad, m].
         progress: Called before each step with its number and the cost.
 
     Returns:
-        The best motion met, the initial one, and the course of the cost. Tell by `check_trajectory` if it is good.
+        The best motion, the initial one, and the cost of each step. Verify the motion with `check_trajectory`.
 
     Raises:
-        DtypeError: An argument is of another kind.
+        ArgumentError: `duration` or `learning_rate` is not positive, `q_start` is not finite, `target` is not a pose,
+            `initial` moves other joints, or a count is less than 1 (`points` less than 2).
+        DtypeError: An argument is of another type.
         MissingExtraError: optax is not installed.
-        ModelError: A joint has no coordinate of its own or more than one, or `initial` moves other joints.
+        ModelError: A joint has no coordinate of its own or more than one, or is listed twice.
         NameNotFoundError: There is no such link or joint.
-        RbydynError: `duration` or `learning_rate` is not positive, `q_start` is not finite, `target` is no pose, or the
-            call is traced by jit, vmap or grad.
-        ShapeError: An argument has another shape, or a count is less than 1 (`points` less than 2).
+        RbydynError: The call is traced by jit, vmap or grad.
+        ShapeError: An argument has another shape.
     """
     require("optax", "opt", "planning.optimize_trajectory")
     check_model(model)
     outside_jit("optimize_trajectory", model, q_start, target, duration, initial, cost, learning_rate)
     q_start = check_array(q_start, "q_start", (model.nq,), "model.nq")
     if not np.isfinite(q_start).all():
-        raise RbydynError(f"q_start must be finite, got {np.asarray(q_start)}")
+        raise ArgumentError(f"q_start must be finite, got {np.asarray(q_start)}")
     target = pose(target, "target").astype(q_start.dtype)
     link = model.link_index(link)
-    coefficients, steps = integer(coefficients, "coefficients", 1), integer(steps, "steps", 1)
+    coefficients, steps = check_integer(coefficients, "coefficients", 1), check_integer(steps, "steps", 1)
     duration, learning_rate = positive(duration, "duration"), positive(learning_rate, "learning_rate")
     weights = _weights(cost)
     still = _still(model, q_start, joints, link, duration, coefficients)
     trajectory = still if initial is None else _like(still, initial)
-    grid = np.linspace(0.0, 1.0, integer(points, "points", 2))
+    grid = np.linspace(0.0, 1.0, check_integer(points, "points", 2))
     problem = _Problem(
         jax.tree.map(lambda x: x.astype(q_start.dtype), model),
         target,
@@ -135,7 +136,7 @@ def optimize_trajectory(
 
 
 class _Problem(eqx.Module):
-    """What stays the same from step to step."""
+    """The data that all steps share."""
 
     model: Model
     target: Array
@@ -147,12 +148,12 @@ class _Problem(eqx.Module):
 
 
 class _Search(eqx.Module):
-    """The present motion, the optimiser's memory, and the best motion so far with its cost."""
+    """The current motion, the optimiser's state, and the best motion so far with its cost."""
 
     trajectory: Trajectory
     memory: Any
     best: Trajectory
-    least: Array
+    minimum: Array
 
 
 @partial(jax.jit, compiler_options=QUICK_COMPILE)
@@ -165,10 +166,10 @@ def _step(problem: _Problem, search: _Search, rate: Array) -> tuple[_Search, Arr
 
     value, gradient = jax.value_and_grad(objective)(now.coefficients)
     direction, memory = _optimizer().update(gradient, search.memory)
-    better = value < search.least
+    better = value < search.minimum
     best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, search.best)
     moved = eqx.tree_at(lambda t: t.coefficients, now, now.coefficients - rate * direction)
-    return _Search(moved, memory, best, jnp.minimum(value, search.least)), value
+    return _Search(moved, memory, best, jnp.minimum(value, search.minimum)), value
 
 
 def _optimizer() -> Any:
@@ -177,7 +178,7 @@ def _optimizer() -> Any:
 
 
 def _weights(cost: TrajectoryCost | None) -> TrajectoryCost:
-    """The cost with plain numbers in it."""
+    """The cost with Python floats as weights."""
     if not isinstance(cost, TrajectoryCost | None):
         raise DtypeError(f"cost must be a TrajectoryCost, got {type(cost).__name__}")
     given = vars(cost or TrajectoryCost())
@@ -211,9 +212,9 @@ def _still(
 
 
 def _like(still: Trajectory, initial: Trajectory) -> Trajectory:
-    """The initial motion's coefficients on the start and duration asked for."""
+    """The initial motion's coefficients with the given start and duration."""
     check_kind(initial, "initial")
     if initial.q_indices != still.q_indices:
-        raise ModelError("initial moves other joints than joints= says")
+        raise ArgumentError("initial must move the joints named in joints=, and moves others")
     z = check_array(initial.coefficients, "initial.coefficients", still.coefficients.shape)
     return eqx.tree_at(lambda t: t.coefficients, still, z.astype(still.coefficients.dtype))

@@ -1,4 +1,4 @@
-"""Trapezoidal velocity profiles: several joints that set out at once and arrive at once, as early as limits allow."""
+"""Time-optimal synchronised trapezoidal velocity profiles for several joints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array, public
-from .._errors import RbydynError
+from .._errors import ArgumentError
 from ..spatial.safe import safe_divide, safe_sqrt
 
 
@@ -28,16 +28,16 @@ class ProfileSamples(eqx.Module):
 
 
 class TrapezoidalProfile(eqx.Module):
-    """A motion in three parts for each joint: to the speed of cruise, cruise, and down to rest at the target.
+    """A motion with three phases for each joint: acceleration to the cruise speed, cruise, and deceleration.
 
     Args:
         start: Position at time 0 [rad, m].
         start_velocity: Velocity at time 0 [rad/s, m/s].
         target: Position at the end [rad, m].
-        cruise: Velocity of the middle part [rad/s, m/s].
-        acceleration: Acceleration of the first part [rad/s^2, m/s^2]; where it brakes, against the velocity.
-        deceleration: Acceleration of the last part [rad/s^2, m/s^2].
-        duration: Time of arrival, the same for all joints [s].
+        cruise: Velocity of the second phase [rad/s, m/s].
+        acceleration: Acceleration of the first phase [rad/s^2, m/s^2]; opposite to the velocity if the joint brakes.
+        deceleration: Acceleration of the third phase [rad/s^2, m/s^2].
+        duration: Duration, the same for all joints [s].
     """
 
     start: Float[Array, "n"]
@@ -51,11 +51,11 @@ class TrapezoidalProfile(eqx.Module):
     def evaluate(self, t: Float[Array, "..."]) -> ProfileSamples:
         """Position, velocity and acceleration at the times `t` [s], of any shape.
 
-        Before 0 they are those at 0, after the end the target at rest, both with no acceleration. Where the
-        acceleration jumps, it is that of the part that begins.
+        Before 0 the state is that at 0, after the end the target at rest, both with zero acceleration. Where the
+        acceleration jumps, it is that of the following phase.
 
         Raises:
-            DtypeError: `t` is not of floats.
+            DtypeError: `t` is not an array of floats.
         """
         return _evaluate(self, check_array(t, "t"))
 
@@ -69,35 +69,35 @@ def trapezoidal_profile(
     start_velocity: Float[Array, "n"] | None = None,
     minimum_time: Float[Array, ""] | float = 0.0,
 ) -> TrapezoidalProfile:
-    r"""The quickest synchronised motion to rest at `target` under limits of velocity and acceleration.
+    r"""The minimum-time synchronised motion to rest at `target` under limits of velocity and acceleration.
 
-    Each joint brakes or speeds up to a speed of cruise w, cruises, and brakes. With full braking it would come to rest
+    Each joint brakes or accelerates to a cruise speed w, cruises, and brakes. With full braking it would come to rest
     at $q_0 + v_0 |v_0| / 2a$; let E be the distance from there to the target, and u the initial velocity in that
-    direction. The quickest w is $\min(v_{max}, \sqrt{a D})$ with $D = E + \max(u, 0)^2 / a$. The slowest joint sets the
-    common duration T, unless `minimum_time` does. The others cruise at the w for which they need just as long, which is
-    known in closed form: with $S = T + u / a$ it is $2D / (S + \sqrt{S^2 - 4D / a})$, or if that is less than u,
-    $E / (T - u / a)$. A joint that is faster than its limit, or cannot stop before the target, brakes at once.
+    direction. The time-optimal w is $\min(v_{max}, \sqrt{a D})$ with $D = E + \max(u, 0)^2 / a$. The slowest joint sets
+    the common duration T, unless `minimum_time` does. The others cruise at the w for which they take as long, which has
+    a closed form: with $S = T + u / a$ it is $2D / (S + \sqrt{S^2 - 4D / a})$, or if that is less than u,
+    $E / (T - u / a)$. A joint that is above its speed limit, or cannot stop before the target, brakes first.
 
-    All of it can be differentiated. The duration is not smooth where another joint becomes the slowest; and at rest on
-    the target, where a root has an infinite slope, its derivative is taken to be zero.
+    It is differentiable. The duration is not smooth where another joint becomes the slowest; at rest on the target,
+    where a root has an infinite slope, its derivative is defined as zero.
 
     Args:
         start: Positions at time 0 [rad, m].
         target: Positions at the end [rad, m].
-        velocity_limit: Largest speeds [rad/s, m/s]; infinity is none.
-        acceleration_limit: Largest accelerations [rad/s^2, m/s^2].
+        velocity_limit: Maximum speeds [rad/s, m/s]; infinity is no limit.
+        acceleration_limit: Maximum accelerations [rad/s^2, m/s^2].
         start_velocity: Velocities at time 0 [rad/s, m/s]; default is rest.
-        minimum_time: The least duration [s].
+        minimum_time: Minimum duration [s].
 
     Returns:
-        The profile. If a limit is traced, and not what it must be, the duration is NaN.
+        The profile. If a traced limit is invalid, the duration is NaN.
 
     Raises:
-        RbydynError: A limit is not positive, an acceleration limit or another number not finite.
+        ArgumentError: A limit is not positive, or an acceleration limit or another value is not finite.
         ShapeError: An argument has another shape than `start`.
 
     Example:
-        One radian at 1 rad/s and 2 rad/s^2: half a second to speed up, half to cruise, half to brake.
+        One radian at 1 rad/s and 2 rad/s^2: half a second each to accelerate, to cruise and to brake.
 
         >>> profile = trapezoidal_profile(jnp.zeros(1), jnp.ones(1), jnp.ones(1), 2.0 * jnp.ones(1))
         >>> float(profile.duration), float(profile.evaluate(jnp.array(0.75)).position[0])
@@ -128,7 +128,7 @@ def _check_numbers(x: Array, name: str, *, positive: bool, bounded: bool) -> Non
     if bad.any():
         k = int(np.argmax(bad))
         need = " and ".join([*(["positive"] if positive else []), *(["finite"] if bounded else [])])
-        raise RbydynError(f"{name}{f'[{k}]' if x.ndim else ''} must be {need}, got {np.asarray(x).reshape(-1)[k]}")
+        raise ArgumentError(f"{name}{f'[{k}]' if x.ndim else ''} must be {need}, got {np.asarray(x).reshape(-1)[k]}")
 
 
 @public()

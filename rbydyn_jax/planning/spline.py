@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from .._errors import RbydynError
-from ._arguments import integer
+from .._check import check_integer
+from .._errors import ArgumentError
 
 DEGREE = 5
 _CLAMPED = 3
@@ -24,7 +24,7 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
     """Values of the basis motions, or of their derivatives with respect to phase.
 
     Args:
-        count: Number of coefficients per joint, at least 1; with 1 there is only the motion of least jerk.
+        count: Number of coefficients per joint, at least 1; with 1 there is only the minimum-jerk motion.
         phase: Where to evaluate (n,), in [0, 1].
         derivative: Order of the derivative, 0 to 3.
 
@@ -32,9 +32,8 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
         Matrix (n, count) that takes the coefficients of a joint to its displacements.
 
     Raises:
-        DtypeError: `count` is no integer.
-        ShapeError: `count` is less than 1.
-        RbydynError: `derivative` is none of 0 to 3, or a phase is outside [0, 1].
+        ArgumentError: `count` is less than 1, `derivative` is not 0, 1, 2 or 3, or a phase is outside [0, 1].
+        DtypeError: `count` is not an integer.
 
     Example:
         A motion from rest to rest, as seen at its ends and its middle:
@@ -42,12 +41,12 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
         >>> rest_to_rest_basis(1, np.array([0.0, 0.5, 1.0])).round(12).ravel().tolist()
         [0.0, 0.5, 1.0]
     """
-    count = integer(count, "count", 1)
+    count = check_integer(count, "count", 1)
     if derivative not in range(4):
-        raise RbydynError(f"derivative must be 0, 1, 2 or 3, got {derivative}")
+        raise ArgumentError(f"derivative must be 0, 1, 2 or 3, got {derivative}")
     phase = np.asarray(phase, float)
     if not np.all((phase >= 0.0) & (phase <= 1.0)):
-        raise RbydynError("phase must lie in [0, 1]")
+        raise ArgumentError("phase must lie in [0, 1]")
     return _free_splines(count, phase, derivative) @ _whitening(count)
 
 

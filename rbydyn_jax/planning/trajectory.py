@@ -10,20 +10,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._check import check_integer
 from .._errors import DtypeError
-from ._arguments import integer
 from .spline import rest_to_rest_basis
 
 
 class Trajectory(eqx.Module):
-    """A motion from rest to rest: a spline of degree 5 for each moving joint, all others held still.
+    """A motion from rest to rest: a spline of degree 5 for each moving joint, all others at rest.
 
     Args:
         q_start: Configuration at time 0 [rad, m].
         coefficients: Displacements in the basis of `planning.spline`, one column for each moving joint [rad, m].
         duration: Time from start to end [s].
-        q_indices: Where the moving joints stand in q; static.
-        v_indices: Where they stand in v; static.
+        q_indices: Indices of the moving joints in q; static.
+        v_indices: Their indices in v; static.
         nv: Size of the velocity; static.
     """
 
@@ -62,18 +62,18 @@ def sample_trajectory(trajectory: Trajectory, points: int = 101) -> TrajectorySa
         Times, and the configuration, velocity and acceleration at each.
 
     Raises:
-        DtypeError: `trajectory` is no `Trajectory`, or `points` no integer.
-        ShapeError: `points` is less than 2.
+        ArgumentError: `points` is less than 2.
+        DtypeError: `trajectory` is not a `Trajectory`, or `points` is not an integer.
 
     Example:
-        One joint over one radian in two seconds, the smoothest way: halfway in the middle, at 15/8 of the mean speed.
+        One joint over one radian in two seconds with minimum jerk: halfway in the middle, at 15/8 of the mean speed.
 
         >>> motion = Trajectory(jnp.zeros(1), jnp.ones((1, 1)), jnp.asarray(2.0), (0,), (0,), nv=1)
         >>> halfway = sample_trajectory(motion, 3)
         >>> float(halfway.q[1, 0]), float(halfway.v[1, 0])
         (0.5, 0.9375)
     """
-    phase = np.linspace(0.0, 1.0, integer(points, "points", 2))
+    phase = np.linspace(0.0, 1.0, check_integer(points, "points", 2))
     check_kind(trajectory, "trajectory")
     return on_grid(trajectory, jnp.asarray(phase, trajectory.q_start.dtype), bases(trajectory, phase))
 

@@ -1,4 +1,4 @@
-"""The wheels of a mobile base and its planar twist [w, vx, vy], as the matrices that lead from one to the other."""
+"""The matrices between the wheel speeds of a mobile base and its planar twist [w, vx, vy]."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Matrices = tuple[Float[np.ndarray, "3 k"], Float[np.ndarray, "k 3"]]
 
 
 def wheel_maps(kind: str, params: Sequence[float]) -> Matrices:
-    """From the rates of the wheels to the twist of the frame between them, and back.
+    """Maps from wheel speeds to the twist of the mobile frame, and back.
 
     Contradictory rates of mecanum wheels give the twist that fits them best, and two wheels ignore a sideways velocity.
 

@@ -1,9 +1,9 @@
-"""The SDK's builders by name, over the commands of `rbydyn_jax.rby1.commands`: a script changes its import only.
+"""The SDK's builders by name, on top of `rbydyn_jax.rby1.commands`: only the import of a script changes.
 
-`import rbydyn_jax.rby1.builders as rby` instead of `import rby1_sdk as rby`. A builder here may be used again: what it
-is put into takes what it says at that moment. Setters take what the SDK's take, refuse with a `TypeError` what it
-refuses, and return the builder; `build` returns the command. Robots of `create_robot` take these builders, check them
-before they are sent, and do not end the process if they are not connected. What is not here comes from the SDK.
+`import rbydyn_jax.rby1.builders as rby` instead of `import rby1_sdk as rby`. A builder may be reused: a parent
+copies its current command. Setters accept what the SDK accepts, raise a `TypeError` for what it rejects, and return the
+builder; `build` returns the command. Robots of `create_robot` accept these builders, check them before they are sent,
+and do not end the process if they are not connected. All other names come from the SDK.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ARGUMENTS = {
 
 
 class Builder:
-    """Base of all builders: it holds a command and replaces it with a changed one at each call.
+    """Base of all builders: each call replaces the command that it holds with a changed one.
 
     Args:
         *args: What to call `set_command` with, for a builder that holds one command.
@@ -228,7 +228,7 @@ def Model_UB() -> ModelDescription:
 
 
 class Robot:
-    """A robot of the SDK that takes the builders of this module; all else goes to the SDK's robot.
+    """A robot of the SDK that accepts the builders of this module and delegates everything else.
 
     Args:
         sdk_robot: A robot of the SDK.
@@ -241,7 +241,7 @@ class Robot:
         self.sdk_robot = sdk_robot
 
     def send_command(self, builder: Any, priority: int = 1, *, strict: bool = True) -> commands.CommandHandle:
-        """Sends what a builder says, or a command; see `rbydyn_jax.rby1.commands.send`."""
+        """Sends a command, or that of a builder; see `rbydyn_jax.rby1.commands.send`."""
         return commands.send(self, builder, priority, strict=strict)
 
     def create_command_stream(self, priority: int = 1) -> commands.CommandStream:
@@ -249,7 +249,7 @@ class Robot:
         return commands.create_command_stream(self, priority)
 
     def get_dynamics(self, urdf_model: str = "") -> Any:
-        """The SDK's dynamics of the robot, or of a URDF's text, which needs no connection."""
+        """The SDK's dynamics of the robot; with the text of a URDF no connection is needed."""
         return self.sdk_robot.get_dynamics(urdf_model) if urdf_model else self.__getattr__("get_dynamics")()
 
     def __getattr__(self, name: str) -> Any:

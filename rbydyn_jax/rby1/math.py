@@ -1,7 +1,7 @@
-"""The motion generator of the RB-Y1 SDK (`rby1_sdk.math`): the same classes, calls and numbers, in plain Python.
+"""The motion generator of the RB-Y1 SDK (`rby1_sdk.math`): the same classes, calls and results, in plain Python.
 
-The SDK finds the synchronised motion by bisection, and these numbers are reproduced. For the exact motion, in closed
-form, batched and with derivatives, there is `rbydyn_jax.planning.trapezoidal_profile`.
+The SDK synchronises the joints by bisection, and its results are reproduced. `rbydyn_jax.planning.trapezoidal_profile`
+is the exact motion in closed form, batched and differentiable.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._check import check_integer
-from .._errors import DtypeError, RbydynError, ShapeError, StaleStateError
+from .._errors import ArgumentError, DtypeError, ShapeError, StaleStateError
 
 _SAME_TIME = 1e-5  # [s]: arrival times that are equal for the bisection
 
@@ -23,15 +23,15 @@ def _empty() -> np.ndarray:
 
 
 class TrapezoidalMotionGenerator:
-    """Trapezoidal velocity profiles of joints that arrive together, with the interface of the SDK's class.
+    """Synchronised trapezoidal velocity profiles, with the interface of the SDK's class.
 
-    Each joint brakes where it has to, and then follows a trapezoid or triangle of velocity to the target. The slowest
-    joint, or `minimum_time`, sets the duration. The speed of the others is halved down until they arrive within 1e-5 s
-    of that, and what is left is made up by stretching their time (whereby velocities are scaled, but accelerations
-    are not).
+    Each joint brakes where it has to, and then follows a trapezoidal or triangular velocity profile to the target. The
+    slowest joint, or `minimum_time`, sets the duration. The speed of the others is bisected until they arrive within
+    1e-5 s of it; the remaining difference is removed by stretching their time (which scales velocities, but not
+    accelerations).
 
     Args:
-        max_iter: Number of halvings, at least 1.
+        max_iter: Number of bisection steps, at least 1.
 
     Example:
         >>> from rbydyn_jax.rby1.math import TrapezoidalMotionGenerator
@@ -46,7 +46,7 @@ class TrapezoidalMotionGenerator:
 
     @dataclass(eq=False)
     class Input:
-        """What a motion is to be generated for.
+        """Start, target and limits of a motion.
 
         Args:
             current_position: Positions at time 0 (n,) [rad, m].
@@ -54,7 +54,7 @@ class TrapezoidalMotionGenerator:
             target_position: Positions at the end (n,) [rad, m].
             velocity_limit: Largest speeds (n,) [rad/s, m/s].
             acceleration_limit: Largest accelerations (n,) [rad/s^2, m/s^2].
-            minimum_time: The least duration [s].
+            minimum_time: Minimum duration [s].
         """
 
         current_position: np.ndarray = field(default_factory=_empty)
@@ -83,9 +83,7 @@ class TrapezoidalMotionGenerator:
         a: float = 0.0
 
     def __init__(self, max_iter: int = 30) -> None:
-        self._max_iter = check_integer(max_iter, "max_iter")
-        if self._max_iter < 1:
-            raise RbydynError(f"max_iter must be at least 1, got {self._max_iter}")
+        self._max_iter = check_integer(max_iter, "max_iter", 1)
         self._target = _empty()
         self._pieces: list[list[TrapezoidalMotionGenerator.Coeff]] = []
         self._total_time = 0.0
@@ -97,8 +95,8 @@ class TrapezoidalMotionGenerator:
             input: Start, target and limits.
 
         Raises:
+            ArgumentError: A limit is not positive, or a value is not finite (a velocity limit may be infinite).
             DtypeError: A field of the input does not hold numbers.
-            RbydynError: A limit is not positive, or a number not finite (a velocity limit may be infinite).
             ShapeError: The fields are not of one size.
         """
         q0, v0, q1, limit, a, minimum_time = _checked(input)
@@ -127,7 +125,7 @@ class TrapezoidalMotionGenerator:
         return self._total_time
 
     def at_time(self, t: float) -> Output:
-        """The state at a time [s]: at rest on the target after the end, the first piece continued before the start.
+        """The state at a time [s]: at rest on the target after the end, the first piece extrapolated before the start.
 
         Raises:
             StaleStateError: There was no `update`.
@@ -158,10 +156,10 @@ def _checked(
         bad = ~np.isfinite(x) & ~((name == "velocity_limit") & (x == np.inf)) | (positive & ~(x > 0))
         if bad.any():
             i = int(np.argmax(bad))
-            raise RbydynError(f"input.{name}[{i}] must be {'positive' if positive else 'finite'}, got {x[i]}")
+            raise ArgumentError(f"input.{name}[{i}] must be {'positive' if positive else 'finite'}, got {x[i]}")
     time = _numbers(given.minimum_time, "input.minimum_time")
     if time.shape or not np.isfinite(time):
-        raise RbydynError(f"input.minimum_time must be a finite number, got {given.minimum_time!r}")
+        raise ArgumentError(f"input.minimum_time must be a finite number, got {given.minimum_time!r}")
     return (*(x.tolist() for x in arrays.values()), float(time))  # type: ignore[return-value]
 
 
@@ -173,7 +171,7 @@ def _numbers(x: Any, name: str) -> np.ndarray:
 
 
 def _pieces(p: float, v: float, target: float, limit: float, a: float) -> list[TrapezoidalMotionGenerator.Coeff]:
-    """Braking to what can be left, and a trapezoid from a (virtual) rest to the target, in the order of the SDK."""
+    """Braking where necessary, and a trapezoid from a (virtual) rest to the target, in the order of the SDK."""
     Coeff = TrapezoidalMotionGenerator.Coeff
     ahead = target > p
     sign = 1.0 if ahead else -1.0

@@ -1,4 +1,4 @@
-"""The mobile base of the RB-Y1: what its wheels and its motion in the plane have to do with each other.
+"""The mobile base of the RB-Y1: maps between wheel speeds and planar motion.
 
 A planar twist is [w, vx, vy], as in the SDK: the turning rate and the velocity of the base link, in its axes.
 """
@@ -26,9 +26,9 @@ PLANAR_BASE = "planar_base"
 
 @public()
 def mobility_twist(model: Model, wheels: Float[Array, "w"]) -> Float[Array, "3"]:
-    """The planar twist of the base at which its wheels turn, without slip, at given rates.
+    """The planar twist of the base for given wheel speeds, without slip.
 
-    Four mecanum wheels may contradict each other; the twist is then the one that fits them best (least squares).
+    The speeds of four mecanum wheels may be inconsistent; the twist is then the least-squares fit.
 
     Args:
         model: The robot.
@@ -39,7 +39,7 @@ def mobility_twist(model: Model, wheels: Float[Array, "w"]) -> Float[Array, "3"]
         [w, vx, vy] of the base link in its axes [rad/s, m/s].
 
     Raises:
-        ModelError: The robot has no wheels that are known.
+        ModelError: The robot has no wheels of a known type.
         ShapeError: `wheels` does not have one rate for each wheel.
 
     Example:
@@ -54,9 +54,9 @@ def mobility_twist(model: Model, wheels: Float[Array, "w"]) -> Float[Array, "3"]
 
 @public()
 def wheel_velocities(model: Model, twist: Float[Array, "3"]) -> Float[Array, "w"]:
-    """The rates of the wheels at which the base moves, without slip, with a planar twist.
+    """The wheel speeds for a planar twist of the base, without slip.
 
-    Two wheels cannot move their middle sideways; that part of the twist is ignored.
+    Two wheels cannot move sideways; that part of the twist is ignored.
 
     Args:
         model: The robot.
@@ -66,7 +66,7 @@ def wheel_velocities(model: Model, twist: Float[Array, "3"]) -> Float[Array, "w"
         Rates in the order of `model.tree.mobile_base.joints` [rad/s].
 
     Raises:
-        ModelError: The robot has no wheels that are known.
+        ModelError: The robot has no wheels of a known type.
         ShapeError: `twist` is not of shape (3,).
 
     Example:
@@ -107,7 +107,7 @@ def with_planar_base(model: Model) -> Model:
     """
     model = check_model(model)
     if -1 not in model.tree.link_bodies:
-        raise ModelError("the root of the robot moves already; a planar base goes under one that is fixed")
+        raise ModelError("the root of the robot moves already; with_planar_base needs a fixed root")
     builder = RobotBuilder(model.name).link("world").link(PLANAR_BASE)
     builder.planar(PLANAR_BASE, "world", PLANAR_BASE, axis=(0, 0, 1))
     carrier = build_model(builder.build_description(), dtype=model.inertias.dtype)
@@ -117,7 +117,7 @@ def with_planar_base(model: Model) -> Model:
 
 @public()
 def with_rolling_wheels(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
-    """The velocity `v` of a robot on a planar base, its wheels replaced by those that roll with the base.
+    """The velocity `v` of a robot on a planar base, its wheel speeds replaced by those of rolling without slip.
 
     Args:
         model: A robot of `with_planar_base`.
@@ -135,7 +135,7 @@ def with_rolling_wheels(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv
 
 @public()
 def rolling_constraint(model: Model) -> Float[Array, "m nv"]:
-    """The matrix A of rolling without slip, A v = 0, of a robot on a planar base.
+    """The constraint matrix A of rolling without slip, A v = 0, for a robot on a planar base.
 
     A row for each wheel: its rate minus that of `wheel_velocities`. Two wheels have one row more: the sideways velocity
     of their middle. What is left of the motion of base and wheels are two degrees of freedom, or three with mecanum
@@ -167,7 +167,7 @@ def _mobile_base(model: Model) -> MobileBase:
 
 
 def _coordinates(tree: KinematicTree) -> tuple[np.ndarray, np.ndarray]:
-    """Where [w, vx, vy] of the base and the rates of the wheels stand in v."""
+    """Indices in v of [w, vx, vy] of the base and of the wheel speeds."""
     if PLANAR_BASE not in tree.joint_names:
         raise ModelError(f"robot {tree.name!r} has no planar base; with_planar_base(model) gives it one")
     x = tree.v_slices[tree.joint_index(PLANAR_BASE)].start
@@ -186,5 +186,5 @@ def _to_mobile(base: MobileBase) -> np.ndarray:
 
 
 def _to_wheels(base: MobileBase) -> np.ndarray:
-    """Planar twists of the base link to the rates of the wheels."""
+    """Planar twists of the base link to wheel speeds."""
     return wheel_maps(base.kind, base.params)[1] @ _to_mobile(base)

@@ -1,7 +1,7 @@
 """Robots that come with the library, written with the builder; each function returns a `Model`.
 
-The functions named `describe_*` in `descriptions` return the same robots as plain data, to be changed before they are
-built. RB-Y1 is a product of Rainbow Robotics; its figures are those that the maker publishes.
+The functions named `describe_*` in `descriptions` return the same robots as plain data, which can be edited before they
+are built. RB-Y1 is a product of Rainbow Robotics; its data are those published by the manufacturer.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def two_link_arm(**options: Any) -> Model:
 
 
 def panda_like(**options: Any) -> Model:
-    """Returns an arm of seven joints in the common arrangement; its figures are made up, but plausible.
+    """Returns an arm of seven joints in the common arrangement; its parameters are made up, but plausible.
 
     Args:
         **options: See `rbydyn_jax.io.build_model`.

@@ -1,6 +1,6 @@
 """The Rainbow Robotics RB-Y1 in its three forms: A (two wheels), M (four mecanum wheels) and UB (upper body).
 
-Lengths, limits and collision capsules stand here, mass properties in `rby1_figures`; all are the maker's published
+Lengths, limits and collision capsules are here, mass properties in `rby1_figures`; all are the manufacturer's published
 figures of the latest versions. Angles of limits are those of the maker, rounded to nine decimals. The fingers of the
 grippers are welded, as in the maker's own model.
 """
@@ -11,8 +11,8 @@ from ..io.builder import RobotBuilder
 from ..io.description import RobotDescription
 from . import rby1_figures as figures
 
-PI = 3.141592654  # as it stands in the limits
-QUARTER = 1.5708  # a right angle, as it stands in the orientations of the capsules
+PI = 3.141592654  # as in the published limits
+QUARTER = 1.5708  # a right angle, as in the published orientations of the capsules
 
 # Joint: height of the origin [m], axis, lower and upper limit [rad], velocity [rad/s], effort [N m].
 _TORSO = (

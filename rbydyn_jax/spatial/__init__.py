@@ -1,7 +1,7 @@
-"""Lie groups and spatial algebra of rigid bodies; knows no robot.
+"""Lie groups and spatial algebra of rigid bodies.
 
-Spatial vectors are angular first, transforms are (4, 4) with T_AB taking B's coordinates to A's, quaternions are
-wxyz. Functions take one item each; batches by `jax.vmap`. All are differentiable to any order, at the identity too.
+Spatial vectors are angular first, transforms are (4, 4) with T_AB taking B's coordinates to A's, quaternions are wxyz.
+Functions take single items; use `jax.vmap` for batches. All are differentiable to any order, also at the identity.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def to_linear_first(x: Float[Array, "..."], axis: int = 0) -> Float[Array, "..."
         The reordered array.
 
     Raises:
-        ShapeError: The axis has not six entries.
+        ShapeError: The axis does not have six entries.
 
     Example:
         >>> to_linear_first(jnp.array([1.0, 2, 3, 4, 5, 6])).tolist()
@@ -61,6 +61,6 @@ def from_linear_first(x: Float[Array, "..."], axis: int = 0) -> Float[Array, "..
         The reordered array.
 
     Raises:
-        ShapeError: The axis has not six entries.
+        ShapeError: The axis does not have six entries.
     """
     return _swap_halves(x, axis)

@@ -97,7 +97,7 @@ def from_matrix(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
     r"""Unit quaternion of a rotation matrix, with the sign of `canonical`.
 
     The matrix determines the products $4 q_i q_j$; of their four rows the one with the largest diagonal is
-    taken (Shepperd's method), so that no root of a vanishing number occurs at the identity or at angle pi.
+    taken (Shepperd's method), so that no square root is taken of zero at the identity or at angle pi.
 
     Example:
         >>> from_matrix(jnp.diag(jnp.array([1.0, -1.0, -1.0]))).tolist()

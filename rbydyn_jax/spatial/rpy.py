@@ -1,4 +1,4 @@
-r"""Roll, pitch, yaw: $R = R_z(\mathrm{yaw})\,R_y(\mathrm{pitch})\,R_x(\mathrm{roll})$, turns about fixed axes x, y, z.
+r"""Roll, pitch, yaw: $R = R_z(\mathrm{yaw})\,R_y(\mathrm{pitch})\,R_x(\mathrm{roll})$, about the fixed axes x, y, z.
 
 At pitch = +-pi/2 (gimbal lock) only the sum or the difference of roll and yaw is defined; there yaw is set to 0.
 Values recompose the rotation to rounding error everywhere, but derivatives of the angles grow without bound

@@ -70,7 +70,7 @@ def _stumpff_jvp(k, primals, tangents):
 
 @jax.custom_jvp
 def angle_ratio(s2: Float[Array, "..."], w: Float[Array, "..."]) -> Float[Array, "..."]:
-    r"""$2\,\mathrm{atan2}(s, w)/s$ of $s^2$ and $w$: what turns a quaternion's vector part into a rotation vector.
+    r"""$2\,\mathrm{atan2}(s, w)/s$ of $s^2$ and $w$: the factor from a quaternion's vector part to the rotation vector.
 
     Args:
         s2: Squared length of the vector part, >= 0.

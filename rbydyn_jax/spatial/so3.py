@@ -1,6 +1,6 @@
 r"""Rotations: the group SO(3), its exponential and logarithm, and their Jacobians.
 
-A rotation vector $\phi = \theta\,a$ [rad] stands for the turn by $\theta$ about the unit axis a. With the Stumpff
+A rotation vector $\phi = \theta\,a$ [rad] is the rotation by $\theta$ about the unit axis a. With the Stumpff
 functions $c_k(\theta^2)$ of `safe`, everything here is a polynomial in $\hat\phi$, hence smooth at zero.
 """
 

@@ -1,4 +1,4 @@
-r"""The transformation toolbox under the names that pymanoid's users know.
+r"""Transformation functions with the names of pymanoid.
 
 A pose is `[qw, qx, qy, qz, x, y, z]`; quaternions are wxyz; rpy is (roll, pitch, yaw). Unlike pymanoid's, twists are
 angular first here as everywhere in this library: convert with `spatial.from_linear_first`.
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import check_array
+from .._errors import ArgumentError
 from . import quaternions, rpy, se3, so3
 from ._small import cross, jitted, matmul, matvec
 
@@ -29,7 +30,7 @@ transform_inverse = se3.inverse
 
 @jitted
 def apply_transform(T: Float[Array, "4 4"], p: Float[Array, "3"] | Float[Array, "7"]) -> Float[Array, " n"]:
-    """Applies a transform to a point, R p + t, or to a pose, whose rotation it turns, too.
+    """Applies a transform to a point, R p + t, or to a pose.
 
     Args:
         T: Transform T_AB.
@@ -113,7 +114,7 @@ def integrate_angular_acceleration(
         dt: Duration [s].
 
     Returns:
-        The rotation matrix at dt; R itself, to rounding, where nothing moves.
+        The rotation matrix at dt; equal to R up to rounding if there is no motion.
     """
     return matmul(so3.exp(magnus_expansion(omega, omegad, dt)), check_array(R, "R", (3, 3), "a rotation matrix"))
 
@@ -140,7 +141,7 @@ def integrate_body_acceleration(
         The transform at dt.
 
     Raises:
-        ValueError: `method` is not one of the two.
+        ArgumentError: `method` is not one of the two.
 
     Example:
         >>> fall = jnp.array([0.0, 0, 0, 0, 0, -10])
@@ -148,7 +149,7 @@ def integrate_body_acceleration(
         -5.0
     """
     if method not in ("semi_implicit", "exact"):
-        raise ValueError(f"method must be 'semi_implicit' or 'exact', got {method!r}")
+        raise ArgumentError(f"method must be 'semi_implicit' or 'exact', got {method!r}")
     return _integrate_body(T, v, a, dt, 1.0 if method == "semi_implicit" else 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of robots and motions with matplotlib (extra `viz`), which is imported only when one is drawn."""
+"""Figures of robots and motions with matplotlib (extra `viz`), which is imported only when one is drawn."""
 
 from .motion import plot_motion as plot_motion
 from .robot import capsule_surface as capsule_surface

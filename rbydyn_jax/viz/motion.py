@@ -1,4 +1,4 @@
-"""One picture of a motion: poses along the path, torques against their limits, distance over time."""
+"""A figure of a motion: poses along the path, torques against their limits, distance over time."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _draw_torques(axes: Any, model: Model, trajectory: Trajectory, report: Traje
     for v, name, color in zip(trajectory.v_indices, names, _family_colors(names), strict=True):
         unit = "N" if model.tree.joint_types[joints[v]] == "prismatic" else "N m"
         torque = np.asarray(report.torques)[:, v]
-        with np.errstate(divide="ignore"):  # a limit of zero: beyond the picture at once
+        with np.errstate(divide="ignore"):  # a limit of zero: off the plot
             ratio = np.divide(torque, limits[v], out=np.zeros_like(torque), where=torque != 0.0)
         label = f"{name} ({limits[v]:g} {unit})" if limits[v] < np.inf else f"{name} (no limit)"
         axes.plot(times, 100.0 * ratio, color=color, linewidth=1.8, label=label)
@@ -154,12 +154,12 @@ def _draw_distances(axes: Any, report: TrajectoryReport, before: TrajectoryRepor
             times, d = np.asarray(measured.samples.times), 1e3 * np.asarray(measured.distances)
             axes.plot(times, d, color=color, linestyle=style, linewidth=2, label=name)
             k = int(np.argmin(d))
-            axes.plot(times[k], d[k], "o", color=color, clip_on=False, zorder=5, label=f"least, {name}: {d[k]:.1f} mm")
+            axes.plot(times[k], d[k], "o", color=color, clip_on=False, zorder=5, label=f"min, {name}: {d[k]:.1f} mm")
     low, high = axes.get_ylim()
     low = min(low, -0.1 * high)
     axes.axhspan(low, 0.0, color="tab:red", alpha=0.12, label="contact")
     axes.axhline(0.0, color="k", linewidth=1.0)
     axes.set(xlabel="time [s]", ylabel="distance [mm]", ylim=(low, high), xlim=(0.0, float(report.samples.times[-1])))
-    axes.set_title("least distance between any two capsules that are to be kept apart")
+    axes.set_title("minimum distance over all checked pairs of capsules")
     axes.grid(alpha=0.3)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)

@@ -42,7 +42,7 @@ def test_precision_is_told_to_people_and_machines(pendulum, capsys):
     assert "cond(M): median 1, worst 1" in out
     joint = next(row for row in out.splitlines() if row.startswith("hinge"))
     assert len(joint.split()) == 10  # all algorithms but fk, whose parts are links
-    assert out.endswith("float32 will do.\n")
+    assert out.endswith("float32 is sufficient.\n")
 
     assert main(["bench", str(pendulum), "--precision", "--samples", "8", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
@@ -51,7 +51,7 @@ def test_precision_is_told_to_people_and_machines(pendulum, capsys):
     assert list(found["aba"]["errors"]) == ["hinge"] and list(found["fk"]["errors"]) == ["base", "bob"]
     assert 0 < found["rnea"]["median"] <= found["rnea"]["worst"] < 1e-5
     assert f"{found['rnea']['worst']:.1e}" in out  # the same states
-    assert facts["recommendation"][-1] == "float32 will do."
+    assert facts["recommendation"][-1] == "float32 is sufficient."
 
 
 @pytest.mark.parametrize("options", [[], ["--precision"]])

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import collision
-from rbydyn_jax._errors import DtypeError, ModelError, ShapeError
+from rbydyn_jax import ArgumentError, collision
+from rbydyn_jax._errors import DtypeError, ShapeError
 from rbydyn_jax.collision import capsule_distance
 from tests.helpers import X64
 
@@ -375,9 +375,9 @@ def test_wrong_arguments():
             with pytest.raises(DtypeError, match=f"{name} must be an array of floats"):
                 capsule_distance(*given)
     for radius in (-0.1, np.float64(-0.1), jnp.asarray(-0.1), -1):
-        with pytest.raises(ModelError, match="radius_a must not be negative, got -"):
+        with pytest.raises(ArgumentError, match="radius_a must not be negative, got -"):
             capsule_distance(p, p, radius, p, p, r)
-        with pytest.raises(ModelError, match="radius_b must not be negative, got -"):
+        with pytest.raises(ArgumentError, match="radius_b must not be negative, got -"):
             capsule_distance(p, p, r, p, p, radius)
     assert issubclass(collision.NearestPairs, collision.CapsuleDistance)
 

@@ -7,7 +7,15 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from rbydyn_jax import DtypeError, ModelError, NameNotFoundError, RbydynError, RobotBuilder, build_model, robots
+from rbydyn_jax import (
+    ArgumentError,
+    DtypeError,
+    ModelError,
+    NameNotFoundError,
+    RobotBuilder,
+    build_model,
+    robots,
+)
 from rbydyn_jax.collision import CapsulePairs, pairs, signed_distances
 
 
@@ -80,21 +88,21 @@ def test_wrong_arguments():
     model = _chain()
     with pytest.raises(DtypeError, match=r"model must be a Model .* got str"):
         pairs("robot")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="one is 5"):
+    with pytest.raises(ArgumentError, match="one is 5"):
         pairs(model, [5])  # type: ignore[list-item]
     with pytest.raises(NameNotFoundError, match="did you mean 'plate'"):
         pairs(model, [("a", "plat")])
-    with pytest.raises(ModelError, match="paired with itself"):
+    with pytest.raises(ArgumentError, match="paired with itself"):
         pairs(model, [("a", "a")])
     with pytest.raises(ModelError, match="link 'tool' has no collision capsule; these have: upper, lower"):
         pairs(robots.two_link_arm(), [("upper", "tool")])
     with pytest.raises(ModelError, match="'pendulum' has no collision capsules"):
         pairs(robots.pendulum())
-    with pytest.raises(ModelError, match=r"links must be a list of pairs of link names, .* one is \('a',\)"):
+    with pytest.raises(ArgumentError, match=r"links must be a list of pairs of link names, .* one is \('a',\)"):
         pairs(model, [("a",)])  # type: ignore[list-item]
-    with pytest.raises(ModelError, match="one is 'ab'"):
+    with pytest.raises(ArgumentError, match="one is 'ab'"):
         pairs(model, "ab cd".split())  # type: ignore[arg-type]
     with pytest.raises(DtypeError, match=r"pairs must be what collision.pairs\(model, ...\) returns, got tuple"):
         signed_distances(model, jnp.zeros(3), (("a", "c"),))  # type: ignore[arg-type]
-    with pytest.raises(RbydynError, match="by must be 'auto', 'masks' or 'adjacency', got 'mask'"):
+    with pytest.raises(ArgumentError, match="by must be 'auto', 'masks' or 'adjacency', got 'mask'"):
         pairs(model, by="mask")  # type: ignore[arg-type]

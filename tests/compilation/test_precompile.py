@@ -59,7 +59,7 @@ def test_a_batch_runs_without_compiling_and_another_size_does_not(arm):
     assert not counts
     assert float(mass) == 3.0  # of the links, 2 kg and 1 kg
     assert_close(got, np.stack([rb.point_jacobian(arm, q[k], "tool", point[k]) for k in range(5)]))
-    with pytest.raises(rb.RecompilationError, match="point_jacobian would be compiled anew"), rb.no_recompile():
+    with pytest.raises(rb.RecompilationError, match="point_jacobian would be recompiled"), rb.no_recompile():
         jacobians(arm, np.zeros((4, 2)), np.zeros((4, 3)))
 
 
@@ -88,13 +88,17 @@ def test_functions_of_ones_own(arm):
         ({"functions": ["rneaa"]}, rb.NameNotFoundError, "did you mean 'rnea'"),
         ({"functions": ["collision.nothing"]}, rb.NameNotFoundError, "no function named 'collision.nothing'"),
         ({"functions": [("jacobian", {"lnk": "tool"})]}, rb.NameNotFoundError, "did you mean 'link'"),
-        ({"functions": ["jacobian"]}, rb.RbydynError, r"jacobian needs link: give it as \('jacobian', {'link': ...}\)"),
-        ({"functions": [functools.partial(untyped(rb.jacobian), "tool")]}, rb.RbydynError, "by name"),
+        (
+            {"functions": ["jacobian"]},
+            rb.ArgumentError,
+            r"jacobian needs link: give it as \('jacobian', {'link': ...}\)",
+        ),
+        ({"functions": [functools.partial(untyped(rb.jacobian), "tool")]}, rb.ArgumentError, "by name"),
         ({"functions": [("jacobian", "tool")]}, rb.DtypeError, "a pair"),
         ({"functions": [3]}, rb.DtypeError, "got int"),
         ({"functions": "rnea"}, rb.DtypeError, "a sequence"),
         ({"functions": rb.rnea}, rb.DtypeError, "a sequence"),
-        ({"functions": ["fk"], "batch": 0}, rb.ShapeError, "at least 1"),
+        ({"functions": ["fk"], "batch": 0}, rb.ArgumentError, "at least 1"),
         ({"functions": ["fk"], "batch": 1.5}, rb.DtypeError, "batch must be an integer"),
         ({"functions": ["fk"], "dtype": np.int32}, rb.DtypeError, "floating-point"),
         ({"functions": ["fk"], "dtype": "thin"}, rb.DtypeError, "got 'thin'"),

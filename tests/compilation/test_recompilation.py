@@ -106,9 +106,9 @@ CHANGED = {
     "zero of the geometry": (
         lambda: rb.fk(moved(2, 0.1), Q),
         "fk",
-        r"model.tree: placement of joint 'elbow': z 0 -> a number \(see `unstructured`\)",
+        r"model.tree: placement of joint 'elbow': z 0 -> a parameter \(see `unstructured`\)",
     ),
-    "one of the geometry": (lambda: rb.fk(moved(0, 1.0), Q), "fk", "placement of joint 'elbow': x a number -> 1"),
+    "one of the geometry": (lambda: rb.fk(moved(0, 1.0), Q), "fk", "placement of joint 'elbow': x a parameter -> 1"),
     "name of a joint": (
         lambda: rb.fk(renamed(joint_names=("shoulder", "knee")), Q),
         "fk",
@@ -116,10 +116,10 @@ CHANGED = {
     ),
     "name of the robot": (lambda: rb.fk(renamed(name="twin"), Q), "fk", "model.tree.name: 'watched' -> 'twin'"),
     "specialised": (lambda: rb.subtree_mass(ARM, "upper"), "subtree_mass", "model: SpecializedModel -> Model"),
-    "numbers of a specialised model": (
+    "parameters of a specialised model": (
         lambda: rb.subtree_mass(rb.specialize(dataclasses.replace(ARM, gravity=np.ones(3))), "upper"),
         "subtree_mass",
-        "model.gravity: other numbers in a specialised model",
+        "model.gravity: other parameters in a specialised model",
     ),
     "first call": (lambda: untouched(ARM, Q), "untouched", "call it once, or `precompile` it"),
     "user's shape": (lambda: step(ARM, zeros(1024, 2)), "step", r"q: f64\[4,2\] -> f64\[1024,2\]"),

@@ -86,7 +86,7 @@ def test_a_closed_loop_is_left_as_it_is():
 def test_errors_say_what_is_wrong():
     model, loop = four_bar()
     q = jnp.zeros(3)
-    with pytest.raises(rb.RbydynError, match="max_iterations"):
+    with pytest.raises(rb.ArgumentError, match="max_iterations"):
         close_loops(model, q, (loop,), max_iterations=0)
     with pytest.raises(rb.NameNotFoundError, match="hinge"):
         close_loops(model, q, (loop,), fixed=("hinge",))

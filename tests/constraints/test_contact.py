@@ -109,7 +109,7 @@ def test_springs_at_the_limits():
 def test_errors_say_what_is_wrong():
     ball, zero = falling_ball(), jnp.zeros(6)
     q = rb.neutral(ball)
-    with pytest.raises(rb.ModelError, match="plane_normal"):
+    with pytest.raises(rb.ArgumentError, match="plane_normal"):
         Contact("ball", plane_normal=(0.0, 0.0, 0.0))
     with pytest.raises(rb.ShapeError, match="point"):
         Contact("ball", (0.0, 0.0))

@@ -131,7 +131,7 @@ def test_stabilization_for_each_joint(robot):
     ("call", "error", "match"),
     [
         (lambda r: untyped(LoopJoint)("revolut", None, "a"), rb.ModelError, "kind must be one of"),
-        (lambda r: LoopJoint("revolute", None, "a", axis=(0, 0, 0)), rb.ModelError, "no direction"),
+        (lambda r: LoopJoint("revolute", None, "a", axis=(0, 0, 0)), rb.ArgumentError, "must have a direction"),
         (lambda r: LoopJoint("fixed", None, "a", successor_pose=np.eye(3)), rb.ShapeError, "successor_pose"),
         (lambda r: _solve(r, LoopJoint("fixed", None, "a")), rb.DtypeError, "sequence of LoopJoint"),
         (lambda r: _solve(r, (LoopJoint("fixed", None, "lnk_1"),)), rb.NameNotFoundError, "link_1"),

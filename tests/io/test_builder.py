@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import DtypeError, ModelError, NameNotFoundError, ParseError, ShapeError, robots
+from rbydyn_jax import (
+    ArgumentError,
+    DtypeError,
+    ModelError,
+    NameNotFoundError,
+    ParseError,
+    ShapeError,
+    robots,
+)
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string
 from rbydyn_jax.io.description import CapsuleGeometry, Mimic, SphereGeometry
 from tests.helpers import assert_close, untyped
@@ -117,8 +125,8 @@ WRONG_GRAVITY = {
     "a number": (9.81, ShapeError, r"shape \(3,\), got \(\)"),
     "two numbers": ((0.0, -9.81), ShapeError, r"got \(2,\)"),
     "words": ("down", DtypeError, "three numbers"),
-    "nan": ((0.0, 0.0, np.nan), ModelError, "finite"),
-    "infinite": ([0.0, 0.0, -np.inf], ModelError, "finite"),
+    "nan": ((0.0, 0.0, np.nan), ArgumentError, "finite"),
+    "infinite": ([0.0, 0.0, -np.inf], ArgumentError, "finite"),
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rbydyn_jax import (
+    ArgumentError,
     DtypeError,
     ModelError,
     NameNotFoundError,
@@ -145,7 +146,7 @@ def test_wrong_arguments(dtype):
     with pytest.raises(ShapeError, match=r"target must have shape \(4, 4\)"):
         check_trajectory(model, motion, "tool", jnp.eye(3))
     for message, matrix in NO_POSES:
-        with pytest.raises(RbydynError, match=message):
+        with pytest.raises(ArgumentError, match=message):
             check_trajectory(model, motion, "tool", jnp.asarray(matrix))
     goal = jnp.eye(4)
     found = TrajectoryResult(motion, motion, jnp.zeros(1))
@@ -183,5 +184,5 @@ def test_tracing_is_refused(dtype):
     ):
         with pytest.raises(RbydynError, match=r"check_trajectory .* call it outside of jit"):
             traced()
-    with pytest.raises(ShapeError, match="points must be at least 2, got 1"):
+    with pytest.raises(ArgumentError, match="points must be at least 2, got 1"):
         sample_trajectory(motion, 1)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import ModelError, NameNotFoundError, ShapeError, robots
+from rbydyn_jax import ArgumentError, ModelError, NameNotFoundError, ShapeError, robots
 from rbydyn_jax.planning import IkStatus, solve_ik
 from rbydyn_jax.spatial import se3, so3
 from rbydyn_jax.testing import random_tree
@@ -196,7 +196,7 @@ def test_wrong_arguments(panda):
         solve_ik(panda, "tool", jnp.tile(target[None], (3, 1, 1)), q0=jnp.zeros((2, 7)))
     with pytest.raises(ShapeError, match="at least one pose"):
         solve_ik(panda, "tool", jnp.zeros((0, 4, 4)))
-    with pytest.raises(ShapeError, match="attempts must be at least 1"):
+    with pytest.raises(ArgumentError, match="attempts must be at least 1"):
         solve_ik(panda, "tool", target, attempts=0)
     with pytest.raises(ModelError, match="none of the joints"):
         solve_ik(panda, "link1", target, joints=("joint5",))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rbydyn_jax import (
+    ArgumentError,
     DtypeError,
     MissingExtraError,
     ModelError,
@@ -131,23 +132,23 @@ def test_wrong_arguments(monkeypatch):
         (NameNotFoundError, "did you mean 'elbow'", {"joints": ["elbw"]}),
         (ModelError, "joint 'elbow' is listed twice", {"joints": ["elbow", 1]}),
         (ModelError, "no joint moves link 'base'", {"link": "base"}),
-        (ShapeError, "steps must be at least 1", {"steps": 0}),
-        (ShapeError, "points must be at least 2", {"points": 1}),
-        (ShapeError, "coefficients must be at least 1", {"coefficients": np.int64(0)}),
+        (ArgumentError, "steps must be at least 1", {"steps": 0}),
+        (ArgumentError, "points must be at least 2", {"points": 1}),
+        (ArgumentError, "coefficients must be at least 1", {"coefficients": np.int64(0)}),
         (DtypeError, "steps must be an integer, got 2.5", {"steps": 2.5}),
         (DtypeError, "points must be an integer, got '48'", {"points": "48"}),
         (DtypeError, "coefficients must be an integer, got True", {"coefficients": True}),
         (DtypeError, "duration must be an array of floats, got str", {"duration": "1"}),
         (ShapeError, "duration must have shape", {"duration": jnp.ones(2)}),
-        (RbydynError, "learning_rate must be positive and finite", {"learning_rate": -1.0}),
+        (ArgumentError, "learning_rate must be positive and finite", {"learning_rate": -1.0}),
         (DtypeError, "cost must be a TrajectoryCost, got float", {"cost": 3.0}),
         (DtypeError, "cost.pose must be an array of floats, got str", {"cost": TrajectoryCost(pose="much")}),  # type: ignore[arg-type]
         (DtypeError, "initial must be a Trajectory, got int", {"initial": 5}),
         (DtypeError, r"collision_pairs must be what .* got list", {"collision_pairs": [("base", "lower")]}),
-        (RbydynError, "q_start must be finite", {"q": jnp.array([0.0, jnp.nan])}),
-        *((RbydynError, message, {"goal": jnp.asarray(wrong)}) for message, wrong in NO_POSES),
-        (RbydynError, "duration must be positive and finite, got 0.0", {"duration": 0.0}),
-        (RbydynError, "duration must be positive and finite, got nan", {"duration": float("nan")}),
+        (ArgumentError, "q_start must be finite", {"q": jnp.array([0.0, jnp.nan])}),
+        *((ArgumentError, message, {"goal": jnp.asarray(wrong)}) for message, wrong in NO_POSES),
+        (ArgumentError, "duration must be positive and finite, got 0.0", {"duration": 0.0}),
+        (ArgumentError, "duration must be positive and finite, got nan", {"duration": float("nan")}),
     ]:
         with pytest.raises(error, match=message):
             call(**wrong)
@@ -187,7 +188,7 @@ def test_joints_must_have_one_coordinate_and_initial_must_fit(past_the_pole, dty
     model, heedless, _, _ = past_the_pole
     with pytest.raises(DtypeError, match=r"initial must be a Trajectory, got TrajectoryResult; pass its .trajectory"):
         reach(model, dtype, initial=heedless)
-    with pytest.raises(ModelError, match="initial moves other joints"):
+    with pytest.raises(ArgumentError, match="initial must move the joints named"):
         reach(model, dtype, initial=heedless.trajectory, joints=["elbow"])
     with pytest.raises(ShapeError, match=r"initial.coefficients must have shape \(5, 2\)"):
         reach(model, dtype, initial=heedless.trajectory, coefficients=5)

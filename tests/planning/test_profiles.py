@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import DtypeError, RbydynError, ShapeError
+from rbydyn_jax import ArgumentError, DtypeError, ShapeError
 from rbydyn_jax.planning import trapezoidal_profile
 from tests.helpers import X64, assert_close, normal
 
@@ -206,9 +206,9 @@ def test_wrong_arguments():
     ):
         arguments = [one, one, one, one]
         arguments[k] = jnp.array([1.0, wrong])
-        with pytest.raises(RbydynError, match=rf"{name}\[1\] must be positive"):
+        with pytest.raises(ArgumentError, match=rf"{name}\[1\] must be positive"):
             trapezoidal_profile(*arguments)
-    with pytest.raises(RbydynError, match=r"target\[0\] must be finite, got nan"):
+    with pytest.raises(ArgumentError, match=r"target\[0\] must be finite, got nan"):
         trapezoidal_profile(one, one * jnp.nan, one, one)
     assert jnp.isnan(jax.jit(lambda a: trapezoidal_profile(one, one, one, a).duration)(0 * one))
     free = trapezoidal_profile(0 * one, one, one * jnp.inf, one)

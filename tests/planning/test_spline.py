@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import fixed_quad
 from scipy.interpolate import make_lsq_spline
 
-from rbydyn_jax import RbydynError, ShapeError
+from rbydyn_jax import ArgumentError
 from rbydyn_jax.planning import rest_to_rest_basis
 from tests.helpers import assert_close
 
@@ -64,10 +64,10 @@ def test_one_coefficient_is_the_motion_of_least_jerk(derivative):
 
 
 def test_wrong_arguments():
-    with pytest.raises(ShapeError, match="count must be at least 1, got 0"):
+    with pytest.raises(ArgumentError, match="count must be at least 1, got 0"):
         rest_to_rest_basis(0, np.zeros(1))
-    with pytest.raises(RbydynError, match="derivative must be 0, 1, 2 or 3, got 4"):
+    with pytest.raises(ArgumentError, match="derivative must be 0, 1, 2 or 3, got 4"):
         rest_to_rest_basis(2, np.zeros(1), 4)
     for phase in (-0.1, 1.1, np.nan):
-        with pytest.raises(RbydynError, match=r"phase must lie in \[0, 1\]"):
+        with pytest.raises(ArgumentError, match=r"phase must lie in \[0, 1\]"):
             rest_to_rest_basis(2, np.array([phase]))

@@ -255,9 +255,9 @@ def test_robots_say_what_they_cannot_do():
     [
         ("Differential", ["j"], [1.0, 2.0], r"differential mobile base must have 2 joints \(right, left\), got 1"),
         ("Differential", ["j", "j"], [1.0], r"must have 2 params \(wheel base, wheel radius\), got 1"),
-        ("Differential", ["zz", "j"], [1.0, 2.0], "the right wheel 'zz' of the mobile base is no moving joint"),
+        ("Differential", ["zz", "j"], [1.0, 2.0], "the right wheel 'zz' of the mobile base is not a moving joint"),
         ("Mecanum", ["j", "j"], [1.0], r"must have 4 joints \(front-right, front-left, rear-right, rear-left\), got 2"),
-        ("Mecanum", ["j"] * 3 + ["f"], [1.0] * 3, "the rear-left wheel 'f' of the mobile base is no moving joint"),
+        ("Mecanum", ["j"] * 3 + ["f"], [1.0] * 3, "the rear-left wheel 'f' of the mobile base is not a moving joint"),
     ],
 )
 def test_mobile_bases_that_do_not_fit(kind, joints, params, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rbydyn_jax import DtypeError, RbydynError, ShapeError, StaleStateError
+from rbydyn_jax import ArgumentError, DtypeError, ShapeError, StaleStateError
 from rbydyn_jax.rby1.math import TrapezoidalMotionGenerator
 from tests.helpers import untyped
 
@@ -91,13 +91,13 @@ def test_wrong_inputs():
         update(target_position=["one"])
     for name in ("velocity_limit", "acceleration_limit"):  # the SDK goes on, with a duration of 0 or infinity
         for wrong in (0.0, -1.0, np.nan):
-            with pytest.raises(RbydynError, match=rf"input.{name}\[0\] must be positive"):
+            with pytest.raises(ArgumentError, match=rf"input.{name}\[0\] must be positive"):
                 update(**{name: [wrong]})
-    with pytest.raises(RbydynError, match=r"input.current_position\[0\] must be finite"):
+    with pytest.raises(ArgumentError, match=r"input.current_position\[0\] must be finite"):
         update(current_position=[np.inf])
-    with pytest.raises(RbydynError, match="minimum_time"):
+    with pytest.raises(ArgumentError, match="minimum_time"):
         update(minimum_time=np.nan)
-    with pytest.raises(RbydynError, match="max_iter"):
+    with pytest.raises(ArgumentError, match="max_iter"):
         TrapezoidalMotionGenerator(0)
 
 

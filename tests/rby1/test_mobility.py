@@ -201,7 +201,7 @@ def test_wrong_robots():
         wheel_velocities(cart("mecanum"), jnp.zeros(2))
     with pytest.raises(ModelError, match="has no planar base"):
         rolling_constraint(cart("mecanum"))
-    with pytest.raises(ModelError, match="moves already"):
+    with pytest.raises(ModelError, match="moves already; with_planar_base needs a fixed root"):
         with_planar_base(build_model(RobotBuilder().link("a", 1.0).build_description(), floating_base=True))
     with pytest.raises(ModelError, match="has no mobile base"):
         rolling_constraint(with_planar_base(arm))

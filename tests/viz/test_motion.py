@@ -83,7 +83,7 @@ def test_distances_are_shown_in_millimetres_with_their_minima(motion, picture):
     assert_close(shown["after"].get_ydata(), 1e3 * np.asarray(after.distances))
     assert_close(shown["before"].get_ydata(), 1e3 * np.asarray(before.distances))
     assert before.distance < 0 < after.distance
-    assert f"least, after: {1e3 * float(after.distance):.1f} mm" in shown
+    assert f"min, after: {1e3 * float(after.distance):.1f} mm" in shown
     low, high = picture.axes[2].get_ylim()
     assert low < 1e3 * float(before.distance) and high > 1e3 * float(after.distance)
 

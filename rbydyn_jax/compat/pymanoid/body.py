@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._check import check_array
-from ..._errors import RbydynError
+from ..._errors import ArgumentError
 from ...spatial import quaternions, rpy, se3, so3, to_linear_first
 from ...spatial.motion import Ad
 from ...spatial.safe import safe_norm
@@ -204,13 +204,13 @@ class Body(eqx.Module):
             frame: ``"local"``: both in the body's axes, which turn; ``"world"``: both in world axes, which do not.
 
         Raises:
-            RbydynError: `frame` is none of the two.
+            ArgumentError: `frame` is neither.
         """
         v, omega, dt = check_array(v, "v", (3,)), check_array(omega, "omega", (3,)), check_array(dt, "dt", ())
         if frame == "local":
             return self.with_transform(self.T @ se3.exp(jnp.concatenate([omega, v]) * dt))
         if frame != "world":
-            raise RbydynError(f"frame must be 'local' or 'world', got {frame!r}")
+            raise ArgumentError(f"frame must be 'local' or 'world', got {frame!r}")
         return self.with_transform(se3.from_R_p(so3.exp(omega * dt) @ self.R, self.p + v * dt))
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._check import check_array
-from ..._errors import ModelError
+from ..._errors import ArgumentError
 from ...spatial import cones, so3, to_linear_first
 from .body import Body, linear_first_cone
 
@@ -55,7 +55,7 @@ class Contact(Body):
     @property
     def _friction(self) -> Array:
         if self.static_friction is None:
-            raise ModelError("this contact has no static_friction, which its cones need")
+            raise ArgumentError("this contact has no static_friction; give static_friction=")
         return self.static_friction
 
     @property
@@ -158,10 +158,10 @@ class Manipulator(Body):
             shape: Its half sizes [m]; default is the end effector's.
 
         Raises:
-            ModelError: Neither names a shape.
+            ArgumentError: Neither has a shape.
         """
         sizes = self.shape if shape is None else shape
         if sizes is None:
-            raise ModelError("this end effector has no shape; give shape=(half length, half width)")
+            raise ArgumentError("this end effector has no shape; give shape=(half length, half width)")
         contact = Contact(sizes, static_friction=self.friction, link=self.link).with_transform(self.T)
         return contact if pos is None else contact.with_pos(pos)

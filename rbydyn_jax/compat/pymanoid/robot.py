@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._check import check_array
-from ..._errors import ModelError, ShapeError
+from ..._errors import ArgumentError, ModelError
 from ...algorithms.crba import crba
 from ...algorithms.inverse_dynamics import gravity_forces, inverse_dynamics_terms
 from ...algorithms.jacobians import hessian, jacobian, point_hessian, point_jacobian, quaternion_jacobian
@@ -124,7 +124,7 @@ class Robot:
     def _indices(self, dof_indices: Indices) -> np.ndarray:
         at = np.arange(self.nb_dofs) if dof_indices is None else np.asarray(dof_indices, int).reshape(-1)
         if at.size and not (0 <= at.min() and at.max() < self.nb_dofs):
-            raise ShapeError(f"dof_indices must lie in 0 to {self.nb_dofs - 1}, got {at.tolist()}")
+            raise ArgumentError(f"dof_indices must lie in 0 to {self.nb_dofs - 1}, got {at.tolist()}")
         return at
 
     # Jacobians and Hessians
@@ -198,5 +198,5 @@ class Robot:
 
 def _link(contact: Contact) -> str | int:
     if contact.link is None:
-        raise ModelError("a contact names no link=")
+        raise ArgumentError("the contact has no link; give link=")
     return contact.link

@@ -1,8 +1,8 @@
-"""Commands for the RB-Y1 as values, and the way to the robot through its SDK.
+"""Commands for the RB-Y1 as values, sent through its SDK.
 
 Every builder of the SDK has a dataclass here that is frozen, compared by value and printed, and can be sent any number
-of times. What is made is checked by type and number of axes; physics, and the joints and limits of the robot, are
-checked by `validate`, `to_sdk` and `send`, unless `strict=False`.
+of times. Constructors check types and numbers of dimensions; values, and the joints and limits of the robot,
+are checked by `validate`, `to_sdk` and `send`, unless `strict=False`.
 """
 
 from .cartesian import CartesianCommand as CartesianCommand

@@ -1,4 +1,4 @@
-"""What a field of a command may hold: which types are taken when it is made, which values are sound when it is checked.
+"""The kinds of fields of commands: accepted types at construction, valid values when checked.
 
 A kind stands in the annotation of a field, `Annotated[type, kind]`. `convert` refuses what the SDK would refuse, by its
 type or number of axes, and leaves JAX arrays as they come, traced ones included. `problems` knows physics and limits,
@@ -32,14 +32,14 @@ Problem = tuple[str, str]
 
 @dataclass(frozen=True)
 class Scope:
-    """Where in the tree a value stands: of which robot and component, and which joints its entries belong to."""
+    """The context of a value in the tree: its robot and component, and the joints of its entries."""
 
     model: ModelDescription | None = None
     component: str = ""
     joints: tuple[str, ...] | None = None
 
     def limits(self, joint: str, limit: str) -> tuple[float, float] | None:
-        """Lower and upper limit of a joint's position or velocity, where the model knows the joint."""
+        """Lower and upper limit of a joint's position or velocity, if the model has the joint."""
         if self.model is None or joint not in self.model.robot_joint_names:
             return None
         i = self.model.robot_joint_names.index(joint)
@@ -56,16 +56,16 @@ class Kind(ABC):
 
     @abstractmethod
     def convert(self, value: Any, name: str) -> Any:
-        """Returns the value as it is kept, or raises what a wrong type deserves."""
+        """Returns the value as it is stored; raises for a wrong type."""
 
     def problems(self, value: Any, scope: Scope) -> Iterator[Problem]:
-        """Yields the element concerned and what is wrong with it."""
+        """Yields each invalid element and what is wrong with it."""
         yield from ()
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a number may be: finite, from `low` (excluded if `above`) to `high`, within a `limit` of its joint."""
+    """The range of a number: finite, from `low` (excluded if `above`) to `high`, within a `limit` of its joint."""
 
     unit: str = ""
     low: float = -math.inf
@@ -228,13 +228,13 @@ class Flag(Kind):
 
 
 class Count(Kind):
-    """A whole number of 32 bits."""
+    """A 32-bit integer."""
 
     static = True
 
     def convert(self, value: Any, name: str) -> int:
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or not -(2**31) <= value < 2**31:
-            raise DtypeError(f"{name} must be an integer of 32 bits, got {value!r}")
+            raise DtypeError(f"{name} must be a 32-bit integer, got {value!r}")
         return int(value)
 
     def problems(self, value: int, scope: Scope) -> Iterator[Problem]:
@@ -244,7 +244,7 @@ class Count(Kind):
 
 @dataclass(frozen=True)
 class Child(Kind):
-    """A part of one of several types; what such a part could hold is put into one, as the SDK does, one level deep."""
+    """A part of one of several types; a value that such a part can hold is wrapped, one level deep, as in the SDK."""
 
     types: tuple[type, ...]
     optional: bool = True
@@ -276,7 +276,7 @@ def _joint(name: str) -> str:
 
 
 def numbers_of(value: Any) -> np.ndarray:
-    """The numbers of a value; none if it is traced."""
+    """The entries of a value; none if it is traced."""
     return np.zeros(0) if isinstance(value, Tracer) else np.asarray(value, np.float64)
 
 
@@ -302,7 +302,7 @@ def _array(value: Any, shape: tuple[int | None, ...], name: str) -> Any:
 
 
 def _flat(array: Any, shape: tuple[int | None, ...]) -> Any:
-    """A column does for a vector, as in the SDK."""
+    """A column counts as a vector, as in the SDK."""
     return array[:, 0] if len(shape) == 1 and array.ndim == 2 and array.shape[1] == 1 else array
 
 

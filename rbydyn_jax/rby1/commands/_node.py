@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Node:
-    """Base of every command and of every part of one; numbers are leaves of a pytree, names and flags are not."""
+    """Base of every command and of every part of one; arrays are pytree leaves, names and flags are static."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # pyright: ignore[reportArgumentType]
@@ -54,13 +54,13 @@ class Node:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Makes what `to_dict` was called on, of any type that is a `cls`.
+        """The inverse of `to_dict`, for any type that is a `cls`.
 
         Args:
             data: What `to_dict` returned.
 
         Raises:
-            DtypeError: `data` is no dictionary with the name of a type, or of another type.
+            DtypeError: `data` is not a dictionary with the name of a type, or is of another type.
             NameNotFoundError: The type or a field is unknown.
         """
         if not isinstance(data, dict) or not isinstance(data.get("type"), str):
@@ -71,14 +71,14 @@ class Node:
         return node
 
     def validate(self, model: str | ModelDescription | None = None, component: str = "") -> None:
-        """Checks physics, and with a model the number of joints, names and limits; raises, or returns nothing.
+        """Checks values, and with a model the number of joints, names and limits; raises if anything is invalid.
 
         Without a model the values are checked alone: finite, of the right sign, damping ratios and poses sound, vectors
         of equal length. Values that are traced are not looked at, their shapes are.
 
         Args:
             model: ``"A"``, ``"M"``, ``"UB"``, or a description with other limits.
-            component: Which part of the robot a command is for that is not in a tree which says so: ``"right_arm"``,
+            component: The part of the robot, for a command that is not in a tree: ``"right_arm"``,
                 ``"left_arm"``, ``"torso"``, ``"body"``, ``"head"`` or ``"mobility"``.
 
         Raises:
@@ -89,7 +89,7 @@ class Node:
             raise CommandError(findings)
 
     def _narrowed(self, scope: Scope) -> Scope:
-        """The scope of the fields, where it is not that of the node."""
+        """The scope of the fields, if it is not that of the node."""
         return scope
 
     def _problems(self, scope: Scope) -> Iterator[tuple[str, str]]:
@@ -214,9 +214,9 @@ def _unplain(x: Any) -> Any:
 
 
 def concrete(x: Any, name: str) -> np.ndarray:
-    """The numbers of an array in float64, or an error if it is traced."""
+    """The array in float64; raises if it is traced."""
     if isinstance(x, Tracer):
-        raise DtypeError(f"{name} is traced: only outside of jax.jit, jax.grad and jax.vmap are there numbers to send")
+        raise DtypeError(f"{name} is traced: send commands outside of jax.jit, jax.grad and jax.vmap")
     return np.asarray(x, np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Commands as builders of the SDK, made anew at each call, because passing one on empties it."""
+"""Converts commands to builders of the SDK, fresh at each call, because passing a builder on empties it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load_sdk() -> ModuleType:
 
 
 class Command(Node):
-    """Base of what the SDK has a builder for."""
+    """Base of the classes that the SDK has builders for."""
 
     def to_sdk(self, model: str | ModelDescription | None = None, *, component: str = "", strict: bool = True) -> Any:
         """Returns a fresh builder of the SDK.
@@ -31,7 +31,7 @@ class Command(Node):
         Args:
             model: Robot to check against, see `validate`.
             component: Part of the robot to check against.
-            strict: Check first; False makes whatever the SDK would accept.
+            strict: Check the command first; False converts anything that the SDK accepts.
 
         Raises:
             CommandError: Something is wrong with the command.
@@ -45,7 +45,7 @@ class Command(Node):
 
 
 class JogTarget(Node):
-    """Base of the ways to say where a joint is to be jogged."""
+    """Base of the targets of a jog command."""
 
 
 def _builder(command: Command, sdk: ModuleType) -> Any:

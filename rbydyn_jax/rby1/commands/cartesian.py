@@ -23,7 +23,7 @@ class _OfOneJoint(Node):
 
 @node
 class JointPositionTarget(_OfOneJoint):
-    """An angle that a joint should take beside the poses of the links.
+    """A target angle of a joint, in addition to the poses of the links.
 
     Args:
         joint_name: The joint.
@@ -40,7 +40,7 @@ class JointPositionTarget(_OfOneJoint):
 
 @node
 class CartesianTarget(Node):
-    """A pose that a link should take.
+    """A target pose of a link.
 
     Args:
         ref_link_name: The link in whose axes the pose is meant.
@@ -84,7 +84,7 @@ class CartesianCommand(Command):
 
 @node
 class CartesianImpedanceTarget(Node):
-    """A pose that a link should take, softly.
+    """A target pose of a link for impedance control.
 
     Args:
         ref_link_name: The link in whose axes the pose is meant.
@@ -107,7 +107,7 @@ class CartesianImpedanceTarget(Node):
 
 @node
 class JointLimit(_OfOneJoint):
-    """A range in which a joint is to stay.
+    """A range that a joint must not leave.
 
     Args:
         joint_name: The joint.
@@ -127,7 +127,7 @@ class JointLimit(_OfOneJoint):
 
 @node
 class NullspaceJointTarget(Node):
-    """Angles that the joints of the component are drawn to as far as the poses leave them free.
+    """Null-space targets of the joints of the component.
 
     Args:
         target_position: Target [rad].
@@ -146,7 +146,7 @@ class NullspaceJointTarget(Node):
 
 @command
 class CartesianImpedanceControlCommand(Command):
-    """Moves links to poses, with the joints as springs with dampers.
+    """Moves links to poses with joint impedance control.
 
     Args:
         targets: The poses.
@@ -181,7 +181,7 @@ class CartesianImpedanceControlCommand(Command):
 
 @command
 class ImpedanceControlCommand(Command):
-    """Holds a link at a pose like a spring with a damper.
+    """Holds a link at a pose with a spring and a damper.
 
     Args:
         reference_link_name: The link in whose axes the pose is meant.
@@ -204,7 +204,7 @@ class ImpedanceControlCommand(Command):
 
 @node
 class WeightedCartesianTarget(Node):
-    """A pose among the costs of an optimal control command.
+    """A pose in the cost of an optimal control command.
 
     Args:
         ref_link_name: The link in whose axes the pose is meant.
@@ -223,7 +223,7 @@ class WeightedCartesianTarget(Node):
 
 @node
 class WeightedCenterOfMassTarget(Node):
-    """A position of the centre of mass among the costs of an optimal control command.
+    """A position of the centre of mass in the cost of an optimal control command.
 
     Args:
         ref_link_name: The link in whose axes the position is meant.
@@ -238,7 +238,7 @@ class WeightedCenterOfMassTarget(Node):
 
 @node
 class WeightedJointTarget(_OfOneJoint):
-    """An angle among the costs of an optimal control command.
+    """A joint angle in the cost of an optimal control command.
 
     Args:
         joint_name: The joint.
@@ -253,7 +253,7 @@ class WeightedJointTarget(_OfOneJoint):
 
 @command
 class OptimalControlCommand(Command):
-    """Moves so that a weighted sum of squared errors becomes least.
+    """Minimises a weighted sum of squared errors.
 
     Args:
         cartesian_targets: Poses of links.
@@ -264,7 +264,7 @@ class OptimalControlCommand(Command):
         error_scaling: Factor on the errors.
         stop_cost: Cost at which it counts as arrived.
         min_delta_cost: Decrease of the cost below which it counts as standing still.
-        patience: How many steps it may stand still before it ends.
+        patience: Number of steps without progress before it ends.
         command_header: How long control is held afterwards.
     """
 

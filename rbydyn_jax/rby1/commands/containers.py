@@ -1,4 +1,4 @@
-"""Which part of the robot a command is for: a tree whose leaves are the commands proper.
+"""The tree of commands, which assigns commands to parts of the robot.
 
 A part takes a command for it as it is or wrapped: `right_arm_command=JointPositionCommand(...)` is
 `right_arm_command=ArmCommand(JointPositionCommand(...))`.
@@ -165,7 +165,7 @@ _ROBOT = (WholeBodyCommand, ComponentBasedCommand, JogCommand)
 
 @node
 class RobotCommand(Wrapper):
-    """What is sent to the robot.
+    """The root command, which is sent to the robot.
 
     Args:
         command: A command for the whole robot, for its components, or for one joint.

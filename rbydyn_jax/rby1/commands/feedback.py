@@ -1,4 +1,4 @@
-"""What the robot reports on a command: the tree of the SDK's feedback as frozen dataclasses, read once.
+"""The feedback of the robot on a command: the SDK's tree as frozen dataclasses, read once.
 
 Branches that the robot did not report are there with `valid=False`, as in the SDK, and are not printed.
 """
@@ -74,7 +74,7 @@ class CommandHeaderFeedback(_Printed):
 @_mirrors()
 @dataclass(frozen=True, repr=False)
 class CommandFeedback(_Printed):
-    """Base of the feedback on each command, and the whole of it where there is no more to say.
+    """Base of the feedback on each command, and the complete feedback of some.
 
     Args:
         valid: Whether the robot reported it.
@@ -320,9 +320,9 @@ class RobotCommandFeedback(CommandFeedback):
 
 
 def read_feedback(feedback: Any) -> Any:
-    """Returns a feedback of the SDK as ours, whole.
+    """Converts a feedback of the SDK.
 
-    The numbers of a branch that is not valid are not read: in the SDK they are memory that nobody has written.
+    Values of a branch that is not valid are not read: in the SDK they are uninitialized memory.
 
     Args:
         feedback: An instance of one of the SDK's classes of feedback.

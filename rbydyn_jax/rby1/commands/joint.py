@@ -16,7 +16,7 @@ from ._sdk import Command, JogTarget
 
 @node
 class CommandHeader(Command):
-    """What any command may carry.
+    """Options of any command.
 
     Args:
         control_hold_time: How long the robot keeps controlling after the command has ended [s].
@@ -30,7 +30,7 @@ Header = Annotated[CommandHeader | None, Child((CommandHeader,))]
 
 @command
 class JointPositionCommand(Command):
-    """Moves the joints of a component to a position. Every field that is unset is left to the robot.
+    """Moves the joints of a component to a position. Unset fields are left to the robot.
 
     Args:
         position: Target [rad].
@@ -78,7 +78,7 @@ class JointGroupPositionCommand(Command):
 
 @command
 class JointImpedanceControlCommand(Command):
-    r"""Holds the joints of a component at a position like springs with dampers.
+    r"""Holds the joints of a component at a position with springs and dampers.
 
     $\tau = \mathrm{clip}(K (q_d - q) + D (\dot q_d - \dot q) + \tau_g, \pm\tau_{max})$ with
     $D = \zeta (\sqrt M \sqrt K + \sqrt K \sqrt M)$ and $\tau_g$ the forces of gravity.
@@ -101,7 +101,7 @@ class JointImpedanceControlCommand(Command):
         >>> soft.validate("A", "right_arm")
         >>> soft.replace(damping_ratio=1.7).validate()
         Traceback (most recent call last):
-        rbydyn_jax._errors.CommandError: JointImpedanceControlCommand.damping_ratio: error: must be at most 1, got 1.7
+        rbydyn_jax.CommandError: JointImpedanceControlCommand.damping_ratio: error: must be at most 1, got 1.7
     """
 
     position: quantity.Angles = None
@@ -182,7 +182,7 @@ class SE2VelocityCommand(Command):
 
 @command
 class GravityCompensationCommand(Command):
-    """Carries the weight of a component, and nothing else.
+    """Compensates the weight of a component.
 
     Args:
         on: Whether to.
@@ -237,7 +237,7 @@ class _JogChild(Child):
 
 @command
 class JogCommand(Command):
-    """Moves one joint a little.
+    """Jogs one joint.
 
     Args:
         joint_name: The joint.

@@ -1,4 +1,4 @@
-"""The three forms of the RB-Y1 as commands see them: order of joints, components and limits."""
+"""The three models of the RB-Y1 for commands: order of joints, components and limits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ COMPONENTS = ("mobility", "body", "head", "right_arm", "left_arm", "torso")
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """One form of the robot; the names are those of the SDK's `Model_A`, `Model_M` and `Model_UB`.
+    """One model of the robot; the names are those of the SDK's `Model_A`, `Model_M` and `Model_UB`.
 
     A robot with other limits than the latest version's is `dataclasses.replace(model_description("A"), ...)`.
 
     Args:
         model_name: ``"A"``, ``"M"`` or ``"UB"``.
         robot_joint_names: The joints in the order of the robot.
-        mobility_idx: Where the wheels stand in that order.
+        mobility_idx: Indices of the wheels in that order.
         body_idx: The torso and both arms.
         head_idx: The head.
         right_arm_idx: The right arm.
@@ -77,13 +77,13 @@ _DESCRIBE: dict[str, Callable[[], RobotDescription]] = {"A": describe_rby1a, "M"
 
 
 def model_description(name: str) -> ModelDescription:
-    """One form of the RB-Y1, with the limits of the latest version.
+    """One model of the RB-Y1, with the limits of the latest version.
 
     Args:
         name: ``"A"``, ``"M"`` or ``"UB"``; the case does not matter.
 
     Raises:
-        DtypeError: `name` is no string.
+        DtypeError: `name` is not a string.
         NameNotFoundError: There is no such form.
 
     Example:

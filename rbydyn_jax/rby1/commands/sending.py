@@ -1,4 +1,4 @@
-"""From a command to the robot and back: single commands and streams, through a robot of the SDK."""
+"""Sends commands and streams of commands through a robot of the SDK."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _running: set[CommandHandle] = set()
 
 
 class _Handle:
-    """What is under way on the robot, through a handler of the SDK and with its methods."""
+    """A running command or stream, with the methods of the SDK's handler."""
 
     _handler: Any
 
     def is_done(self) -> bool:
-        """Whether it has ended, for whatever reason."""
+        """Whether it has ended, for any reason."""
         return self._handler.is_done()
 
     def wait(self) -> None:
-        """Returns when it has ended."""
+        """Waits until it has ended."""
         self._handler.wait()
 
     def wait_for(self, timeout_ms: int) -> bool:
-        """Returns when it has ended or the time is over, and whether it has ended.
+        """Waits until it has ended or the timeout has passed; returns whether it has ended.
 
         Args:
             timeout_ms: The time [ms].
@@ -45,8 +45,8 @@ class _Handle:
 
 
 class CommandHandle(_Handle):
-    """A command that was sent. It runs on whether or not this object is kept; `cancel` ends it, and so does the end of
-    the process.
+    """A command that was sent. It continues if this object is garbage-collected; `cancel` and the end of the process
+    end it.
 
     The methods are those of the SDK's handler, and errors of the connection are the SDK's `RuntimeError`.
 
@@ -60,16 +60,16 @@ class CommandHandle(_Handle):
         _running.add(self)
 
     def get(self) -> RobotCommandFeedback:
-        """Waits until the command has ended, and returns the robot's last word on it."""
+        """Waits until the command has ended, and returns its final feedback."""
         return read_feedback(self._handler.get())
 
     def get_status(self) -> bool:
-        """Whether the call to the robot went well."""
+        """Whether the call to the robot succeeded."""
         return self._handler.get_status()
 
 
 class CommandStream(_Handle):
-    """A stream of commands, each of which takes the place of the one before; `create_command_stream` opens one.
+    """A stream of commands, each of which replaces the one before; `create_command_stream` opens one.
 
     The methods are those of the SDK's stream handler, and errors of the connection are the SDK's `RuntimeError`.
 
@@ -83,22 +83,22 @@ class CommandStream(_Handle):
         self._model = model
 
     def send_command(self, command: Sendable, timeout_ms: int = 1000, *, strict: bool = True) -> RobotCommandFeedback:
-        """Sends a command, and returns the robot's first answer to it.
+        """Sends a command, and returns the first feedback on it.
 
         Args:
             command: The command.
             timeout_ms: How long to wait for the answer [ms].
-            strict: Check first; False sends whatever the SDK would accept.
+            strict: Check the command first; False sends anything that the SDK accepts.
 
         Raises:
-            CommandError: Something is wrong with the command.
-            DtypeError: It is none that can be sent.
+            CommandError: The command is invalid.
+            DtypeError: `command` is of a type that cannot be sent.
         """
         builder = _sendable(command).to_sdk(self._model, strict=strict)
         return read_feedback(self._handler.send_command(builder, timeout_ms))
 
     def request_feedback(self, timeout_ms: int = 1000) -> RobotCommandFeedback:
-        """Asks the robot how far the last command is.
+        """Requests feedback on the last command.
 
         Args:
             timeout_ms: How long to wait for the answer [ms].
@@ -119,15 +119,15 @@ def send(
     Args:
         robot: A robot of `rby1_sdk` or of `rbydyn_jax.rby1.builders`, connected.
         command: A `RobotCommand`, or what one can hold, or a builder of `rbydyn_jax.rby1.builders` of such.
-        priority: A command takes the place of another of the same or lower priority.
+        priority: A command replaces another of the same or lower priority.
         model: Robot to check against, if it has other limits than the latest version of its kind.
-        strict: Check first; False sends whatever the SDK would accept.
+        strict: Check the command first; False sends anything that the SDK accepts.
 
     Returns:
-        The command under way. It is not cancelled if this is dropped.
+        A handle of the running command, which continues if the handle is dropped.
 
     Raises:
-        CommandError: Something is wrong with the command.
+        CommandError: The command is invalid.
         DtypeError: `robot` or `command` is of another type, or a value is traced.
         MissingExtraError: The SDK is not installed.
         NotConnectedError: The robot is not connected.
@@ -144,11 +144,11 @@ def create_command_stream(
 
     Args:
         robot: A robot of `rby1_sdk` or of `rbydyn_jax.rby1.builders`, connected.
-        priority: A command takes the place of another of the same or lower priority.
+        priority: A command replaces another of the same or lower priority.
         model: Robot to check against, if it has other limits than the latest version of its kind.
 
     Raises:
-        DtypeError: `robot` is no robot of the SDK.
+        DtypeError: `robot` is not a robot of the SDK.
         NotConnectedError: The robot is not connected.
     """
     robot, kind = _connected(robot)
@@ -156,7 +156,7 @@ def create_command_stream(
 
 
 def _connected(robot: Any) -> tuple[Any, str]:
-    """A robot of the SDK that is connected, and its form; the SDK ends the process if one is addressed that is not."""
+    """A connected robot of the SDK, and its model; the SDK ends the process if a robot is not connected."""
     robot = getattr(robot, "sdk_robot", robot)  # one of rbydyn_jax.rby1.builders has it inside
     try:
         connected, name = robot.is_connected(), robot.model().model_name

@@ -1,7 +1,7 @@
-"""Drop-in for `rby1_sdk.dynamics`: the same classes, calls and numbers, in numpy float64, without its crashes.
+"""Drop-in for `rby1_sdk.dynamics`: the same classes, calls and results, in NumPy float64, without its crashes.
 
 Everything here is host-side and mutable; `Robot.model` and `State.to_jax` lead to the pure, batched, differentiable
-functions of `rbydyn_jax`. What differs from the SDK on purpose stands in `docs/rby1_sdk.md`.
+functions of `rbydyn_jax`. Intentional differences are listed in `docs/rby1_sdk.md`.
 """
 
 from ._configuration import RobotConfiguration as RobotConfiguration

@@ -1,4 +1,4 @@
-"""Self-collision of a robot: all capsule pairs that the bit masks let through, in one pass."""
+"""Self-collision of a robot: all capsule pairs that the bit masks admit, at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CollisionTable:
 
 
 def revisions(model: Structure) -> tuple[object, ...]:
-    """What tells whether a collision object was added or changed."""
+    """A key that changes when a collision object is added or changed."""
     return tuple(collision._revision for link in model.links for collision in link._collisions)
 
 

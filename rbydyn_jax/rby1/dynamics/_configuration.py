@@ -1,4 +1,4 @@
-"""What a robot is made from."""
+"""The configuration from which a robot is built."""
 
 from __future__ import annotations
 

@@ -1,18 +1,23 @@
-"""The library's errors, caught by `except RuntimeError` too: that is what the SDK raises, and what its scripts catch.
+"""The library's errors as subclasses of RuntimeError, which the SDK raises and its scripts catch.
 
 `StaleStateError` is a `RuntimeError` already, and where the SDK raises `TypeError` so does `DtypeError`.
 """
 
 from __future__ import annotations
 
+from ..._errors import ArgumentError as _ArgumentError
 from ..._errors import ModelError as _ModelError
 from ..._errors import NameNotFoundError as _NameNotFoundError
 from ..._errors import ParseError as _ParseError
 from ..._errors import ShapeError as _ShapeError
 
 
+class ArgumentError(_ArgumentError, RuntimeError):
+    """An argument of the right type with a wrong value."""
+
+
 class ModelError(_ModelError, RuntimeError):
-    """A robot, a change to one, or an element of one that makes no sense."""
+    """An invalid robot, or an invalid element of one."""
 
 
 class ParseError(_ParseError, RuntimeError):

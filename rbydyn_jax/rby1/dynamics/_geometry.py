@@ -62,8 +62,8 @@ class Geom:
     """A shape with two bit masks; only `GeomCapsule` has a form.
 
     Args:
-        coltype: Bit mask of what it is.
-        colaffinity: Bit mask of what it is tested against.
+        coltype: Bit mask of its collision group.
+        colaffinity: Bit mask of the groups that it is tested against.
 
     Raises:
         DtypeError: A mask is negative or no integer.
@@ -74,20 +74,20 @@ class Geom:
 
     @property
     def coltype(self) -> int:
-        """Bit mask of what it is."""
+        """Bit mask of its collision group."""
         return self._coltype
 
     @property
     def colaffinity(self) -> int:
-        """Bit mask of what it is tested against."""
+        """Bit mask of the groups that it is tested against."""
         return self._colaffinity
 
     def get_coltype(self) -> int:
-        """Returns the bit mask of what it is."""
+        """Returns the bit mask of its collision group."""
         return self._coltype
 
     def get_colaffinity(self) -> int:
-        """Returns the bit mask of what it is tested against."""
+        """Returns the bit mask of the groups that it is tested against."""
         return self._colaffinity
 
     def get_type(self) -> GeomType:
@@ -104,7 +104,7 @@ class Geom:
         return bool(self._coltype & other._colaffinity or other._coltype & self._colaffinity)
 
     def compute_minimum_distance(self, T: ArrayLike, other_geom: Geom, other_T: ArrayLike) -> CollisionResult | None:
-        """Returns the distance to another shape; the filter is not asked, as in the SDK.
+        """Returns the distance to another shape; ignores the filter, as in the SDK.
 
         Args:
             T: Pose (4, 4) of this shape.
@@ -183,7 +183,7 @@ class GeomCapsule(Geom):
         return GeomType.Capsule
 
     def compute_minimum_distance(self, T: ArrayLike, other_geom: Geom, other_T: ArrayLike) -> CollisionResult | None:
-        """Returns the exact distance to another capsule; the filter is not asked, as in the SDK.
+        """Returns the exact distance to another capsule; ignores the filter, as in the SDK.
 
         Args:
             T: Pose (4, 4) of this capsule.
@@ -226,7 +226,7 @@ class Collision:
 
     @property
     def name(self) -> str:
-        """Its name, which the SDK does not tell."""
+        """Its name, which the SDK does not expose."""
         return self._name
 
     @property

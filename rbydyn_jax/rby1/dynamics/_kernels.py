@@ -57,7 +57,7 @@ def inverse_dynamics(model: Structure, state: State) -> None:
 
 
 def gravity_term(model: Structure, state: State) -> Float[np.ndarray, "n"]:
-    """The torques of all bodies accelerated by Vdot0, as it is now."""
+    """The torques that accelerate all bodies by the current Vdot0."""
     Ad = state._Ad[1:]
     momenta = apply(model.swapped_inertias[1:], Ad.swapaxes(1, 2) @ swap(state._Vdot0))
     return _torques(model, state, apply(Ad, momenta))
@@ -79,7 +79,7 @@ def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]
 
 
 def reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]) -> Float[np.ndarray, "6 6"]:
-    """pinv(J pinv(M) J^T): a plain inverse where the rank is beyond doubt."""
+    """pinv(J pinv(M) J^T): a plain inverse where the rank is clearly full."""
     try:
         half = np.linalg.solve(M, J.T)
         mobility = J @ half

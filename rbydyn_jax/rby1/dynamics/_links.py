@@ -1,4 +1,4 @@
-"""Links and joints, the parts from which a robot is put together."""
+"""Links and joints, the parts of a robot."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Link:
         return list(self._children)
 
     def add_collision(self, collision: Collision) -> None:
-        """Adds a collision object. Robots that were built already see it too.
+        """Adds a collision object. Robots that were built before see it too.
 
         Raises:
             DtypeError: It is none.
@@ -129,7 +129,7 @@ class Joint:
 
     @staticmethod
     def make_revolute(name: str, T: ArrayLike | None = None, axis: ArrayLike = (0.0, 0.0, 1.0)) -> Joint:
-        """Makes a hinge.
+        """Makes a revolute joint.
 
         Args:
             name: Its name.
@@ -143,7 +143,7 @@ class Joint:
 
     @staticmethod
     def make_prismatic(name: str, T: ArrayLike | None = None, axis: ArrayLike = (0.0, 0.0, 1.0)) -> Joint:
-        """Makes a slide; the arguments are those of `make_revolute`."""
+        """Makes a prismatic joint; the arguments are those of `make_revolute`."""
         return Joint(name, _moved(T, [0.0, 0.0, 0.0, *array(axis, "axis", 3)]))
 
     @property
@@ -184,7 +184,7 @@ class Joint:
         T_pj: ArrayLike | None = None,
         T_jc: ArrayLike | None = None,
     ) -> None:
-        """Connects two links through this joint; an earlier connection of it, and of the child, is taken apart first.
+        """Connects two links through this joint; earlier connections of it and of the child are removed first.
 
         Args:
             parent_link: The link that carries the joint.
@@ -206,7 +206,7 @@ class Joint:
         child._parent = self
 
     def disconnect(self) -> None:
-        """Takes the joint off its links, which it still remembers itself.
+        """Disconnects the joint from its links, which it still remembers.
 
         As in the SDK, the parent then loses all joints of this name.
         """

@@ -33,7 +33,7 @@ class MobileBaseType(enum.Enum):
 
 
 class MobileBase:
-    """A mobile base as a robot description says it; the SDK has no constructor for it.
+    """A mobile base of a robot description; the SDK has no constructor for it.
 
     Args:
         type: Its kind.
@@ -81,7 +81,7 @@ class MobileBase:
 
 
 class MobileBaseDifferential(MobileBase):
-    """The two wheels of a built robot; `Robot.mobile_base` gives it. Indices count the robot's own joints."""
+    """The two wheels of a built robot; see `Robot.mobile_base`. Indices count the robot's own joints."""
 
     def __init__(self, base: MobileBase, wheels: Sequence[int]) -> None:
         super().__init__(base.type, base.T, base.joints, base.params)
@@ -109,7 +109,7 @@ class MobileBaseDifferential(MobileBase):
 
 
 class MobileBaseMecanum(MobileBase):
-    """The four wheels of a built robot; `Robot.mobile_base` gives it. The SDK has this class in C++ only."""
+    """The four wheels of a built robot; see `Robot.mobile_base`. The SDK has this class in C++ only."""
 
     def __init__(self, base: MobileBase, wheels: Sequence[int]) -> None:
         super().__init__(base.type, base.T, base.joints, base.params)
@@ -138,7 +138,7 @@ class MobileBaseMecanum(MobileBase):
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """The wheels of a robot: `forward @ qdot[wheels]` is [w, vx, vy] of the base link, `backward` leads back."""
+    """The wheels of a robot: `forward @ qdot[wheels]` is [w, vx, vy] of the base link, `backward` its inverse."""
 
     base: MobileBase
     wheels: tuple[int, ...]
@@ -147,10 +147,10 @@ class Mobility:
 
 
 def resolve(base: MobileBase, joint_names: Sequence[str]) -> Mobility:
-    """Finds the wheels among the joints of a robot and works out both maps.
+    """Finds the wheels among the joints of a robot and computes both maps.
 
     Raises:
-        ModelError: A wheel is no moving joint of the robot, or there are too few or many joints or parameters.
+        ModelError: A wheel is not a moving joint of the robot, or there are too few or many joints or parameters.
     """
     if base.type is MobileBaseType.Unspecified:
         return Mobility(base, (), np.zeros((3, 0)), np.zeros((0, 3)))
@@ -165,7 +165,7 @@ def resolve(base: MobileBase, joint_names: Sequence[str]) -> Mobility:
             )
     for wheel, name in zip(wheels, base.joints, strict=True):
         if name not in joint_names:
-            raise ModelError(f"the {wheel} wheel {name!r} of the mobile base is no moving joint of the robot")
+            raise ModelError(f"the {wheel} wheel {name!r} of the mobile base is not a moving joint of the robot")
     indices = [joint_names.index(name) for name in base.joints]
     forward, backward = wheel_maps(kind, base.params)
     resolved = (MobileBaseDifferential if differential else MobileBaseMecanum)(base, indices)

@@ -1,4 +1,4 @@
-"""From a built robot to a `Model`."""
+"""Converts a built robot to a `Model`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def to_model(name: str, structure: Structure, mobile: MobileBase | None) -> Mode
     """The robot as a `Model`, with the joint order of the structure; see `Robot.model`.
 
     Raises:
-        ModelError: A pure model cannot say it.
+        ModelError: A pure model does not support it.
     """
     links, joints = [_link(structure.links[0])], []
     for connection in structure.connections:
@@ -88,7 +88,7 @@ def _capsule(origin: Float[np.ndarray, "4 4"], geom: GeomCapsule, name: str) -> 
 
 
 def _joint(connection: Connection, taken: tuple[str, ...]) -> tuple[list[LinkDescription], list[JointDescription]]:
-    """The joint, and where its axis misses the origin of its child also a link on the axis and a weld."""
+    """The joint; if its axis misses the origin of its child, also a link on the axis and a fixed joint."""
     joint, parent, child = connection.joint, connection.parent, connection.child
     if joint._screw is None:
         origin = connection.T_pj @ connection.T_jc

@@ -1,4 +1,4 @@
-"""The bridge to the pure world: the values of a state as JAX arrays, and back."""
+"""Converts the values of a state to JAX arrays, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The robot: every computation of the SDK on a state."""
+"""The robot: all computations of the SDK on a state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import _kernels as kernels
 from ._algebra import adjoint, cross, inverse, inverse_adjoint, swap_both
 from ._collisions import CollisionTable, detect, make_table, revisions
 from ._configuration import RobotConfiguration
-from ._errors import ModelError
+from ._errors import ArgumentError, ModelError
 from ._geometry import CollisionResult
 from ._links import Joint, Link
 from ._mobility import MobileBase, Mobility, resolve
@@ -61,20 +61,20 @@ class _Robot(Generic[S]):
 
     @property
     def mobile_base(self) -> MobileBase | None:
-        """The mobile base with the indices of its wheels, or None. The SDK does not tell."""
+        """The mobile base with the indices of its wheels, or None; the SDK does not expose it."""
         return None if self._mobility is None else self._mobility.base
 
     @property
     def model(self) -> Model:
         """The robot for the pure functions of `rbydyn_jax`, in JAX's default float type; joints as in `joint_names`.
 
-        A snapshot, made anew at each access from what limits and collision objects are then: keep it in a variable.
+        A snapshot of the current limits and collision objects, built at each access: keep it in a variable.
         Axes are normalised. A hinge whose axis does not pass through its child's origin becomes two links, the first
         named after the joint with ``_axis`` behind it.
 
         Raises:
-            ModelError: A pure model cannot say it: a helical, zero or scaled screw, unsymmetric limits of velocity or
-                acceleration, an inertia that no rigid body has.
+            ModelError: The robot has something that a pure model lacks: a helical, zero or scaled screw, unsymmetric
+                limits of velocity or acceleration, or an inertia that no rigid body has.
         """
         from ._model import to_model
 
@@ -118,8 +118,8 @@ class _Robot(Generic[S]):
         """Returns a link by `name`, or by `state` and `index`; None if there is none.
 
         Raises:
+            ArgumentError: The state belongs to another robot, or the index is too large.
             DtypeError: The arguments are neither of the two, or the index is negative.
-            ModelError: The state belongs to another robot.
         """
         given = dict(zip(("state", "index"), args, strict=False)) | kwargs
         if len(args) == 1 and not kwargs:
@@ -141,8 +141,8 @@ class _Robot(Generic[S]):
         """Makes a state whose indices and vectors begin with these links and joints; the others follow breadth-first.
 
         Raises:
-            DtypeError: The names are no list of names.
-            ModelError: A joint is named twice.
+            ArgumentError: A joint is named twice.
+            DtypeError: The names are not a list of names.
             NameNotFoundError: There is no such link, or no such moving joint.
 
         Example:
@@ -163,7 +163,7 @@ class _Robot(Generic[S]):
         if type(state) is not self._State:
             raise DtypeError(f"state must be a {self._State.__name__}, got {type(state).__name__}")
         if state._topology is not self._structure.topology and state._topology != self._structure.topology:
-            raise ModelError("state was made by another robot, whose links and joints are others")
+            raise ArgumentError("state was made by another robot, with other links and joints")
         return state
 
     # -- kinematics
@@ -186,7 +186,7 @@ class _Robot(Generic[S]):
         """Returns the pose of the target link in the reference link, from the cached poses.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         return inverse(self._pose(state, ref)) @ self._pose(state, tgt)
@@ -197,7 +197,7 @@ class _Robot(Generic[S]):
         """Returns the twist of the target link relative to the reference link, in the target's frame.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         structure, bodies = self._structure, self._structure.topology.link_bodies
@@ -211,7 +211,7 @@ class _Robot(Generic[S]):
         """Returns the Jacobian of the target's motion relative to the reference link, at and in the reference's frame.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         return self._jacobian(state, ref, tgt, ref).take(state._order, axis=1)
@@ -222,7 +222,7 @@ class _Robot(Generic[S]):
         """Returns the Jacobian of the target's motion relative to the reference link, at and in the target's frame.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         return self._jacobian(state, ref, tgt, tgt).take(state._order, axis=1)
@@ -249,20 +249,20 @@ class _Robot(Generic[S]):
     def compute_reflective_inertia(
         self, state: S, reference_link_index: int, target_link_index: int
     ) -> Float[np.ndarray, "6 6"]:
-        """Returns pinv(J pinv(M) J^T), the inertia felt at the target link, in its frame. Works on `Robot` too.
+        """Returns pinv(J pinv(M) J^T), the reflected inertia at the target link, in its frame. Works on `Robot` too.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         J = self._jacobian(state, ref, tgt, tgt)
         return kernels.reflected_inertia(kernels.mass_matrix(self._structure, state), J)
 
     def compute_mass(self, state: S, target_link_index: int) -> float:
-        """Returns the mass of one link [kg], without those that are welded to it.
+        """Returns the mass of one link [kg], without the links welded to it.
 
         Raises:
-            ModelError: The index is out of range.
+            ArgumentError: The index is out of range.
         """
         link = self._link(self._checked(state), target_link_index, "target_link_index")
         return float(self._structure.link_moments[link, 3])
@@ -286,7 +286,7 @@ class _Robot(Generic[S]):
             target_links: The list by name.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref = self._link(self._checked(state), ref_link, "ref_link")
         targets = target_link if target_links is None else target_links
@@ -307,7 +307,7 @@ class _Robot(Generic[S]):
         The frame may itself move: this differentiates the coordinates that `compute_center_of_mass` returns.
 
         Raises:
-            ModelError: An index is out of range.
+            ArgumentError: An index is out of range.
         """
         ref = self._link(self._checked(state), ref_link, "ref_link")
         structure, R = self._structure, self._pose(state, ref)[:3, :3]
@@ -328,7 +328,7 @@ class _Robot(Generic[S]):
         """Returns the spatial inertia of the whole robot, the base included, in the reference link's frame.
 
         Raises:
-            ModelError: The index is out of range.
+            ArgumentError: The index is out of range.
         """
         ref = self._link(self._checked(state), ref_link, "ref_link")
         total = swap_both(kernels.space_inertias(self._structure, state).sum(0))
@@ -345,7 +345,7 @@ class _Robot(Generic[S]):
         state's links.
 
         Raises:
-            DtypeError: `collision_threshold` is no integer.
+            DtypeError: `collision_threshold` is not an integer.
             ModelError: A shape to be tested has no form.
         """
         count = check_integer(collision_threshold, "collision_threshold")
@@ -360,10 +360,10 @@ class _Robot(Generic[S]):
     # -- limits
 
     def get_joint_property(self, state: S, getter: Callable[[Joint], float]) -> Float[np.ndarray, "n"]:
-        """Returns what `getter` says of each joint, in the order of the state's joints.
+        """Returns `getter` of each joint, in the order of the state's joints.
 
         Raises:
-            DtypeError: It says something that is no number.
+            DtypeError: It returns something else than a number.
         """
         joints, order = self._structure.joints, self._checked(state)._order
         values = [getter(joints[i]) for i in order]
@@ -403,7 +403,7 @@ class _Robot(Generic[S]):
     # -- wheels
 
     def compute_mobility_diff_kinematics(self, state: S) -> Float[np.ndarray, "3"]:
-        """Returns the twist [w, vx, vy] of the base that the wheel velocities in `state.qdot` mean.
+        """Returns the twist [w, vx, vy] of the base for the wheel velocities in `state.qdot`.
 
         Raises:
             ModelError: The robot has no mobile base.
@@ -418,7 +418,7 @@ class _Robot(Generic[S]):
     @overload
     def compute_mobility_inverse_diff_kinematics(self, state: S, body_velocity: Float[np.ndarray, "3"]) -> None: ...
     def compute_mobility_inverse_diff_kinematics(self, state: S, *args, **kwargs) -> None:
-        """Writes the wheel velocities of a twist of the base to `state.qdot`; other joints keep theirs.
+        """Writes the wheel velocities of a twist of the base to `state.qdot`; other joints are unchanged.
 
         Takes `linear_velocity` (2,) [m/s] and `angular_velocity` [rad/s], or `body_velocity` = [w, vx, vy]; a
         differential drive does not look at vy.

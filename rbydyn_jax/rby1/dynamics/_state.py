@@ -1,4 +1,4 @@
-"""The state of a robot: positions, velocities, accelerations, torques, and what the compute calls have cached."""
+"""The state of a robot: positions, velocities, accelerations, torques, and the caches of the compute calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from ..._errors import DtypeError, StaleStateError
-from ._errors import ModelError, NameNotFoundError, ShapeError
+from ._errors import ArgumentError, NameNotFoundError, ShapeError
 from ._values import any_vector, array, at_least
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class State:
         joint_names: Joints that come first, in this order.
 
     Raises:
-        DtypeError: The names are no list of names.
-        ModelError: A joint is named twice.
+        ArgumentError: A joint is named twice.
+        DtypeError: The names are not a list of names.
         NameNotFoundError: There is no such link, or no such moving joint.
     """
 
@@ -48,7 +48,7 @@ class State:
         links = _indices(link_names, "link", topology.link_names)
         joints = _indices(joint_names, "joint", topology.joint_names)
         if len(set(joints)) < len(joints):
-            raise ModelError(f"joint_names has a joint more than once: {list(joint_names)}")
+            raise ArgumentError(f"joint_names has a joint more than once: {list(joint_names)}")
         self._topology = topology
         self._links = (*links, *(i for i in range(len(topology.link_names)) if i not in links))
         order = [*joints, *(i for i in range(n) if i not in joints)]
@@ -105,7 +105,7 @@ class State:
         return self._qddot[self._order]
 
     def get_tau(self) -> Vector:
-        """Returns the torques [N m, N] that `compute_inverse_dynamics` has written, or `set_tau`.
+        """Returns the torques [N m, N] set by `compute_inverse_dynamics` or `set_tau`.
 
         Raises:
             StaleStateError: Neither was called.
@@ -133,7 +133,7 @@ class State:
         state too; otherwise the SDK would write to the wrong joints.
 
         Raises:
-            DtypeError: It is no vector of numbers.
+            DtypeError: It is not a vector of numbers.
             ShapeError: It is longer than the number of joints, or shorter and the joints are in another order.
         """
         before = np.full(len(self._q), np.nan) if self._tau is None else self._tau

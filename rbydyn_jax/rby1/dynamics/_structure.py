@@ -1,4 +1,4 @@
-"""What a robot is made of once it is built: the tree from the base link on, and the numbers of its bodies."""
+"""A built robot: the tree from the base link on, and the parameters of its bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._links import Joint, Link
 
 @dataclass(frozen=True)
 class Topology:
-    """Names and order of links and joints, and how they hang together: states fit every robot of an equal one.
+    """Names, order and connections of links and joints: a state fits every robot with an equal topology.
 
     Args:
         link_names: Links in breadth-first order.
@@ -43,7 +43,7 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Links, joints and numbers of a built robot; bodies are numbered as in `Topology`.
+    """Links, joints and parameters of a built robot; bodies are numbered as in `Topology`.
 
     Body frames coincide with the base frame at zero position and move with their body.
 

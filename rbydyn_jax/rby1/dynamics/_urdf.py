@@ -31,7 +31,7 @@ def load_robot_from_urdf(path: str | Path, base_link_name: str) -> RobotConfigur
         base_link_name: The link that becomes the base.
 
     Raises:
-        DtypeError: `path` is no path.
+        DtypeError: `path` is not a path.
         ParseError: The file cannot be read, or describes no robot; also a `RuntimeError`, as in the SDK.
     """
     try:
@@ -57,7 +57,7 @@ def load_robot_from_urdf_data(model: str | bytes, base_link_name: str) -> RobotC
         base_link_name: The link that becomes the base.
 
     Raises:
-        DtypeError: `model` is no text.
+        DtypeError: `model` is not str or bytes.
         ParseError: The text describes no robot; also a `RuntimeError`, as in the SDK. It lists all findings.
     """
     if not isinstance(model, str | bytes):

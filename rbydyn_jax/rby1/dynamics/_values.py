@@ -1,4 +1,4 @@
-"""Arguments as float64 numpy arrays of a known shape: always copies, whatever JAX's flags say."""
+"""Converts arguments to float64 NumPy arrays of a known shape: always copies, regardless of JAX's flags."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from ..._check import check_integer
 from ..._errors import DtypeError
-from ._errors import ModelError, ShapeError
+from ._errors import ArgumentError, ShapeError
 
 
 def numbers(x: Any, name: str) -> np.ndarray:
     """Returns a new float64 array.
 
     Raises:
-        DtypeError: `x` is no numbers.
+        DtypeError: `x` is not numeric.
     """
     try:
         return np.array(x, np.float64)
@@ -27,7 +27,7 @@ def any_vector(x: Any, name: str) -> np.ndarray:
     """Returns a vector (m,) of any length; a column (m, 1) counts as one.
 
     Raises:
-        DtypeError: `x` is no vector of numbers, which is a `TypeError` in the SDK too.
+        DtypeError: `x` is not a vector of numbers, which is a `TypeError` in the SDK too.
     """
     vector = numbers(x, name)
     if vector.ndim == 2 and vector.shape[1] == 1:
@@ -41,7 +41,7 @@ def array(x: Any, name: str, *shape: int) -> np.ndarray:
     """Returns an array of exactly that shape; a column (n, 1) counts as (n,).
 
     Raises:
-        DtypeError: `x` is no numbers, or of another shape, which is a `TypeError` in the SDK too.
+        DtypeError: `x` is not numeric, or of another shape, which is a `TypeError` in the SDK too.
     """
     result = numbers(x, name)
     if result.shape != shape:
@@ -55,7 +55,7 @@ def number(x: Any, name: str) -> float:
     """Returns one number.
 
     Raises:
-        DtypeError: It is none.
+        DtypeError: It is not a number.
     """
     return float(array(x, name))
 
@@ -76,7 +76,7 @@ def unsigned(x: Any, name: str) -> int:
     """Returns a number that is not negative.
 
     Raises:
-        DtypeError: It is negative or no integer, which is a `TypeError` in the SDK too.
+        DtypeError: It is negative or not an integer, which is a `TypeError` in the SDK too.
     """
     integer = check_integer(x, name)
     if integer < 0:
@@ -88,12 +88,12 @@ def index(x: Any, name: str, count: int) -> int:
     """Returns an index into the `count` links of a state.
 
     Raises:
-        DtypeError: It is negative or no integer.
-        ModelError: It is too large.
+        ArgumentError: It is too large.
+        DtypeError: It is negative or not an integer.
     """
     place = x if type(x) is int and x >= 0 else unsigned(x, name)
     if place >= count:
-        raise ModelError(f"{name} is {place}, out of range: the state has {count} links")
+        raise ArgumentError(f"{name} must be less than {count}, the number of links of the state, got {place}")
     return place
 
 

@@ -1,4 +1,4 @@
-"""Joint impedance control of the RB-Y1: the law of its controller, and the commanded robot, differentiable in both."""
+"""Joint impedance control of the RB-Y1: its control law, and a differentiable simulation of the commanded robot."""
 
 from .law import damping_matrix as damping_matrix
 from .law import impedance_torque as impedance_torque

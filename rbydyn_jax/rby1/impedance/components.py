@@ -1,4 +1,4 @@
-"""Which joints a command holds as springs, and with what numbers."""
+"""The joints that a command controls as springs, and their parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ..._check import check_array
-from ..._errors import ModelError
+from ..._errors import ArgumentError, ModelError
 from ...model.model import Model
 from ..commands import (
     BodyCommand,
@@ -37,7 +37,7 @@ _FIELDS = ("position", "velocity_limit", "acceleration_limit", "stiffness", "tor
 
 
 class Component(eqx.Module):
-    """Joints that are commanded together, and their command with nothing left unset.
+    """Joints that are commanded together, and their command with defaults filled in.
 
     Args:
         position: Targets [rad, m].
@@ -45,10 +45,10 @@ class Component(eqx.Module):
         acceleration_limit: Limits of the profile to them [rad/s^2, m/s^2].
         stiffness: Stiffness [N m/rad, N/m].
         damping_ratio: Damping ratio.
-        torque_limit: Largest torque or force, no more than the actuator has [N m, N].
-        minimum_time: The least duration of the profile [s].
-        q_indices: Where the joints stand in q; static.
-        v_indices: Where they stand in v; static.
+        torque_limit: Maximum torque or force, at most that of the actuator [N m, N].
+        minimum_time: Minimum duration of the profile [s].
+        q_indices: Indices of the joints in q; static.
+        v_indices: Their indices in v; static.
     """
 
     position: Float[Array, "n"]
@@ -66,16 +66,17 @@ def components(model: Model, command: Any, joints: Joints) -> tuple[Component, .
     """The parts of the robot that a command is for.
 
     Raises:
-        DtypeError: The command is none, or a field no array of floats.
-        ModelError: It says nothing of joint impedance, a joint is commanded twice or has several coordinates, a field
-            that has no default is unset, or a number makes no sense.
+        ArgumentError: The command is not one of joint impedance, a joint is commanded twice, a field that has no
+            default is unset, or a value is out of range.
+        DtypeError: A field is not an array of floats.
+        ModelError: A joint has several coordinates, or no joint of the robot belongs to a part.
         NameNotFoundError: The robot has no such joint.
         ShapeError: A field does not have one number for each joint.
     """
     found = tuple(_component(model, leaf, part) for leaf, part in _leaves(command, joints))
     taken = [k for component in found for k in component.v_indices]
     if len(set(taken)) < len(taken):
-        raise ModelError("a joint is commanded twice")
+        raise ArgumentError("command names a joint twice")
     return found
 
 
@@ -89,10 +90,11 @@ def _leaves(command: Any, joints: Joints) -> Iterator[tuple[JointImpedanceContro
         for name, child in fields_set(command).items():
             part = name.removesuffix("_command")
             if part not in _PARTS:
-                raise ModelError(f"only joint impedance commands can be computed with here, not its {name}")
+                raise ArgumentError(f"command must consist of joint impedance commands, got its {name}")
             yield from _leaves(child, part)
     else:
-        raise ModelError(f"only joint impedance commands can be computed with here, not a {type(command).__name__}")
+        kind = type(command).__name__
+        raise ArgumentError(f"command must be a joint impedance command, or consist of such, got {kind}")
 
 
 def _names(model: Model, joints: Joints) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def _names(model: Model, joints: Joints) -> tuple[str, ...]:
     if not isinstance(joints, str):
         return tuple(joints)
     if joints not in _PARTS:
-        raise ModelError(f"joints must be names of joints, or one of {', '.join(map(repr, _PARTS))}, got {joints!r}")
+        raise ArgumentError(f"joints must be names of joints, or one of {', '.join(map(repr, _PARTS))}, got {joints!r}")
     starts = tuple(f"{part}_" for part in _PARTS[joints])
     names = tuple(name for name in model.joint_names if name.startswith(starts))
     if not names:
@@ -128,7 +130,7 @@ def _component(model: Model, command: JointImpedanceControlCommand, joints: Join
         x = getattr(command, name)
         x = limits.get(name) if x is None else x
         if x is None:
-            raise ModelError(f"command.{name} is not set, and has no default")
+            raise ArgumentError(f"command.{name} is not set, and has no default")
         values[name] = _array(x, name, (n,), meaning)
     values["torque_limit"] = jnp.minimum(values["torque_limit"], model.effort_limit[at])
     for name, default in (("damping_ratio", 1.0), ("minimum_time", 0.0)):
@@ -146,5 +148,6 @@ def _array(x: Any, name: str, shape: tuple[int, ...], meaning: str = "") -> Arra
     if not isinstance(array, Tracer):
         low = np.isnan(array) if name == "position" else ~(np.asarray(array) >= 0.0)
         if low.any():
-            raise ModelError(f"command.{name} must be {'numbers' if name == 'position' else 'at least 0'}, got {array}")
+            wanted = "numbers" if name == "position" else "at least 0"
+            raise ArgumentError(f"command.{name} must be {wanted}, got {array}")
     return array

@@ -1,4 +1,4 @@
-"""The law of joint impedance control: springs whose damping follows from the inertia that they move."""
+"""The law of joint impedance control: springs with a damping that follows from the inertia."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .square_root import square_root
 def damping_matrix(
     M: Float[Array, "n n"], stiffness: Float[Array, "n"], damping_ratio: Float[Array, ""] | float = 1.0
 ) -> Float[Array, "n n"]:
-    r"""The damping $D = \zeta (\sqrt{M} \sqrt{K} + \sqrt{K} \sqrt{M})$ of springs K that move the inertia M.
+    r"""The damping $D = \zeta (\sqrt{M} \sqrt{K} + \sqrt{K} \sqrt{M})$ for the stiffness K and the inertia M.
 
     For one joint it is $2 \zeta \sqrt{m k}$, critical at $\zeta = 1$.
 
     Args:
         M: Inertia [kg m^2, kg], symmetric and positive.
-        stiffness: Diagonal of K [N m/rad, N/m]; at zero the derivative of its root is taken to be zero.
+        stiffness: Diagonal of K [N m/rad, N/m]; at zero the derivative of its root is defined as zero.
         damping_ratio: The damping ratio.
 
     Returns:
@@ -60,25 +60,27 @@ def impedance_torque(
 ) -> Float[Array, "nv"]:
     r"""The torques $\mathrm{clip}(K (q_d - q) + D (\dot q_d - \dot q) + g(q), \pm\tau_{max})$ of a command in a state.
 
-    D is `damping_matrix` of the component's block of the mass matrix. The maker states the law, but not whether that
-    block or the whole matrix is meant. The torques are no more than the actuators have, `model.effort_limit`.
+    D is `damping_matrix` of the component's block of the mass matrix. The manufacturer documents the law, but not
+    whether that block or the whole matrix is meant. Torques are limited to those of the actuators,
+    `model.effort_limit`.
 
     Args:
         model: The robot.
         command: A joint impedance command, or a tree with such for the body, arms or torso: see `rollout`.
         q: Configuration [rad, m].
         v: Velocity [rad/s, m/s].
-        q_desired: Where the springs pull to [rad, m]; entries of joints that are not commanded do not matter.
-        v_desired: Its velocity [rad/s, m/s].
-        joints: The joints that a command is for if no tree says so, as names, or as ``"right_arm"``, ``"left_arm"``,
+        q_desired: Reference positions [rad, m]; entries of joints that are not commanded are ignored.
+        v_desired: Reference velocities [rad/s, m/s].
+        joints: The joints of a command without a tree, as names, or as ``"right_arm"``, ``"left_arm"``,
             ``"torso"`` or ``"body"``; default is all.
 
     Returns:
         Torques or forces [N m, N], zero for joints that are not commanded.
 
     Raises:
+        ArgumentError: The command is not one of joint impedance, or its values are invalid.
         DtypeError: The command, or an argument, does not hold floats.
-        ModelError: The command is none of joint impedance, or does not fit the robot.
+        ModelError: The command does not fit the robot.
         NameNotFoundError: There is no such joint.
         ShapeError: An argument, or a field of the command, has another shape.
     """
@@ -99,7 +101,7 @@ def _command_torques(
 def follow_dtype(
     model: Model, parts: tuple[Component, ...], q: Any, v: Any
 ) -> tuple[Model, tuple[Component, ...], Array, Array]:
-    """All numbers in the dtype of the state, which is checked."""
+    """Converts all arrays to the dtype of the state, which is checked."""
     q, v = check_array(q, "q", (model.nq,), "model.nq"), check_array(v, "v", (model.nv,), "model.nv")
     dtype = jnp.result_type(q, v)
     return jax.tree.map(lambda x: x.astype(dtype), (model, parts, q, v))

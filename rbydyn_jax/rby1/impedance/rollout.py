@@ -1,4 +1,4 @@
-"""The commanded robot, simulated at the period of its controller."""
+"""Simulation of a commanded robot at the period of its controller."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ..._check import check_array, public
-from ..._errors import DtypeError, RbydynError
+from ..._errors import ArgumentError, DtypeError
 from ...algorithms.crba import crba
 from ...algorithms.energy import damping_forces
 from ...algorithms.inverse_dynamics import bias_forces, gravity_forces
@@ -26,15 +26,15 @@ from .law import component_torques, follow_dtype
 
 
 class Rollout(eqx.Module):
-    """A commanded motion; the torques of a row act from its time to the next.
+    """A commanded motion; the torques of a row act until the time of the next.
 
     Args:
         times: Times [s].
         q: Configurations [rad, m].
         v: Velocities [rad/s, m/s].
         tau: Torques or forces of the springs [N m, N], zero for joints that are held.
-        q_desired: Where the springs pull to [rad, m].
-        v_desired: Its velocity [rad/s, m/s].
+        q_desired: Reference positions [rad, m].
+        v_desired: Reference velocities [rad/s, m/s].
     """
 
     times: Float[Array, "t+1"]
@@ -55,22 +55,22 @@ def rollout(
     joints: Joints = None,
     period: float = CONTROL_PERIOD,
 ) -> Rollout:
-    r"""What the robot does at a joint impedance command.
+    r"""Simulates the robot under a joint impedance command.
 
-    At each period the controller takes the state and the reference, a `planning.trapezoidal_profile` from the initial
-    state to the commanded position for each component, and sets the torques of `impedance_torque`, which act until the
-    next one. The robot answers with $a = M^{-1} (\tau - d\, v - C v - g)$ for the joints that are commanded, and moves
-    with that acceleration for one period, which is exact for a constant inertia without friction, and else of first
-    order. All other joints, wheels and a floating base included, are held where they are. Stops at the limits of
-    position, and Coulomb friction, are not simulated.
+    In each period the controller samples the state and the reference, a `planning.trapezoidal_profile` from the initial
+    state to the commanded position for each component, and applies the torques of `impedance_torque` until the next
+    period. The robot answers with $a = M^{-1} (\tau - d\, v - C v - g)$ for the joints that are commanded, and moves
+    with that acceleration for one period, which is exact for a constant inertia without friction, and of first order
+    otherwise. All other joints, wheels and a floating base included, are held in place. Joint stops and Coulomb
+    friction are not simulated.
 
-    What the command leaves unset is taken from the robot: limits of velocity, acceleration and effort; a damping ratio
-    of 1; no minimum time. All of it can be differentiated: with respect to the fields of the command, the state and the
-    numbers of the robot, in both modes, and under `vmap`.
+    Unset fields default to the robot's limits of velocity, acceleration and effort, a damping ratio of 1, and no
+    minimum time. The result is differentiable with respect to the fields of the command, the state and the parameters
+    of the robot, in both modes, and under `vmap`.
 
-    A controller of sampled states makes a joint unstable if it is damped so stiffly that $D / M$ is more than
-    2 / period, or so little that $\zeta$ is less than $\sqrt{K / M}$ period / 4. On the robot light joints are kept
-    from that by the inertia of their rotors, which `model.armature` has to state.
+    A sampled-data controller makes a joint unstable if $D / M$ is greater than 2 / period, or $\zeta$ less than
+    $\sqrt{K / M}$ period / 4. On the robot the rotor inertia of light joints prevents this; set `model.armature`
+    accordingly.
 
     Args:
         model: The robot.
@@ -78,20 +78,22 @@ def rollout(
             `velocity_limit`, `acceleration_limit`, `minimum_time`), or a tree of commands that has such for the body,
             the arms or the torso, as it is sent to the robot.
         q0: Initial configuration [rad, m].
-        v0: Initial velocity [rad/s, m/s]; that of joints that are held is ignored.
-        duration: Time to simulate [s]; no less than that is simulated, in whole periods.
-        joints: The joints that a command is for if no tree says so, as names, or as ``"right_arm"``, ``"left_arm"``,
+        v0: Initial velocity [rad/s, m/s]; ignored for joints that are held.
+        duration: Time to simulate [s], rounded up to whole periods.
+        joints: The joints of a command without a tree, as names, or as ``"right_arm"``, ``"left_arm"``,
             ``"torso"`` or ``"body"``; default is all.
         period: Period of the controller [s].
 
     Returns:
-        The motion, with one state more than torques.
+        The motion, with one more state than torques.
 
     Raises:
+        ArgumentError: The command is not one of joint impedance, commands a joint twice or leaves a field unset that
+            has no default; a limit of velocity or acceleration is zero, the latter is infinite; or a time is not
+            positive.
         DtypeError: The command, or an argument, does not hold floats; or `duration` or `period` is traced.
-        ModelError: The command is none of joint impedance, or does not fit the robot.
+        ModelError: The command does not fit the robot.
         NameNotFoundError: There is no such joint.
-        RbydynError: A limit of velocity or acceleration is zero, the latter is infinite, or a time is not positive.
         ShapeError: An argument, or a field of the command, has another shape.
 
     Example:
@@ -119,7 +121,7 @@ def _time(x: Any, name: str) -> float:
         raise DtypeError(f"{name} must be known while tracing: it sets the number of steps")
     check_array(x, name, ())
     if not 0.0 < float(x) < math.inf:
-        raise RbydynError(f"{name} must be positive and finite, got {x}")
+        raise ArgumentError(f"{name} must be positive and finite, got {x}")
     return float(x)
 
 

@@ -1,4 +1,4 @@
-"""The square root of a symmetric matrix that is not negative, with derivatives that mind no equal eigenvalues."""
+"""The square root of a symmetric positive semidefinite matrix, differentiable at repeated eigenvalues."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def square_root(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
     r"""The symmetric positive semidefinite $S$ with $S S = A$.
 
     By the eigenvalues of A, O(n^3). Its derivative is the solution of $S\, dS + dS\, S = dA$, which in the basis of the
-    eigenvectors divides by $\sqrt{\lambda_i} + \sqrt{\lambda_j}$ [Higham 2008, sec. 6.1]: equal eigenvalues are as good
-    as any, for derivatives of all orders. Where both are zero the derivative is infinite, and taken to be zero.
+    eigenvectors divides by $\sqrt{\lambda_i} + \sqrt{\lambda_j}$ [Higham 2008, sec. 6.1]: derivatives of all orders
+    are finite at repeated eigenvalues. Where both are zero the derivative is infinite, and defined as zero.
 
     Args:
-        A: A symmetric matrix without negative eigenvalues; of those that are negative by rounding the root is zero.
+        A: A symmetric matrix without negative eigenvalues; those that are negative by rounding count as zero.
 
     Raises:
         ShapeError: `A` is not square.
@@ -55,7 +55,7 @@ def _square_root_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
 
 
 def _solve_sylvester(S: Array, C: Array) -> Array:
-    """X of S X + X S = C, for a symmetric S that is not negative, linear in C in every mode of differentiation."""
+    """X of S X + X S = C, for a symmetric positive semidefinite S, linear in C in every mode of differentiation."""
     return apply_linear(_Sylvester(), (S,), (C,), [C.shape])[0]
 
 
