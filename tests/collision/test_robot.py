@@ -77,7 +77,7 @@ def sdk_distances(name: str) -> tuple[np.ndarray, np.ndarray]:
 def exact_distances(model: Model, poses: np.ndarray) -> np.ndarray:
     """Distances of the default pairs by the exhaustive reference, from given link poses."""
     segments, radii = (np.asarray(x, np.float64) for x in (model.capsule_segments, model.capsule_radii))
-    placed = poses[:, list(model.tree.capsule_links)]
+    placed = poses[:, list(model.tree.shape_links)]
     ends = np.einsum("bcij,ckj->bcki", placed[..., :3, :3], segments) + placed[..., None, :3, 3]
     first, second = np.array(pairs(model).indices).T
     distance, _ = reference(ends[:, first, 0], ends[:, first, 1], ends[:, second, 0], ends[:, second, 1])
@@ -129,7 +129,7 @@ def test_witness_points(name):
     poses = np.asarray(batched(fk, name)(q), np.float64)
     segments = np.asarray(model.capsule_segments, np.float64)
     for points, capsules in ((found.axis_point_a, first), (found.axis_point_b, second)):
-        T = poses[:, np.array(model.tree.capsule_links)[capsules]]
+        T = poses[:, np.array(model.tree.shape_links)[capsules]]
         local = np.einsum("bnji,bnj->bni", T[..., :3, :3], np.asarray(points, np.float64) - T[..., :3, 3])
         ends = (np.broadcast_to(segments[capsules, k], local.shape) for k in (0, 1))
         assert np.max(reference(local, local, *ends)[0]) < (1e-12 if X64 else 2e-6)
@@ -325,11 +325,11 @@ def test_wrong_arguments():
             nearest(model, q, k)  # type: ignore[arg-type]
     with pytest.raises(DtypeError, match="k must be known while tracing"):
         jax.jit(nearest)(model, q, 1)
-    with pytest.raises(ModelError, match="no collision capsules"):
+    with pytest.raises(ModelError, match="no collision shapes"):
         signed_distances(robot("pendulum"), jnp.zeros(1))
     with pytest.raises(ModelError, match="does not belong to model"):
         signed_distances(model, q, pairs(robot("rby1a")))
-    with pytest.raises(ModelError, match="no pair of capsules"):
+    with pytest.raises(ModelError, match="no pair of shapes"):
         min_distance(model, q, CapsulePairs((), ()))
     with pytest.raises(ShapeError, match="temperature"):
         smooth_min_distance(model, q, jnp.ones(2))

@@ -166,7 +166,7 @@ def test_a_robot_of_another_tree_is_refused(arm):
     placements[1, 2, 3] = 0.1
     with pytest.raises(rb.ModelError, match="for 'two_link_arm'; of 'two_link_arm' differs: placement_pattern, "):
         program(rb.with_geometry(arm, joint_placements=placements), q)
-    with pytest.raises(rb.ModelError, match=r"of 'double_pendulum' differs: name, joint_types, .*capsule_links"):
+    with pytest.raises(rb.ModelError, match=r"of 'double_pendulum' differs: name, joint_types, .*shape_links"):
         program(robots.double_pendulum(), q)
     with pytest.raises(rb.DtypeError, match="model must be a Model"):
         program("two_link_arm", q)

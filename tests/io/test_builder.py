@@ -9,7 +9,8 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import DtypeError, ModelError, NameNotFoundError, ParseError, ShapeError, robots
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string
-from rbydyn_jax.io.description import CapsuleGeometry, Mimic, SphereGeometry
+from rbydyn_jax.io.description import Mimic
+from rbydyn_jax.shapes import CapsuleGeometry, SphereGeometry
 from tests.helpers import assert_close
 
 from .crane import CRANE, spoil

@@ -48,7 +48,16 @@ def mixture(**options):
 def assert_same(got, want):
     assert got.tree.joint_names == want.tree.joint_names
     assert got.tree.link_names == want.tree.link_names
-    for name in ("joint_types", "parents", "link_bodies", "mimics", "capsule_links", "capsule_coltypes", "mobile_base"):
+    for name in (
+        "joint_types",
+        "parents",
+        "link_bodies",
+        "mimics",
+        "shape_kinds",
+        "shape_links",
+        "shape_coltypes",
+        "mobile_base",
+    ):
         assert getattr(got.tree, name) == getattr(want.tree, name), name
     for name in _LEAVES:
         a, b = np.asarray(getattr(got, name)), np.asarray(getattr(want, name))
