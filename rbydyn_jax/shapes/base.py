@@ -82,12 +82,12 @@ class Shape(Protocol):
 
     In the second case, `Model.shapes[kind]`, each field has a leading axis. The fields are leaves of the model. Shapes
     are welded with their links, as they are kept in the axes of the link.
-
-    Attributes:
-        kind: The key of `Model.shapes`, and of the table of pairs.
     """
 
-    kind: ClassVar[str]
+    @property
+    def kind(self) -> str:
+        """The key of `Model.shapes` and of the table of pairs: an attribute of the class."""
+        ...
 
     def moved(self, row: int, pose: Transform) -> tuple[Scalar, ...]:
         """The parameters of one of all shapes that depend on the pose of its link, as scalars in the axes of the world.
