@@ -72,6 +72,12 @@ def test_mixture():
     assert_same(load_urdf_string(to_urdf(model)), model)
 
 
+def test_the_masks_of_a_sphere_are_read_without_a_warning():
+    b = RobotBuilder().link("a").capsule("a", 0.0, 0.1, coltype=3, colaffinity=4)
+    again = load_urdf_string(to_urdf(build_model(b.build_description())), strict=True)
+    assert (again.tree.shape_coltypes, again.tree.shape_colaffinities, again.report) == ((3,), (4,), ())
+
+
 def test_dynamics_are_unchanged():
     model = mixture()
     again = load_urdf_string(to_urdf(model))
