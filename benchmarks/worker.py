@@ -34,7 +34,7 @@ def work(jobs: list[tuple], seconds: float) -> None:
     _print("versions", versions)
     _print("peak", {"dtype": dtype, "per_second": floor.peak(dtype)})
     for job in todo:
-        if job.operation != "self_distance" or case.model.tree.capsule_links:
+        if job.operation != "self_distance" or case.model.tree.shape_links:
             try:
                 _measure(case, job, {k: v for k, v in libraries.items() if k in job.peers}, seconds)
             except Exception as error:  # one broken operation must not take the others with it

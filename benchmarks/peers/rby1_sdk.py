@@ -24,7 +24,7 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
     model, tree = case.model, case.model.tree
     robot = sdk.Robot_24(sdk.load_robot_from_urdf_data(_with_axes(to_urdf(model)), model.link_names[0]))
     links = [model.link_names[0], case.link]  # and of the others only those that have a capsule
-    links += [model.link_names[k] for k in sorted(set(tree.capsule_links)) if model.link_names[k] not in links]
+    links += [model.link_names[k] for k in sorted(set(tree.shape_links)) if model.link_names[k] not in links]
     state = robot.make_state(links, list(model.joint_names))
     state.set_gravity(np.array([0, 0, 0, 0, 0, -9.81]))
     q, v, a = (list(case.inputs[name]) for name in ("q", "v", "a"))

@@ -96,7 +96,7 @@ def _speeds(model: Model, batches: Sequence[int], seed: int) -> Iterator[dict[st
         "crba": (crba, (q,)),
         "aba": (aba, (q, v, a)),
     }
-    if model.tree.capsule_links:
+    if model.tree.shape_links:
         algorithms["signed_distances"] = (signed_distances, (q,))
     for name, (f, arrays) in algorithms.items():
         times, compile_time = {}, math.nan

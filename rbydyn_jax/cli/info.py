@@ -28,8 +28,9 @@ def info(path: Path, as_json: bool = False) -> int:
         ParseError: The file cannot be read or describes no robot.
     """
     with jax.enable_x64(True):
-        facts = describe(load_urdf(path))
-    print(json.dumps(facts, indent=2) if as_json else _as_text(facts))
+        model = load_urdf(path)
+        facts = describe(model)
+    print(json.dumps(facts, indent=2) if as_json else _as_text(facts, [f"{kind}s" for kind in model.shapes]))
     return 0
 
 
@@ -54,7 +55,7 @@ def describe(model: Model) -> dict[str, Any]:
         "joints": [_joint(model, i) for i in range(model.nb)],
         "fixed_links": {tree.link_names[k]: _carrier(model, k) for k, s in enumerate(tree.welded_slots) if s >= 0},
         "massless_links": [name for name, m in zip(model.link_names, masses, strict=True) if m == 0.0],
-        "capsules": len(tree.capsule_links),
+        **{f"{kind}s": tree.shape_kinds.count(kind) for kind in model.shapes},
         "findings": [str(f) for f in model.report],
     }
 
@@ -87,7 +88,7 @@ def _finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def _as_text(facts: dict[str, Any]) -> str:
+def _as_text(facts: dict[str, Any], shapes: list[str]) -> str:
     com, condition = facts["center_of_mass"], facts["mass_matrix_condition"]
     mass = [f"mass {facts['mass']:.4f} kg"]
     if com is not None:
@@ -96,7 +97,7 @@ def _as_text(facts: dict[str, Any]) -> str:
         mass.append(f"cond(M) {condition:.3g}" if condition is not None else "cond(M) infinite")
     lines = [
         f"{facts['name']}: {len(facts['joints'])} moving joints, nq = {facts['nq']}, nv = {facts['nv']}, "
-        f"{len(facts['links'])} links, {facts['capsules']} capsules",
+        f"{len(facts['links'])} links, " + ", ".join(f"{facts[kind]} {kind}" for kind in shapes),
         ", ".join(mass),
         "",
         *_tree_lines(facts),

@@ -1,7 +1,7 @@
-"""Self-collision: exact distances between the capsules of a robot, differentiable."""
+"""Self-collision: exact distances between the shapes of a robot, differentiable."""
 
-from .distance import CapsuleDistance as CapsuleDistance
-from .distance import capsule_distance as capsule_distance
+from .capsule_capsule import capsule_distance as capsule_distance
+from .pair_table import PAIR_FUNCTIONS as PAIR_FUNCTIONS
 from .pairing import CapsulePairs as CapsulePairs
 from .pairing import pairs as pairs
 from .robot import NearestPairs as NearestPairs
@@ -10,3 +10,5 @@ from .robot import min_distance as min_distance
 from .robot import nearest as nearest
 from .robot import signed_distances as signed_distances
 from .robot import smooth_min_distance as smooth_min_distance
+from .witness import CapsuleDistance as CapsuleDistance
+from .witness import Witness as Witness

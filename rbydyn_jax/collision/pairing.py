@@ -1,4 +1,4 @@
-"""Which capsules of a robot are tested against each other: static data, chosen once."""
+"""Which shapes of a robot are tested against each other: static data, chosen once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..model.tree import KinematicTree
 
 @dataclass(frozen=True)
 class CapsulePairs:
-    """Pairs of capsules of one robot, hashable: a static argument of the distance functions.
+    """Pairs of collision shapes of one robot, hashable: a static argument of the distance functions.
 
     Args:
-        indices: For each pair the two capsules, as indices into `Model.capsule_radii`, the smaller first.
+        indices: For each pair the two shapes, as indices into `tree.shape_links`, the smaller first.
         links: For each pair the names of the two links.
     """
 
@@ -35,22 +35,23 @@ def pairs(
 ) -> CapsulePairs:
     """The pairs of capsules to test, by an explicit list of links, by bit masks or by adjacency.
 
-    Two capsules of one link are never a pair.
+    Two shapes of one link are never a pair.
 
     Args:
         model: The robot.
-        links: Pairs of link names; every capsule of the one link is tested against every capsule of the other, and
+        links: Pairs of link names; every shape of the one link is tested against every shape of the other, and
             `by` is not used. A pair that is listed twice counts once.
         by: ``"masks"`` keeps a pair if `a.coltype & b.colaffinity` or `b.coltype & a.colaffinity`, the rule of the
             RB-Y1 SDK. ``"adjacency"`` leaves out links of one rigid body, and of bodies joined by one joint.
-            ``"auto"`` is the masks if any capsule has one, and adjacency otherwise.
+            ``"auto"`` is the masks if any shape has one, and adjacency otherwise.
 
     Returns:
-        The pairs, in the order of the capsules.
+        The pairs, in the order of the shapes.
 
     Raises:
         DtypeError: `model` is not a model.
-        ModelError: The robot, or a listed link, has no capsule, a link is paired with itself, or an entry is no pair.
+        ModelError: The robot, or a listed link, has no collision shape, a link is paired with itself, or an entry is no
+            pair.
         NameNotFoundError: There is no such link.
         ArgumentError: `by` is none of the three.
 
@@ -60,14 +61,16 @@ def pairs(
         43
     """
     tree = check_model(model).tree
-    if not tree.capsule_links:
-        raise ModelError(f"model {tree.name!r} has no collision capsules; give its links CapsuleGeometry collisions")
-    n = len(tree.capsule_links)
-    candidates = [(i, j) for i in range(n) for j in range(i + 1, n) if tree.capsule_links[i] != tree.capsule_links[j]]
+    if not tree.shape_links:
+        raise ModelError(
+            f"model {tree.name!r} has no collision shapes; give its links collisions such as CapsuleGeometry"
+        )
+    n = len(tree.shape_links)
+    candidates = [(i, j) for i in range(n) for j in range(i + 1, n) if tree.shape_links[i] != tree.shape_links[j]]
     if links is not None:
         wanted = {_link_pair(tree, pair) for pair in links}
-        chosen = [c for c in candidates if frozenset(tree.capsule_links[k] for k in c) in wanted]
-    elif by == "masks" or (by == "auto" and (any(tree.capsule_coltypes) or any(tree.capsule_colaffinities))):
+        chosen = [c for c in candidates if frozenset(tree.shape_links[k] for k in c) in wanted]
+    elif by == "masks" or (by == "auto" and (any(tree.shape_coltypes) or any(tree.shape_colaffinities))):
         chosen = [c for c in candidates if _masks_meet(tree, *c)]
     elif by in ("auto", "adjacency"):
         chosen = [c for c in candidates if not _adjacent(tree, *c)]
@@ -88,12 +91,12 @@ def resolve(model: Model, chosen: CapsulePairs | None) -> CapsulePairs:
         chosen = pairs(model)
     if not isinstance(chosen, CapsulePairs):
         raise DtypeError(f"pairs must be what collision.pairs(model, ...) returns, got {type(chosen).__name__}")
-    n = len(tree.capsule_links)
+    n = len(tree.shape_links)
     for (i, j), names in zip(chosen.indices, chosen.links, strict=True):
         if not (0 <= i < n and 0 <= j < n) or (_link_name(tree, i), _link_name(tree, j)) != names:
             raise ModelError(f"the pair {names} does not belong to model {tree.name!r}; choose pairs with pairs(model)")
     if not chosen.indices:
-        raise ModelError(f"there is no pair of capsules of model {tree.name!r} to test")
+        raise ModelError(f"there is no pair of shapes of model {tree.name!r} to test")
     return chosen
 
 
@@ -105,21 +108,21 @@ def _link_pair(tree: KinematicTree, pair: tuple[str, str]) -> frozenset[int]:
     if len(indices) == 1:
         raise ArgumentError(f"link {first!r} is paired with itself")
     for name in pair:
-        if tree.link_index(name) not in tree.capsule_links:
-            known = ", ".join(tree.link_names[k] for k in sorted(set(tree.capsule_links)))
-            raise ModelError(f"link {name!r} has no collision capsule; these have: {known}")
+        if tree.link_index(name) not in tree.shape_links:
+            known = ", ".join(tree.link_names[k] for k in sorted(set(tree.shape_links)))
+            raise ModelError(f"link {name!r} has no collision shape; these have: {known}")
     return indices
 
 
-def _link_name(tree: KinematicTree, capsule: int) -> str:
-    return tree.link_names[tree.capsule_links[capsule]]
+def _link_name(tree: KinematicTree, shape: int) -> str:
+    return tree.link_names[tree.shape_links[shape]]
 
 
 def _masks_meet(tree: KinematicTree, i: int, j: int) -> bool:
-    types, affinities = tree.capsule_coltypes, tree.capsule_colaffinities
+    types, affinities = tree.shape_coltypes, tree.shape_colaffinities
     return bool(types[i] & affinities[j] or types[j] & affinities[i])
 
 
 def _adjacent(tree: KinematicTree, i: int, j: int) -> bool:
-    a, b = (tree.link_bodies[tree.capsule_links[k]] for k in (i, j))
+    a, b = (tree.link_bodies[tree.shape_links[k]] for k in (i, j))
     return a == b or (a >= 0 and tree.parents[a] == b) or (b >= 0 and tree.parents[b] == a)

@@ -1,27 +1,22 @@
-"""Distances between the capsules of a robot: all pairs, the nearest ones, the least and a smooth least."""
+"""Distances between the shapes of a robot: all pairs, the nearest ones, the minimum and a smooth minimum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
 from .._check import check_array, check_integer, public
-from .._errors import RbydynError, ShapeError
-from ..algorithms.arguments import arguments
-from ..algorithms.poses import body_pose_step
+from .._errors import ArgumentError
 from ..model.model import Model, check_model
-from ..spatial.algebra import IDENTITY, Vec3
-from ..sweeps.plan import Traversal, traverse
-from ..xla.layout import join
-from .distance import CapsuleDistance, Components, Vector, between, distance_between, stacked
+from ..sweeps.plan import Traversal
+from .groups import PairGroup, in_order, on_pairs
 from .pairing import CapsulePairs, resolve
+from .witness import CapsuleDistance, Witness
 
 
 class NearestPairs(CapsuleDistance):
@@ -36,7 +31,7 @@ class NearestPairs(CapsuleDistance):
 
 @public("pairs")
 def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> Float[Array, "n"]:
-    """Signed distances of pairs of the robot's capsules.
+    """Signed distances of pairs of the robot's collision shapes.
 
     Args:
         model: The robot.
@@ -47,7 +42,7 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
         One distance for each pair [m]; negative means overlap.
 
     Raises:
-        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
+        ModelError: The robot has no collision shapes, or the pairs are of another robot, or none.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
@@ -59,14 +54,16 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
         >>> bool((signed_distances(model, jnp.zeros(model.nq)) > 0).all())
         True
     """
-    return _on_pairs(
-        model, q, resolve(check_model(model), pairs), lambda run, *ends: run.stage(distance_between)(*ends)
-    )
+
+    def distances(run: Traversal, groups: Sequence[PairGroup]) -> Array:
+        return in_order(groups, [run.stage(g.distance)(g.a, g.b) for g in groups])
+
+    return on_pairs(model, q, resolve(check_model(model), pairs), distances)
 
 
 @public("pairs")
 def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> CapsuleDistance:
-    """Signed distances of pairs of the robot's capsules with their witness points; see `capsule_distance`.
+    """Signed distances of pairs of the robot's collision shapes with their witness points; see `capsule_distance`.
 
     Args:
         model: The robot.
@@ -78,7 +75,7 @@ def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs |
 
     Raises:
         DtypeError: `model` is no model, or `q` no array of floats.
-        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
+        ModelError: The robot has no collision shapes, or the pairs are of another robot, or none.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
@@ -91,8 +88,11 @@ def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs |
         >>> bool(jnp.allclose(jnp.linalg.norm(found.point_a - found.point_b, axis=1), found.distance, atol=1e-6))
         True
     """
-    found = _on_pairs(model, q, resolve(check_model(model), pairs), lambda run, *ends: run.stage(between)(*ends))
-    return CapsuleDistance(*stacked(found))
+
+    def witnesses(run: Traversal, groups: Sequence[PairGroup]) -> Witness:
+        return in_order(groups, [run.stage(g.function)(g.a, g.b) for g in groups])
+
+    return CapsuleDistance(*on_pairs(model, q, resolve(check_model(model), pairs), witnesses).stacked())
 
 
 def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | None = None) -> NearestPairs:
@@ -110,9 +110,10 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
         Distances (k,) [m], witness points (k, 3) in world coordinates [m], and the indices of the pairs (k,).
 
     Raises:
+        ArgumentError: There are fewer than `k` pairs, or `k` is less than 1.
         DtypeError: `k` is no integer that is known while tracing, `model` no model, or `q` no array of floats.
-        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
-        ShapeError: There are fewer than `k` pairs, `k` is less than 1, or `q` is not of shape `(model.nq,)`.
+        ModelError: The robot has no collision shapes, or the pairs are of another robot, or none.
+        ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -130,19 +131,28 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
 def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> NearestPairs:
     chosen = resolve(check_model(model), pairs)
     if not 1 <= k <= len(chosen):
-        raise ShapeError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
+        raise ArgumentError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
 
-    def select(run: Traversal, *ends: Any) -> tuple[Components, Array]:
-        _, pair = lax.top_k(-run.stage(distance_between)(*lax.stop_gradient(ends)), k)
-        return run.stage(between)(*jax.tree.map(lambda x: x[pair], ends)), pair
+    def nearest_of(run: Traversal, g: PairGroup) -> tuple[Witness, Array]:
+        _, row = lax.top_k(-run.stage(g.distance)(*lax.stop_gradient((g.a, g.b))), min(k, len(g.places)))
+        return run.stage(g.function)(*jax.tree.map(lambda x: x[row], (g.a, g.b))), row
 
-    found, pair = _on_pairs(model, q, chosen, select)
-    return NearestPairs(*stacked(found), pair=pair)
+    def select(run: Traversal, groups: Sequence[PairGroup]) -> tuple[Witness, Array]:
+        found = [nearest_of(run, g) for g in groups]
+        if len(found) == 1:
+            return found[0]
+        places = [jnp.asarray(g.places, row.dtype)[row] for g, (_, row) in zip(groups, found, strict=True)]
+        every = jax.tree.map(lambda *x: jnp.concatenate(x), *(w for w, _ in found)), jnp.concatenate(places)
+        _, row = lax.top_k(-lax.stop_gradient(every[0].distance), k)
+        return jax.tree.map(lambda x: x[row], every)
+
+    found, pair = on_pairs(model, q, chosen, select)
+    return NearestPairs(*found.stacked(), pair=pair)
 
 
 @public("pairs")
 def min_distance(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> Float[Array, ""]:
-    """The least signed distance of any pair; where two pairs tie, its gradient is the mean of theirs.
+    """The minimum signed distance of any pair; where two pairs tie, its gradient is the mean of theirs.
 
     Args:
         model: The robot.
@@ -154,7 +164,7 @@ def min_distance(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None
 
     Raises:
         DtypeError: `model` is no model, or `q` no array of floats.
-        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
+        ModelError: The robot has no collision shapes, or the pairs are of another robot, or none.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
@@ -173,10 +183,10 @@ def smooth_min_distance(
     temperature: Float[Array, ""] | float = 0.005,
     pairs: CapsulePairs | None = None,
 ) -> Float[Array, ""]:
-    r"""A smooth lower bound of the least signed distance, $-\alpha \log \sum_i \exp(-d_i / \alpha)$.
+    r"""A smooth lower bound of the minimum signed distance, $-\alpha \log \sum_i \exp(-d_i / \alpha)$.
 
-    With n pairs and d the least distance it lies in $[d - \alpha \log n,\, d]$, and never above d to the last bit. Its
-    gradient is the mean of the pairs' gradients with weights softmax(-d / alpha).
+    With n pairs and d the minimum distance it lies in $[d - \alpha \log n,\, d]$, and never above d to the last bit.
+    Its gradient is the mean of the pairs' gradients with weights softmax(-d / alpha).
 
     Args:
         model: The robot.
@@ -189,8 +199,8 @@ def smooth_min_distance(
         The bound [m].
 
     Raises:
-        ModelError: The robot has no capsules, or the pairs are of another robot, or none.
-        RbydynError: `temperature` is not positive.
+        ModelError: The robot has no collision shapes, or the pairs are of another robot, or none.
+        ArgumentError: `temperature` is not positive.
         ShapeError: `q` is not of shape `(model.nq,)`, or `temperature` is not a scalar.
 
     Example:
@@ -203,7 +213,7 @@ def smooth_min_distance(
     """
     alpha = check_array(temperature, "temperature", ())
     if not isinstance(alpha, Tracer) and not alpha > 0:
-        raise RbydynError(f"temperature must be positive, got {temperature}")
+        raise ArgumentError(f"temperature must be positive, got {temperature}")
     return _smooth_min_distance(model, q, alpha, pairs)
 
 
@@ -213,42 +223,3 @@ def _smooth_min_distance(model: Model, q: Array, temperature: Array, pairs: Caps
     alpha = temperature.astype(d.dtype)
     least = lax.stop_gradient(jnp.min(d))
     return least - alpha * jnp.log(jnp.sum(jnp.exp((least - d) / alpha)))
-
-
-Result = TypeVar("Result")
-
-
-def _on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[..., Result]) -> Result:
-    """`f(traversal, a0, a1, radius_a, b0, b1, radius_b)` on the capsules of all pairs, in world coordinates.
-
-    Matrices are never written: the traversal gives the coordinates of the ends as scalars, and each component of all
-    pairs' ends is joined to one array (n,), a batch behind it as the last axis.
-    """
-    model, q = arguments(model, q=q)
-    first, second = np.array(pairs.indices).T
-    capsules = sorted({int(c) for c in (*first, *second)})
-
-    def on(run: Traversal) -> Result:
-        ends = dict(zip(capsules, _capsule_ends(run, capsules), strict=True))
-
-        def side(chosen: np.ndarray) -> tuple[Vector, Vector, Array]:
-            x0, y0, z0, x1, y1, z1 = (join([ends[c][k] for c in chosen], q.dtype) for k in range(6))
-            return (x0, y0, z0), (x1, y1, z1), run.model.capsule_radii[chosen]
-
-        return f(run, *side(first), *side(second))
-
-    bodies = model.tree.paths(model.tree.link_bodies[model.tree.capsule_links[c]] for c in capsules)
-    return traverse(model, on, q, bodies=bodies)
-
-
-def _capsule_ends(run: Traversal, capsules: Sequence[int]) -> list[tuple[Array, ...]]:
-    """The six world coordinates of the ends of each capsule's axis."""
-    tree, segments = run.tree, run.model.capsule_segments
-    links = [tree.capsule_links[c] for c in capsules]
-    poses = run.outward(body_pose_step, IDENTITY)
-    ends = []
-    for c, link in zip(capsules, links, strict=True):
-        pose = run.link_transform(poses, link)
-        points = [pose.apply(Vec3(*(segments[c, k, i] for i in range(3)))) for k in range(2)]
-        ends.append(tuple(x for point in points for x in point))
-    return ends

@@ -60,8 +60,9 @@ def _of_values(path: str, old: Any, new: Any) -> Iterator[str]:
     elif dataclasses.is_dataclass(old):
         yield from _of_fields(path, old, new)
     elif isinstance(old, tuple | list) and len(old) == len(new):
+        fields = getattr(old, "_fields", ())
         for k, (a, b) in enumerate(zip(old, new, strict=True)):
-            yield from _of_values(f"{path}[{k}]", a, b)
+            yield from _of_values(path + (f".{fields[k]}" if fields else f"[{k}]"), a, b)
     elif old != new:
         yield f"{path}: {_name(old)} -> {_name(new)}"
 
@@ -70,7 +71,8 @@ def _of_fields(path: str, old: Any, new: Any) -> Iterator[str]:
     names = [f.name for f in dataclasses.fields(old)]
     found = [d for name in names for d in _of_values(f"{path}.{name}", *_both(old, new, name))]
     casts = {d.partition(": ")[2] for d in found}
-    if len(casts) == 1 < len(found) == sum(_is_array(getattr(old, name)) for name in names):
+    leaves = jax.tree.leaves([getattr(old, name) for name in names])
+    if len(casts) == 1 < len(found) == sum(map(_is_array, leaves)):
         yield f"{path}: {casts.pop()} of all leaves"
         return
     # An entry that is no longer 0, 1 or -1 makes the geometry longer; the pattern is the better explanation.
@@ -94,10 +96,11 @@ def _of_trees(path: str, old: KinematicTree, new: KinematicTree) -> Iterator[str
 def _of_numbers(path: str, old: Any, new: Any) -> Iterator[str]:
     """The differences of models whose parameters are baked into the program."""
     yield from _of_values(path, *(jax.tree.map(jax.typeof, m) for m in (old, new)))
-    for field in dataclasses.fields(old):
-        a, b = _both(old, new, field.name)
-        if isinstance(a, jax.Array | np.ndarray) and a.shape == b.shape and not np.array_equal(a, b):
-            yield f"{path}.{field.name}: other parameters in a specialised model"
+    leaves = dict(jax.tree.leaves_with_path(new))
+    for place, a in jax.tree.leaves_with_path(old):
+        b = leaves.get(place)
+        if b is not None and a.shape == b.shape and not np.array_equal(a, b):
+            yield f"{path}{jax.tree_util.keystr(place)}: other parameters in a specialised model"
 
 
 def _both(old: Any, new: Any, name: str) -> tuple[Any, Any]:

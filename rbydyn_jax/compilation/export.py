@@ -66,8 +66,7 @@ class ExportedFunction:
         checked = tuple(self._checked(name, x) for name, x in zip(self.arguments, arrays, strict=True))
         if self._header["batch"] == "any" and len(sizes := {x.shape[0] for x in checked}) > 1:
             raise ShapeError(f"the batch must have one size, got {', '.join(map(str, sorted(sizes)))}")
-        numbers = vars(model)
-        leaves = {name: numbers[name] for name in self._header["leaves"]}
+        leaves = dict(zip(self._header["leaves"], jax.tree.leaves(model), strict=True))
         if model.inertias.dtype != self.dtype:
             leaves = {name: x.astype(self.dtype) for name, x in leaves.items()}
         return _result(self._call(leaves, checked), self._header["result"])
@@ -143,11 +142,12 @@ def export_function(
     size: Any = export.symbolic_shape("batch")[0] if batch == "any" else check_batch(batch)
     call = resolve_call(function, model, dtype)
     tree = dataclasses.replace(model.tree, traversal="arrays")  # the CPU kernels of an unrolled tree are not portable
-    names = [f.name for f in dataclasses.fields(model) if f.name != "tree"]
+    paths, structure = jax.tree.flatten_with_path(dataclasses.replace(model, tree=tree))
+    names = [jax.tree_util.keystr(path).removeprefix(".") for path, _ in paths]
     kinds: list[str | None] = []
 
     def program(leaves: dict[str, jax.Array], arrays: tuple) -> Any:
-        one = functools.partial(call.bound, dataclasses.replace(model, tree=tree, **leaves))
+        one = functools.partial(call.bound, jax.tree.unflatten(structure, [leaves[name] for name in names]))
         parts, kind = _parts((one if size is None else jax.vmap(one))(*arrays))
         kinds.append(kind)
         return parts
@@ -155,7 +155,7 @@ def export_function(
     def spec(shape: Sequence[int], batched: bool) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((size, *shape) if batched and size is not None else tuple(shape), dtype)
 
-    leaves = {name: spec(getattr(model, name).shape, False) for name in names}
+    leaves = {name: spec(x.shape, False) for name, (_, x) in zip(names, paths, strict=True)}
     arrays = {name: spec(x.shape, True) for name, x in call.arrays.items()}
     exported = export.export(jax.jit(program), platforms=tuple(platforms))(leaves, tuple(arrays.values()))
     header = {

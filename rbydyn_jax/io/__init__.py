@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from ..shapes import BoxGeometry as BoxGeometry
+from ..shapes import CapsuleGeometry as CapsuleGeometry
+from ..shapes import CylinderGeometry as CylinderGeometry
+from ..shapes import MeshGeometry as MeshGeometry
+from ..shapes import SphereGeometry as SphereGeometry
 from .build import build_model as build_model
 from .build import load_urdf as load_urdf
 from .build import load_urdf_string as load_urdf_string
 from .builder import RobotBuilder as RobotBuilder
-from .description import BoxGeometry as BoxGeometry
-from .description import CapsuleGeometry as CapsuleGeometry
 from .description import CollisionDescription as CollisionDescription
-from .description import CylinderGeometry as CylinderGeometry
 from .description import Inertial as Inertial
 from .description import JointDescription as JointDescription
 from .description import LinkDescription as LinkDescription
-from .description import MeshGeometry as MeshGeometry
 from .description import Mimic as Mimic
 from .description import MobileBaseDescription as MobileBaseDescription
 from .description import RobotDescription as RobotDescription
-from .description import SphereGeometry as SphereGeometry
 from .mjcf import from_mujoco as from_mujoco
 from .mjcf import load_mjcf as load_mjcf
 from .save import describe as describe

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._errors import DtypeError, ModelError, ShapeError
+from ..shapes import CapsuleGeometry, Geometry, SphereGeometry
 from .check import check_description
 from .description import (
-    CapsuleGeometry,
     CollisionDescription,
     Inertial,
     JointDescription,
@@ -19,7 +19,6 @@ from .description import (
     Mimic,
     MobileBaseDescription,
     RobotDescription,
-    SphereGeometry,
 )
 from .findings import Findings, did_you_mean
 from .placement import Vector, placement, rotation_from_rpy
@@ -235,12 +234,37 @@ class RobotBuilder:
         Raises:
             ModelError: There is no such link yet.
         """
-        if link not in self._links:
-            raise ModelError(f"capsule on the unknown link {link!r}{did_you_mean(link, self._links)}")
         element = f"capsule of link {link!r}"
         length, radius = _number(length, element, "length"), _number(radius, element, "radius")
         geometry = CapsuleGeometry(length, radius) if length else SphereGeometry(radius)
-        pose = _pose(xyz, rpy, element)
+        return self.collision(link, geometry, xyz=xyz, rpy=rpy, coltype=coltype, colaffinity=colaffinity)
+
+    def collision(
+        self,
+        link: str,
+        geometry: Geometry,
+        *,
+        xyz: Vector = _ORIGIN,
+        rpy: Vector = _ORIGIN,
+        coltype: int = 0,
+        colaffinity: int = 0,
+    ) -> RobotBuilder:
+        """Adds a collision shape of any kind.
+
+        Args:
+            link: The link, which must have been added.
+            geometry: The shape in its own axes.
+            xyz: Its origin in link axes (3,) [m].
+            rpy: Its orientation in link axes (3,) [rad].
+            coltype: Bit mask of what it is.
+            colaffinity: Bit mask of what it is tested against.
+
+        Raises:
+            ModelError: There is no such link yet.
+        """
+        if link not in self._links:
+            raise ModelError(f"{geometry.tag} on the unknown link {link!r}{did_you_mean(link, self._links)}")
+        pose = _pose(xyz, rpy, f"{geometry.tag} of link {link!r}")
         old = self._links[link]
         shapes = (*old.collisions, CollisionDescription(geometry, pose, "", coltype, colaffinity))
         self._links[link] = LinkDescription(link, old.inertial, shapes)

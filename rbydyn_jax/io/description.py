@@ -11,6 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from ..shapes import Geometry
+
 JointKind = Literal[
     "revolute",
     "continuous",
@@ -48,47 +50,6 @@ class Inertial:
     mass: float
     com: np.ndarray
     inertia: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class CapsuleGeometry:
-    """A capsule: a segment of `length` [m] along its own z axis, centred, swept by a sphere of `radius` [m]."""
-
-    length: float
-    radius: float
-
-
-@dataclass(frozen=True, eq=False)
-class SphereGeometry:
-    """A sphere of `radius` [m]."""
-
-    radius: float
-
-
-@dataclass(frozen=True, eq=False)
-class CylinderGeometry:
-    """A cylinder of `length` and `radius` [m] along its own z axis, centred."""
-
-    length: float
-    radius: float
-
-
-@dataclass(frozen=True, eq=False)
-class BoxGeometry:
-    """A box of full side lengths `size` (3,) [m], centred."""
-
-    size: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class MeshGeometry:
-    """A mesh file; it is never opened, only its name is kept."""
-
-    filename: str
-    scale: np.ndarray
-
-
-Geometry = CapsuleGeometry | SphereGeometry | CylinderGeometry | BoxGeometry | MeshGeometry
 
 
 @dataclass(frozen=True, eq=False)

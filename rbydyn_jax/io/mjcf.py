@@ -16,24 +16,23 @@ import numpy as np
 
 from .._check import require
 from ..model.model import Model
+from ..shapes import CollisionGeometry, collision_geometries
 from .build import assemble
 from .check import check_description
 from .description import (
-    CapsuleGeometry,
     CollisionDescription,
     Inertial,
     JointDescription,
     JointKind,
     LinkDescription,
     RobotDescription,
-    SphereGeometry,
 )
 from .findings import Findings, fail
 from .placement import compose, placement, rotation_about, rotation_from_wxyz
 from .urdf import read_bytes
 
 _KINDS: tuple[JointKind, ...] = ("floating", "spherical", "prismatic", "revolute")  # by MuJoCo's number
-_SPHERE, _CAPSULE = 2, 3
+_Shapes = dict[int, type[CollisionGeometry]]  # by MuJoCo's number
 _NOT_USED = {"neq": "equality", "ntendon": "tendon", "nu": "actuator", "nsensor": "sensor", "nexclude": "exclude"}
 
 
@@ -78,7 +77,7 @@ def from_mujoco(
 ) -> Model:
     """Makes a `Model` of a compiled `mujoco.MjModel`: bodies, joints, inertias, armature, losses, limits and gravity.
 
-    Capsules and spheres that take part in contacts become collision capsules, with `contype` and `conaffinity` as their
+    Capsules and spheres that take part in contacts become collision shapes, with `contype` and `conaffinity` as their
     bit masks. What a `Model` cannot hold (tendons, equalities, actuators, springs, other shapes) goes to its report.
 
     Args:
@@ -119,10 +118,15 @@ def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
         found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
         return found or ("world" if kind == "body" and index == 0 else f"{kind}{index}")
 
+    shapes = {
+        int(getattr(mujoco.mjtGeom, f"mjGEOM_{shape.mujoco.upper()}")): shape
+        for shape in collision_geometries().values()
+        if shape.mujoco is not None
+    }
     links: list[LinkDescription] = []
     joints: list[JointDescription] = []
     for body in range(mj_model.nbody):
-        link = LinkDescription(name("body", body), _inertial(mj_model, body), _collisions(mj_model, body))
+        link = LinkDescription(name("body", body), _inertial(mj_model, body), _collisions(mj_model, body, shapes))
         links.append(link)
         if body == 0:
             continue
@@ -139,7 +143,7 @@ def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
             carrier, pose = child, placement(-anchor)
         if carrier != link.name:
             joints.append(JointDescription(f"{link.name}_fixed", "fixed", carrier, link.name, pose))
-    _note_unused(mj_model, findings)
+    _note_unused(mj_model, shapes, findings)
     model_name = mj_model.names[: mj_model.names.index(b"\0")].decode() if b"\0" in mj_model.names else ""
     return RobotDescription(model_name or "mujoco", tuple(links), tuple(joints))
 
@@ -187,26 +191,25 @@ def _inertial(mj_model: Any, body: int) -> Inertial | None:
     return Inertial(mass, np.array(mj_model.body_ipos[body]), 0.5 * (inertia + inertia.T))
 
 
-def _collisions(mj_model: Any, body: int) -> tuple[CollisionDescription, ...]:
+def _collisions(mj_model: Any, body: int, shapes: _Shapes) -> tuple[CollisionDescription, ...]:
     first, count = int(mj_model.body_geomadr[body]), int(mj_model.body_geomnum[body])
-    shapes = []
+    found = []
     for geom in range(first, first + count):
-        kind, size = int(mj_model.geom_type[geom]), mj_model.geom_size[geom]
+        shape = shapes.get(int(mj_model.geom_type[geom]))
         masks = int(mj_model.geom_contype[geom]), int(mj_model.geom_conaffinity[geom])
-        if kind not in (_SPHERE, _CAPSULE) or not any(masks):
+        if shape is None or not any(masks):
             continue
-        radius = float(size[0])
-        geometry = SphereGeometry(radius) if kind == _SPHERE else CapsuleGeometry(2.0 * float(size[1]), radius)
         pose = placement(mj_model.geom_pos[geom], rotation_from_wxyz(mj_model.geom_quat[geom]))
-        shapes.append(CollisionDescription(geometry, pose, "", *masks))
-    return tuple(shapes)
+        found.append(CollisionDescription(shape.from_mujoco(mj_model.geom_size[geom]), pose, "", *masks))
+    return tuple(found)
 
 
-def _note_unused(mj_model: Any, findings: Findings) -> None:
+def _note_unused(mj_model: Any, shapes: _Shapes, findings: Findings) -> None:
     counts = {what: int(getattr(mj_model, field, 0)) for field, what in _NOT_USED.items()}
     in_contacts = (mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0)
-    other = ~np.isin(mj_model.geom_type, (_SPHERE, _CAPSULE))
-    counts["collision shape other than capsule and sphere"] = int((in_contacts & other).sum())
+    other = ~np.isin(mj_model.geom_type, list(shapes))
+    used = " and ".join(shape.tag for shape in shapes.values())
+    counts[f"collision shape other than {used}"] = int((in_contacts & other).sum())
     counts["joint spring"] = int((np.asarray(mj_model.jnt_stiffness).reshape(mj_model.njnt, -1) != 0).any(axis=1).sum())
     for what, count in counts.items():
         if count:

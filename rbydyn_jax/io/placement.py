@@ -92,17 +92,3 @@ def rotation_about(axis: Vector, angle: float) -> np.ndarray:
     sine, cosine = _sin_cos(float(angle))
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + sine * cross + (1.0 - cosine) * cross @ cross
-
-
-def rotation_to(direction: np.ndarray) -> np.ndarray:
-    """Returns a rotation (3, 3) that takes the z axis to a unit vector."""
-    x, y, z = direction.tolist()
-    if z < 0.0:  # half a turn about x first, away from the antipode
-        return rotation_to(np.array([x, -y, -z])) * np.array([[1.0], [-1.0], [-1.0]])
-    return np.array(
-        [
-            [1.0 - x * x / (1.0 + z), -x * y / (1.0 + z), x],
-            [-x * y / (1.0 + z), 1.0 - y * y / (1.0 + z), y],
-            [-x, -y, z],
-        ]
-    )

@@ -109,7 +109,7 @@ def attach(
 ) -> Model:
     """The robot with another one fixed to a link: a tool, a gripper, a second arm.
 
-    The bit masks of the collision capsules (coltype, colaffinity) are merged as they are: give both robots masks that
+    The bit masks of the collision shapes (coltype, colaffinity) are merged as they are: give both robots masks that
     mean the same. Of wheels (`mobile_base`), those of `model` are kept and those of `other` are left out.
 
     Args:

@@ -9,10 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import ModelError
-from ..model.model import Model, check_model, welded_shares
+from ..model.model import Model, check_model, single_shapes, welded_shares
 from .description import (
     JOINT_KINDS,
-    CapsuleGeometry,
     CollisionDescription,
     Inertial,
     JointDescription,
@@ -21,9 +20,7 @@ from .description import (
     Mimic,
     MobileBaseDescription,
     RobotDescription,
-    SphereGeometry,
 )
-from .placement import placement, rotation_to
 from .urdf_writer import write_urdf
 
 _LEAVES = (
@@ -55,7 +52,7 @@ def to_urdf(model: Model, *, collisions: bool = True) -> str:
 
     Args:
         model: The robot.
-        collisions: Whether to write the capsules, which are not part of standard URDF.
+        collisions: Whether to write the collision shapes; capsules are not part of standard URDF.
 
     Raises:
         DtypeError: `model` is not a model.
@@ -77,7 +74,7 @@ def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> Non
     Args:
         model: The robot.
         path: The file, which is replaced if it exists.
-        collisions: Whether to write the capsules, which are not part of standard URDF.
+        collisions: Whether to write the collision shapes; capsules are not part of standard URDF.
 
     Raises:
         FileNotFoundError: The directory does not exist.
@@ -202,14 +199,10 @@ def _inertials(model: Model) -> list[Inertial | None]:
 def _collisions(model: Model) -> list[tuple[CollisionDescription, ...]]:
     tree = model.tree
     found: list[list[CollisionDescription]] = [[] for _ in tree.link_names]
-    segments, radii = np.asarray(model.capsule_segments, float), np.asarray(model.capsule_radii, float)
-    for link, (first, last), radius, coltype, colaffinity in zip(
-        tree.capsule_links, segments, radii.tolist(), tree.capsule_coltypes, tree.capsule_colaffinities, strict=True
+    for link, shape, coltype, colaffinity in zip(
+        tree.shape_links, single_shapes(model), tree.shape_coltypes, tree.shape_colaffinities, strict=True
     ):
-        length = float(np.linalg.norm(first - last))
-        geometry = CapsuleGeometry(length, radius) if length > 0.0 else SphereGeometry(radius)
-        rotation = rotation_to((first - last) / length) if length > 0.0 else None
-        origin = placement(0.5 * (first + last), rotation)
+        geometry, origin = shape.described()
         found[link].append(CollisionDescription(geometry, origin, "", coltype, colaffinity))
     return [tuple(shapes) for shapes in found]
 

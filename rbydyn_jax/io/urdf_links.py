@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+
 import numpy as np
 
-from .description import (
-    BoxGeometry,
-    CapsuleGeometry,
-    CollisionDescription,
-    CylinderGeometry,
-    Geometry,
-    Inertial,
-    LinkDescription,
-    MeshGeometry,
-    SphereGeometry,
-)
+from ..shapes import GEOMETRIES, CollisionGeometry, Geometry
+from .description import CollisionDescription, Inertial, LinkDescription
 from .findings import did_you_mean
 from .placement import is_identity
 from .urdf_values import Scope
 from .xml import XmlElement
 
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_GEOMETRY = {
-    "box": ("size",),
-    "cylinder": ("length", "radius"),
-    "sphere": ("radius",),
-    "capsule": ("length", "radius", "coltype", "colaffinity", "sp", "ep"),
-    "mesh": ("filename", "scale"),
-}
+_MASKS = ("coltype", "colaffinity")
 
 
 def read_link(xml: XmlElement, name: str, scope: Scope) -> LinkDescription:
@@ -96,32 +84,41 @@ def _geometry(xml: XmlElement, scope: Scope) -> tuple[Geometry, int, int] | None
         scope.add("error", geometry.line, f"<geometry> has {len(shapes)} shapes ({names}), expected one")
         return None
     (shape,) = shapes
-    if shape.tag not in _GEOMETRY:
-        hint = did_you_mean(shape.tag, _GEOMETRY)
+    kind = GEOMETRIES.get(shape.tag)
+    if kind is None:
+        hint = did_you_mean(shape.tag, GEOMETRIES)
         scope.add("warning", shape.line, f"unknown geometry <{shape.tag}> is ignored{hint}")
         return None
-    scope.known(shape, _GEOMETRY[shape.tag])
-    masks = [scope.unsigned(shape, mask, shape.tag) for mask in ("coltype", "colaffinity")]
-    return _shape(shape, scope), masks[0], masks[1]
+    masks = _MASKS if issubclass(kind, CollisionGeometry) else ()
+    scope.known(shape, (*(f.name for f in dataclasses.fields(kind)), *masks, *kind.unused))
+    coltype, colaffinity = (scope.unsigned(shape, mask, shape.tag) for mask in _MASKS)
+    return kind.read(_Sizes(shape, scope)), coltype, colaffinity
 
 
-def _shape(shape: XmlElement, scope: Scope) -> Geometry:
-    def size(attribute: str) -> float:
-        value = scope.number(shape, attribute, f"{shape.tag} {attribute}")
-        if value < 0.0:
-            scope.add("error", shape.line, f"{shape.tag} {attribute} {value:g} is negative")
+class _Sizes:
+    """The attributes of the element of a shape; see `SizeReader`."""
+
+    def __init__(self, shape: XmlElement, scope: Scope) -> None:
+        self._shape, self._scope = shape, scope
+
+    def size(self, attribute: str) -> float:
+        value = self._scope.number(self._shape, attribute, f"{self._shape.tag} {attribute}")
+        self._check(value, attribute)
         return value
 
-    if shape.tag == "box":
-        sides = scope.vector(shape, "size", "box size", 3)
-        if sides and min(sides) < 0.0:
-            scope.add("error", shape.line, f"box size {min(sides):g} is negative")
-        return BoxGeometry(np.array(sides or [0.0, 0.0, 0.0]))
-    if shape.tag == "sphere":
-        return SphereGeometry(size("radius"))
-    if shape.tag == "cylinder":
-        return CylinderGeometry(size("length"), size("radius"))
-    if shape.tag == "capsule":
-        return CapsuleGeometry(size("length"), size("radius"))
-    filename = scope.name(shape, "filename", "mesh") or ""
-    return MeshGeometry(filename, np.array(scope.vector(shape, "scale", "mesh scale", 3, [1.0, 1.0, 1.0]) or [1.0] * 3))
+    def sizes(self, attribute: str) -> np.ndarray:
+        values = self.vector(attribute, None)
+        self._check(values.min(), attribute)
+        return values
+
+    def vector(self, attribute: str, default: Sequence[float] | None) -> np.ndarray:
+        given = None if default is None else list(default)
+        found = self._scope.vector(self._shape, attribute, f"{self._shape.tag} {attribute}", 3, given)
+        return np.array(found or given or [0.0, 0.0, 0.0])
+
+    def text(self, attribute: str) -> str:
+        return self._scope.name(self._shape, attribute, self._shape.tag) or ""
+
+    def _check(self, value: float, attribute: str) -> None:
+        if value < 0.0:
+            self._scope.add("error", self._shape.line, f"{self._shape.tag} {attribute} {value:g} is negative")

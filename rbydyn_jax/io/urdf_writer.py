@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
 from xml.sax.saxutils import quoteattr
@@ -9,18 +10,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from .._errors import ModelError
-from .description import (
-    BoxGeometry,
-    CapsuleGeometry,
-    CollisionDescription,
-    CylinderGeometry,
-    Geometry,
-    JointDescription,
-    LinkDescription,
-    MeshGeometry,
-    RobotDescription,
-    SphereGeometry,
-)
+from ..shapes import Geometry
+from .description import CollisionDescription, JointDescription, LinkDescription, RobotDescription
 from .placement import is_identity, rpy_from_rotation
 
 _INSTEAD = {
@@ -34,9 +25,9 @@ _DBL_MAX = float(np.finfo(np.float64).max)
 def write_urdf(description: RobotDescription, *, collisions: bool = True) -> str:
     """Returns the URDF text of a robot.
 
-    What plain URDF has no word for is written as attributes and tags that other readers pass over: capsules with their
-    bit masks, the `acceleration` limit, `armature` of `<dynamics>`, and `<mobile>`. No limit is written as the largest
-    double, since other readers take no infinity.
+    What plain URDF has no word for is written as attributes and tags that other readers pass over: capsules, the bit
+    masks of shapes, the `acceleration` limit, `armature` of `<dynamics>`, and `<mobile>`. No limit is written as the
+    largest double, since other readers take no infinity.
 
     Args:
         description: The robot.
@@ -116,17 +107,8 @@ def _collision(collision: CollisionDescription) -> list[str]:
 
 
 def _geometry(geometry: Geometry) -> str:
-    match geometry:
-        case CapsuleGeometry():
-            return "capsule" + _attributes(length=geometry.length, radius=geometry.radius)
-        case SphereGeometry():
-            return "sphere" + _attributes(radius=geometry.radius)
-        case CylinderGeometry():
-            return "cylinder" + _attributes(length=geometry.length, radius=geometry.radius)
-        case BoxGeometry():
-            return "box" + _attributes(size=_join(geometry.size))
-        case MeshGeometry():
-            return "mesh" + _attributes(filename=geometry.filename, scale=_join(geometry.scale))
+    fields = {f.name: getattr(geometry, f.name) for f in dataclasses.fields(geometry)}
+    return geometry.tag + _attributes(**{k: _join(x) if isinstance(x, np.ndarray) else x for k, x in fields.items()})
 
 
 def _joint(joint: JointDescription) -> list[str]:

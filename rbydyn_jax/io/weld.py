@@ -17,7 +17,7 @@ from .description import (
 )
 from .findings import Findings
 from .placement import compose
-from .weld_links import body_inertias, capsules, note_unused_shapes, ten_parameters
+from .weld_links import body_inertias, collision_shapes, note_unused_shapes, shape_rows, ten_parameters
 
 FLOATING_BASE = "floating_base"
 _PER_JOINT = ("lower", "upper", "velocity", "acceleration", "effort", "damping", "friction", "armature")
@@ -87,7 +87,7 @@ def weld(
     moving = [moving[old] for old in order]
     link_bodies = [new_index[body] for body in link_bodies]
     link_inertias = np.array([ten_parameters(link, np.eye(4)) for link in welded]).reshape(-1, 10)
-    shapes = [shape for index, link in enumerate(welded) for shape in capsules(index, link)]
+    shapes = [found for index, link in enumerate(welded) for found in collision_shapes(index, link)]
     note_unused_shapes(description.name, welded, findings)
     return RobotArrays(
         name=description.name,
@@ -103,11 +103,11 @@ def weld(
         link_inertias=link_inertias,
         body_inertias=body_inertias(welded, link_bodies, link_placements, link_inertias, len(moving)),
         **{what: np.array([getattr(joint, what) for joint in moving], float) for what in _PER_JOINT},
-        capsule_links=tuple(link for link, *_ in shapes),
-        capsule_segments=np.array([segment for _, segment, *_ in shapes]).reshape(-1, 2, 3),
-        capsule_radii=np.array([radius for _, _, radius, _ in shapes], float),
-        capsule_coltypes=tuple(c.coltype for *_, c in shapes),
-        capsule_colaffinities=tuple(c.colaffinity for *_, c in shapes),
+        shape_kinds=tuple(shape.kind for _, shape, _ in shapes),
+        shape_links=tuple(link for link, *_ in shapes),
+        shape_coltypes=tuple(c.coltype for *_, c in shapes),
+        shape_colaffinities=tuple(c.colaffinity for *_, c in shapes),
+        shapes=shape_rows([shape for _, shape, _ in shapes]),
         mobile_base=_mobile_base(description, moving, findings),
     )
 

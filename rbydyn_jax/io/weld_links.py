@@ -1,12 +1,15 @@
-"""What links bring to a welded robot: inertial parameters and collision capsules."""
+"""What links bring to a welded robot: inertial parameters and collision shapes."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import jax
 import numpy as np
 
-from .description import CapsuleGeometry, CollisionDescription, LinkDescription, SphereGeometry
+from ..shapes import CollisionGeometry, Shape, collision_geometries
+from ..shapes.capsule import Capsule
+from .description import CollisionDescription, LinkDescription
 from .findings import Findings
 from .placement import is_identity
 
@@ -51,28 +54,34 @@ def body_inertias(
     return total
 
 
-def capsules(index: int, link: LinkDescription) -> list[tuple[int, np.ndarray, float, CollisionDescription]]:
-    """Returns the capsules and spheres of a link with their segments, the end at +z first, and radii."""
-    found = []
-    for collision in link.collisions:
-        geometry = collision.geometry
-        if isinstance(geometry, CapsuleGeometry | SphereGeometry):
-            half = 0.5 * geometry.length if isinstance(geometry, CapsuleGeometry) else 0.0
-            origin = np.asarray(collision.origin, float)
-            center, reach = origin[:3, 3], half * origin[:3, 2]
-            found.append((index, np.array([center + reach, center - reach]), geometry.radius, collision))
-    return found
+def collision_shapes(index: int, link: LinkDescription) -> list[tuple[int, Shape, CollisionDescription]]:
+    """Returns the shapes of a link of which distances are computed, with its index."""
+    return [
+        (index, collision.geometry.on_link(np.asarray(collision.origin, float)), collision)
+        for collision in link.collisions
+        if isinstance(collision.geometry, CollisionGeometry)
+    ]
+
+
+def shape_rows(shapes: list[Shape]) -> dict[str, Shape]:
+    """Returns the parameters of all shapes of each kind; there are always capsules, possibly none."""
+    rows: dict[str, list[Shape]] = {Capsule.kind: []}
+    for shape in shapes:
+        rows.setdefault(shape.kind, []).append(shape)
+    none: Shape = Capsule(np.zeros((0, 2, 3)), np.zeros(0))
+    return {kind: jax.tree.map(lambda *x: np.stack(x), *of_kind) if of_kind else none for kind, of_kind in rows.items()}
 
 
 def note_unused_shapes(name: str, links: list[LinkDescription], findings: Findings) -> None:
-    """Notes how many collision shapes are neither capsule nor sphere."""
+    """Notes how many collision shapes are of a kind of which no distances are computed."""
     kinds = Counter(
-        type(collision.geometry).__name__.removesuffix("Geometry").lower()
+        collision.geometry.tag
         for link in links
         for collision in link.collisions
-        if not isinstance(collision.geometry, CapsuleGeometry | SphereGeometry)
+        if not isinstance(collision.geometry, CollisionGeometry)
     )
     if kinds:
         shown = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        message = f"{shown} among the collision shapes not used: capsules and spheres are"
+        used = " and ".join(f"{tag}s" for tag in collision_geometries())
+        message = f"{shown} among the collision shapes not used: {used} are"
         findings.add("note", message, f"robot {name!r}", findings.lines.get(("robot", 0), 0))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..shapes import Shape
 from .tree import MobileBase
 
 
@@ -35,11 +36,11 @@ class RobotArrays:
         damping: Viscous friction [N m s/rad or N s/m].
         friction: Coulomb friction [N m or N].
         armature: Rotor inertia seen at the joint [kg m^2 or kg].
-        capsule_links: Link of each capsule (nc); a sphere is a capsule of no length.
-        capsule_segments: End points (nc, 2, 3) in link axes [m].
-        capsule_radii: Radii (nc,) [m].
-        capsule_coltypes: Bit masks of what each capsule is.
-        capsule_colaffinities: Bit masks of what each capsule is tested against.
+        shape_kinds: Kind of each collision shape (ns).
+        shape_links: Link of each shape.
+        shape_coltypes: Bit masks of what each shape is.
+        shape_colaffinities: Bit masks of what each shape is tested against.
+        shapes: For each kind the parameters of its shapes, in the same order.
         mobile_base: The wheels of a mobile base, if there are any.
     """
 
@@ -63,9 +64,9 @@ class RobotArrays:
     damping: np.ndarray
     friction: np.ndarray
     armature: np.ndarray
-    capsule_links: tuple[int, ...]
-    capsule_segments: np.ndarray
-    capsule_radii: np.ndarray
-    capsule_coltypes: tuple[int, ...]
-    capsule_colaffinities: tuple[int, ...]
+    shape_kinds: tuple[str, ...]
+    shape_links: tuple[int, ...]
+    shape_coltypes: tuple[int, ...]
+    shape_colaffinities: tuple[int, ...]
+    shapes: dict[str, Shape]
     mobile_base: MobileBase | None

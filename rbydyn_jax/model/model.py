@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._errors import ArgumentError, DtypeError, Finding, ShapeError
+from ..shapes import Shape
+from ..shapes.capsule import Capsule
 from ..spatial import inertia
 from .arrays import RobotArrays
 from .specialized import SpecializedModel
@@ -45,8 +47,8 @@ class Model(eqx.Module):
         mimic_multipliers: Multiplier of each mimic joint.
         mimic_offsets: Offset of each mimic joint.
         gravity: Acceleration of free fall in world axes [m/s^2].
-        capsule_segments: End points of the axis of each collision capsule, in its link's axes [m].
-        capsule_radii: Radius of each collision capsule [m].
+        shapes: For each kind of collision shape the parameters of all its shapes, in the axes of their links;
+            `tree.shape_kinds` has their order. There are always capsules, possibly none.
     """
 
     tree: KinematicTree = eqx.field(static=True)
@@ -64,8 +66,7 @@ class Model(eqx.Module):
     mimic_multipliers: Float[Array, "nm"]
     mimic_offsets: Float[Array, "nm"]
     gravity: Float[Array, "3"]
-    capsule_segments: Float[Array, "nc 2 3"]
-    capsule_radii: Float[Array, "nc"]
+    shapes: dict[str, Shape]
 
     @property
     def name(self) -> str:
@@ -126,6 +127,20 @@ class Model(eqx.Module):
         return poses_from_pattern(self.geometry, self.tree.link_pattern)
 
     @property
+    def capsule_segments(self) -> Float[Array, "nc 2 3"]:
+        """End points of the axis of each collision capsule, in its link's axes [m]."""
+        return self._capsules.segment
+
+    @property
+    def capsule_radii(self) -> Float[Array, "nc"]:
+        """Radius of each collision capsule [m]."""
+        return self._capsules.radius
+
+    @property
+    def _capsules(self) -> Capsule:
+        return cast(Capsule, self.shapes[Capsule.kind])
+
+    @property
     def link_inertias(self) -> Float[Array, "nl 10"]:
         """Each link's own inertial parameters, in its own axes."""
         shares = welded_shares(self)
@@ -167,6 +182,15 @@ def welded_shares(model: Model) -> Array:
         return shares
     moved = jax.vmap(inertia.transform)(model.link_placements[links], model.welded_inertias[slots[links]])
     return shares.at[bodies[links]].add(moved)
+
+
+def single_shapes(model: Model) -> list[Shape]:
+    """The collision shapes one by one, in the order of the tree, in plain numpy."""
+    tree, shapes = model.tree, jax.tree.map(lambda x: np.asarray(x, float), model.shapes)
+    return [
+        jax.tree.map(lambda x, row=row: x[row], shapes[kind])
+        for kind, row in zip(tree.shape_kinds, tree.shape_rows, strict=True)
+    ]
 
 
 def make_pattern(rows: np.ndarray, values: list[float]) -> tuple[tuple[int, ...], ...]:
@@ -222,9 +246,10 @@ def model_from_arrays(
         placement_pattern=placement_pattern,
         axis_pattern=axis_pattern,
         link_pattern=link_pattern,
-        capsule_links=tuple(int(i) for i in robot.capsule_links),
-        capsule_coltypes=tuple(int(i) for i in robot.capsule_coltypes),
-        capsule_colaffinities=tuple(int(i) for i in robot.capsule_colaffinities),
+        shape_kinds=tuple(robot.shape_kinds),
+        shape_links=tuple(int(i) for i in robot.shape_links),
+        shape_coltypes=tuple(int(i) for i in robot.shape_coltypes),
+        shape_colaffinities=tuple(int(i) for i in robot.shape_colaffinities),
         mobile_base=robot.mobile_base,
         report=tuple(report),
     )
@@ -260,8 +285,7 @@ def model_from_arrays(
         mimic_multipliers=array([m[1] for m in followers]),
         mimic_offsets=array([m[2] for m in followers]),
         gravity=array(field),
-        capsule_segments=array(np.asarray(robot.capsule_segments).reshape(-1, 2, 3)),
-        capsule_radii=array(robot.capsule_radii),
+        shapes=jax.tree.map(array, robot.shapes),
     )
 
 

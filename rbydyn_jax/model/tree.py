@@ -53,9 +53,10 @@ class KinematicTree:
         placement_pattern: For each joint the 12 entries (rows of R, then p) of its placement, as indices or constants.
         axis_pattern: The same for the 3 entries of its axis.
         link_pattern: The same for the 12 entries of each link's placement on its body.
-        capsule_links: The link of each collision capsule.
-        capsule_coltypes: Collision group bits of each capsule.
-        capsule_colaffinities: Group bits that each capsule is tested against.
+        shape_kinds: The kind of each collision shape, a key of `Model.shapes`.
+        shape_links: Its link.
+        shape_coltypes: Its group bits.
+        shape_colaffinities: The group bits that it is tested against.
         mobile_base: Wheels, if the robot has them.
         traversal: Form of the sweeps over the tree: ``"auto"`` depends on the platform, ``"arrays"`` uses plain array
             operations everywhere, which only `export_function` needs.
@@ -72,9 +73,10 @@ class KinematicTree:
     placement_pattern: tuple[tuple[int, ...], ...]
     axis_pattern: tuple[tuple[int, ...], ...]
     link_pattern: tuple[tuple[int, ...], ...]
-    capsule_links: tuple[int, ...] = ()
-    capsule_coltypes: tuple[int, ...] = ()
-    capsule_colaffinities: tuple[int, ...] = ()
+    shape_kinds: tuple[str, ...] = ()
+    shape_links: tuple[int, ...] = ()
+    shape_coltypes: tuple[int, ...] = ()
+    shape_colaffinities: tuple[int, ...] = ()
     mobile_base: MobileBase | None = None
     traversal: Literal["auto", "arrays"] = "auto"
     report: tuple[Finding, ...] = field(default=(), repr=False)
@@ -192,6 +194,15 @@ class KinematicTree:
             slots.append(-1 if link in principal else at)
             at += link not in principal
         return tuple(slots)
+
+    @cached_property
+    def shape_rows(self) -> tuple[int, ...]:
+        """For each collision shape, its row in `Model.shapes[kind]`."""
+        rows, count = [], dict.fromkeys(self.shape_kinds, 0)
+        for kind in self.shape_kinds:
+            rows.append(count[kind])
+            count[kind] += 1
+        return tuple(rows)
 
     def link_index(self, link: str | int) -> int:
         """Index of a link given by name or index.

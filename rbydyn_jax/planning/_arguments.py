@@ -55,7 +55,7 @@ def pose(x: Any, name: str) -> Float[Array, "4 4"]:
 
 def default_pairs(model: Model, chosen: CapsulePairs | None) -> CapsulePairs | None:
     """The given pairs, or the default pairs of the robot, or None if there are none."""
-    if chosen is None and model.tree.capsule_links:
+    if chosen is None and model.tree.shape_links:
         chosen = pairs(model)
     if not isinstance(chosen, CapsulePairs | None):
         what = type(chosen).__name__

@@ -95,19 +95,17 @@ def _draw_path(
     axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
     axes.set_box_aspect(limits[:, 1] - limits[:, 0], zoom=1.12)
     axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
-    axes.set_title("poses along the path, with collision capsules", y=1.1)
+    axes.set_title("poses along the path, with collision shapes", y=1.1)
     axes.view_init(elev=VIEW[0], azim=VIEW[1])
 
 
 def _room(model: Model, q: np.ndarray) -> np.ndarray:
-    """The box (3, 2) around the capsules, or the links if there are none, in the first and the last configuration."""
-    points = []
-    for pose in (np.asarray(fk(model, q[k])) for k in (0, -1)):
-        if not model.tree.capsule_links:
-            points.append(pose[:, :3, 3])
-        for link, ends in zip(model.tree.capsule_links, np.asarray(model.capsule_segments), strict=True):
-            points.append(ends @ pose[link, :3, :3].T + pose[link, :3, 3])
-    points, margin = np.concatenate(points), 0.05 + float(np.max(model.capsule_radii, initial=0.0))
+    """The box (3, 2) around the shapes, or the links if there are none, in the first and the last configuration."""
+    if model.tree.shape_links:
+        points = np.concatenate([robot_surface(model, q[k]).reshape(-1, 3) for k in (0, -1)])
+    else:
+        points = np.concatenate([np.asarray(fk(model, q[k]))[:, :3, 3] for k in (0, -1)])
+    margin = 0.05
     return np.stack([points.min(axis=0) - margin, points.max(axis=0) + margin], axis=1)
 
 
@@ -160,6 +158,6 @@ def _draw_distances(axes: Any, report: TrajectoryReport, before: TrajectoryRepor
     axes.axhspan(low, 0.0, color="tab:red", alpha=0.12, label="contact")
     axes.axhline(0.0, color="k", linewidth=1.0)
     axes.set(xlabel="time [s]", ylabel="distance [mm]", ylim=(low, high), xlim=(0.0, float(report.samples.times[-1])))
-    axes.set_title("minimum distance over all checked pairs of capsules")
+    axes.set_title("minimum distance over all checked pairs of shapes")
     axes.grid(alpha=0.3)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9, frameon=False)

@@ -1,4 +1,4 @@
-"""A robot in one configuration: its capsules as surfaces, and lines from joint to joint."""
+"""A robot in one configuration: its collision shapes as surfaces, and lines from joint to joint."""
 
 from __future__ import annotations
 
@@ -9,42 +9,10 @@ import numpy as np
 
 from .._check import require
 from ..algorithms.kinematics import fk
-from ..model.model import Model
+from ..model.model import Model, single_shapes
 
 FEATURE = "rbydyn_jax.viz"
 VIEW = (28.0, -18.0)  # elevation and azimuth of the camera [deg]
-
-
-def capsule_surface(start: np.ndarray, end: np.ndarray, radius: float, sides: int = 18) -> np.ndarray:
-    """The quadrilaterals of a capsule's surface.
-
-    Args:
-        start: One end of the axis (3,) [m].
-        end: The other end (3,) [m].
-        radius: Radius [m].
-        sides: How many quadrilaterals go around the axis.
-
-    Returns:
-        Corners (n, 4, 3) [m].
-
-    Example:
-        >>> corners = capsule_surface(np.zeros(3), np.array([0.0, 0.0, 1.0]), 0.1)
-        >>> float(corners[..., 2].min()), float(corners[..., 2].max())
-        (-0.1, 1.1)
-    """
-    start, end = np.asarray(start, float), np.asarray(end, float)
-    length = float(np.linalg.norm(end - start))
-    z = (end - start) / length if length > 0 else np.array([0.0, 0.0, 1.0])
-    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
-    x /= np.linalg.norm(x)
-    latitude = np.linspace(-0.5 * np.pi, 0.5 * np.pi, sides // 2 + 1)
-    latitude = np.concatenate([latitude[latitude <= 0], latitude[latitude >= 0]])
-    upper = np.arange(len(latitude)) >= len(latitude) // 2
-    around = np.linspace(0.0, 2.0 * np.pi, sides + 1)
-    ring = np.cos(around)[:, None] * x + np.sin(around)[:, None] * np.cross(z, x)
-    centers = np.where(upper[:, None], end, start) + radius * np.sin(latitude)[:, None] * z
-    points = centers[:, None] + radius * np.cos(latitude)[:, None, None] * ring
-    return np.stack([points[:-1, :-1], points[:-1, 1:], points[1:, 1:], points[1:, :-1]], axis=2).reshape(-1, 4, 3)
 
 
 def draw_robot(
@@ -64,7 +32,7 @@ def draw_robot(
         model: The robot.
         q: Configuration (nq,) [rad, m].
         color: A colour of matplotlib.
-        alpha: Opacity of the capsules.
+        alpha: Opacity of the collision shapes.
         links: The links to be drawn; default is all.
         skeleton: Whether to draw lines between the origins of the bodies.
 
@@ -82,7 +50,7 @@ def draw_robot(
 
 
 def robot_surface(model: Model, q: Any, links: Iterable[str] | None = None) -> np.ndarray:
-    """The quadrilaterals (n, 4, 3) of the robot's capsules in world coordinates [m]; see `draw_robot`."""
+    """The quadrilaterals (n, 4, 3) of the robot's collision shapes in world coordinates [m]; see `draw_robot`."""
     return _quads(model, np.asarray(fk(model, q), float), _indices(model, links))
 
 
@@ -114,14 +82,12 @@ def _indices(model: Model, links: Iterable[str] | None) -> set[int]:
 
 
 def _quads(model: Model, poses: np.ndarray, shown: set[int]) -> np.ndarray:
-    quads = [np.zeros((0, 4, 3))]
-    for link, segment, radius in zip(
-        model.tree.capsule_links, np.asarray(model.capsule_segments), np.asarray(model.capsule_radii), strict=True
-    ):
-        if link in shown:
-            start, end = segment @ poses[link, :3, :3].T + poses[link, :3, 3]
-            quads.append(capsule_surface(start, end, float(radius)))
-    return np.concatenate(quads)
+    surfaces = [
+        shape.surface(poses[link])
+        for link, shape in zip(model.tree.shape_links, single_shapes(model), strict=True)
+        if link in shown
+    ]
+    return np.concatenate([np.zeros((0, 4, 3)), *surfaces])
 
 
 def _bone(model: Model, poses: np.ndarray, link: int) -> np.ndarray | None:

@@ -23,7 +23,7 @@ from rbydyn_jax.xla import fusion
 from rbydyn_jax.xla.layout import batch_last, join
 from rbydyn_jax.xla.structural import MINUS_ONE, ONE, ZERO
 from rbydyn_jax.xla.trigonometry import sincos
-from rbydyn_jax.xla.tuning import fusions_available
+from rbydyn_jax.xla.tuning import fusions_available, late_barriers
 from tests.algorithms.cases import robot, states, tips
 from tests.helpers import X64, arithmetic_in, assert_close, compiled_text, normal, slow
 
@@ -216,8 +216,10 @@ def test_every_step_is_one_kernel_in_the_compiled_program(algorithm):
     text = compiled_text(lowered)
     passes = {"rnea": 2, "aba": 3}[algorithm]
     steps = passes * (model.nb - 8)  # the left arm and wheel go with the right
-    # Those of a wheel have one result or none; a few others have results of two shapes.
-    assert steps - 1 <= len(kernels_of(text)) <= steps + 6
+    # Those of a wheel have one result or none; a few others have results of two shapes. Where barriers live until after
+    # fusion, a step with one result is a loop like any other.
+    with_one_result = 5 if late_barriers() else 1
+    assert steps - with_one_result <= len(kernels_of(text)) <= steps + 6
     assert len(text.splitlines()) < 40_000
     # What the results of a step share is computed once. Without kernels there is ten times as much.
     assert arithmetic_in(text) < 1.1 * arithmetic_in(lowered.as_text())

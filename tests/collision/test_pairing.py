@@ -1,4 +1,4 @@
-"""Which pairs of capsules are tested."""
+"""Which pairs of shapes are tested."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_explicit_links():
     assert _names(found) == [("a", "c"), ("a", "c"), ("b", "plate")]
     for (i, j), names in zip(found.indices, found.links, strict=True):
         assert i < j
-        assert tuple(model.link_names[model.tree.capsule_links[k]] for k in (i, j)) == names
+        assert tuple(model.link_names[model.tree.shape_links[k]] for k in (i, j)) == names
 
 
 @pytest.mark.parametrize(("name", "count"), [("rby1a", 43), ("rby1m", 43), ("rby1ub", 29)])
@@ -94,9 +94,9 @@ def test_wrong_arguments():
         pairs(model, [("a", "plat")])
     with pytest.raises(ArgumentError, match="paired with itself"):
         pairs(model, [("a", "a")])
-    with pytest.raises(ModelError, match="link 'tool' has no collision capsule; these have: upper, lower"):
+    with pytest.raises(ModelError, match="link 'tool' has no collision shape; these have: upper, lower"):
         pairs(robots.two_link_arm(), [("upper", "tool")])
-    with pytest.raises(ModelError, match="'pendulum' has no collision capsules"):
+    with pytest.raises(ModelError, match="'pendulum' has no collision shapes"):
         pairs(robots.pendulum())
     with pytest.raises(ArgumentError, match=r"links must be a list of pairs of link names, .* one is \('a',\)"):
         pairs(model, [("a",)])  # type: ignore[list-item]

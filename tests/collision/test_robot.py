@@ -10,7 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import DtypeError, Model, ModelError, RbydynError, ShapeError, fk, random_configuration, robots
+from rbydyn_jax import (
+    ArgumentError,
+    DtypeError,
+    Model,
+    ModelError,
+    ShapeError,
+    fk,
+    random_configuration,
+    robots,
+)
 from rbydyn_jax.collision import (
     CapsulePairs,
     capsule_distances,
@@ -78,7 +87,7 @@ def sdk_distances(name: str) -> tuple[np.ndarray, np.ndarray]:
 def exact_distances(model: Model, poses: np.ndarray) -> np.ndarray:
     """Distances of the default pairs by the exhaustive reference, from given link poses."""
     segments, radii = (np.asarray(x, np.float64) for x in (model.capsule_segments, model.capsule_radii))
-    placed = poses[:, list(model.tree.capsule_links)]
+    placed = poses[:, list(model.tree.shape_links)]
     ends = np.einsum("bcij,ckj->bcki", placed[..., :3, :3], segments) + placed[..., None, :3, 3]
     first, second = np.array(pairs(model).indices).T
     distance, _ = reference(ends[:, first, 0], ends[:, first, 1], ends[:, second, 0], ends[:, second, 1])
@@ -130,7 +139,7 @@ def test_witness_points(name):
     poses = np.asarray(batched(fk, name)(q), np.float64)
     segments = np.asarray(model.capsule_segments, np.float64)
     for points, capsules in ((found.axis_point_a, first), (found.axis_point_b, second)):
-        T = poses[:, np.array(model.tree.capsule_links)[capsules]]
+        T = poses[:, np.array(model.tree.shape_links)[capsules]]
         local = np.einsum("bnji,bnj->bni", T[..., :3, :3], np.asarray(points, np.float64) - T[..., :3, 3])
         ends = (np.broadcast_to(segments[capsules, k], local.shape) for k in (0, 1))
         assert np.max(reference(local, local, *ends)[0]) < (1e-12 if X64 else 2e-6)
@@ -316,7 +325,7 @@ def test_wrong_arguments():
     with pytest.raises(DtypeError, match="model must be a Model"):
         untyped(signed_distances)(q, q)
     for k in (2, 0, np.int32(-1)):
-        with pytest.raises(ShapeError, match=f"k must be between 1 and 1, the number of pairs, got {k}"):
+        with pytest.raises(ArgumentError, match=f"k must be between 1 and 1, the number of pairs, got {k}"):
             nearest(model, q, k)  # type: ignore[arg-type]
     nearest(model, q, 1)  # to jit, True is the same as this 1
     for k in (1.0, True, np.True_, "1", None):
@@ -324,18 +333,18 @@ def test_wrong_arguments():
             nearest(model, q, k)  # type: ignore[arg-type]
     with pytest.raises(DtypeError, match="k must be known while tracing"):
         jax.jit(nearest)(model, q, 1)
-    with pytest.raises(ModelError, match="no collision capsules"):
+    with pytest.raises(ModelError, match="no collision shapes"):
         signed_distances(robot("pendulum"), jnp.zeros(1))
     with pytest.raises(ModelError, match="does not belong to model"):
         signed_distances(model, q, pairs(robot("rby1a")))
-    with pytest.raises(ModelError, match="no pair of capsules"):
+    with pytest.raises(ModelError, match="no pair of shapes"):
         min_distance(model, q, CapsulePairs((), ()))
     with pytest.raises(ShapeError, match="temperature"):
         smooth_min_distance(model, q, jnp.ones(2))
     with pytest.raises(DtypeError, match="temperature"):
         smooth_min_distance(model, q, "warm")  # type: ignore[arg-type]
     for temperature in (0.0, -0.01, 0, jnp.asarray(-1.0), float("nan")):
-        with pytest.raises(RbydynError, match="temperature must be positive, got"):
+        with pytest.raises(ArgumentError, match="temperature must be positive, got"):
             smooth_min_distance(model, q, temperature)
 
 

@@ -165,7 +165,7 @@ def test_a_robot_of_another_tree_is_refused(arm):
     placements = arm.joint_placements.at[1, 2, 3].set(0.1)
     with pytest.raises(rb.ModelError, match="for 'two_link_arm'; of 'two_link_arm' differs: placement_pattern, "):
         program(rb.with_geometry(arm, joint_placements=placements), q)
-    with pytest.raises(rb.ModelError, match=r"of 'double_pendulum' differs: name, joint_types, .*capsule_links"):
+    with pytest.raises(rb.ModelError, match=r"of 'double_pendulum' differs: name, joint_types, .*shape_links"):
         program(robots.double_pendulum(), q)
     with pytest.raises(rb.DtypeError, match="model must be a Model"):
         untyped(program)("two_link_arm", q)

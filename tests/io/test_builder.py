@@ -17,7 +17,8 @@ from rbydyn_jax import (
     robots,
 )
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string
-from rbydyn_jax.io.description import CapsuleGeometry, Mimic, SphereGeometry
+from rbydyn_jax.io.description import Mimic
+from rbydyn_jax.shapes import CapsuleGeometry, SphereGeometry
 from tests.helpers import assert_close, untyped
 
 from .crane import CRANE, spoil

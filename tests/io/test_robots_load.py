@@ -56,5 +56,5 @@ def test_vendor_robot(path):
     assert (robot.mobile_base is not None) == path.stem.startswith(("rby1a", "rby1m"))
     assert all("finger" not in name for name in robot.joint_names)
     if path.stem.startswith("rby1"):
-        assert len(robot.capsule_links) == (14 if "ub" in path.stem else 17)
+        assert len(robot.shape_links) == (14 if "ub" in path.stem else 17)
         assert np.isfinite(robot.acceleration).sum() >= 14

@@ -48,7 +48,16 @@ def mixture(**options):
 def assert_same(got, want):
     assert got.tree.joint_names == want.tree.joint_names
     assert got.tree.link_names == want.tree.link_names
-    for name in ("joint_types", "parents", "link_bodies", "mimics", "capsule_links", "capsule_coltypes", "mobile_base"):
+    for name in (
+        "joint_types",
+        "parents",
+        "link_bodies",
+        "mimics",
+        "shape_kinds",
+        "shape_links",
+        "shape_coltypes",
+        "mobile_base",
+    ):
         assert getattr(got.tree, name) == getattr(want.tree, name), name
     for name in _LEAVES:
         a, b = np.asarray(getattr(got, name)), np.asarray(getattr(want, name))
@@ -61,6 +70,12 @@ def assert_same(got, want):
 def test_a_model_with_everything_survives_writing_and_reading():
     model = mixture()
     assert_same(load_urdf_string(to_urdf(model)), model)
+
+
+def test_the_masks_of_a_sphere_are_read_without_a_warning():
+    b = RobotBuilder().link("a").capsule("a", 0.0, 0.1, coltype=3, colaffinity=4)
+    again = load_urdf_string(to_urdf(build_model(b.build_description())), strict=True)
+    assert (again.tree.shape_coltypes, again.tree.shape_colaffinities, again.report) == ((3,), (4,), ())
 
 
 def test_dynamics_are_unchanged():

@@ -8,6 +8,7 @@ import pytest
 
 from rbydyn_jax._errors import ModelError
 from rbydyn_jax.io.urdf import read_urdf
+from rbydyn_jax.shapes.capsule import Capsule
 
 from .crane import CRANE, load, refusal, spoil
 
@@ -222,8 +223,9 @@ def test_values_are_read_as_written():
     assert [x[1] for x in limits] == [-0.8, 0.0, 50.0, 0.5, 7.0]
     assert robot.acceleration[0] == np.inf
     assert (robot.damping[1], robot.friction[1], robot.armature[1]) == (1.5, 2.5, 3.5)
-    np.testing.assert_array_equal(robot.capsule_segments, [[[0, 0, 0.2], [0, 0, -0.2]]])
-    assert (robot.capsule_coltypes, robot.capsule_colaffinities, robot.capsule_links) == ((16,), (3,), (2,))
+    (capsule,) = [x for x in robot.shapes.values() if isinstance(x, Capsule)]
+    np.testing.assert_array_equal(capsule.segment, [[[0, 0, 0.2], [0, 0, -0.2]]])
+    assert (robot.shape_coltypes, robot.shape_colaffinities, robot.shape_links) == ((16,), (3,), (2,))
 
 
 def test_in_model_type_goes_before_type():

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from ..._errors import ModelError as _ModelError
 from ...io.build import build_model
 from ...io.description import (
-    CapsuleGeometry,
     CollisionDescription,
     Inertial,
     JointDescription,
@@ -18,10 +17,10 @@ from ...io.description import (
     LinkDescription,
     MobileBaseDescription,
     RobotDescription,
-    SphereGeometry,
 )
-from ...io.placement import placement, rotation_to
+from ...io.placement import placement
 from ...model.model import Model
+from ...shapes.capsule import segment_geometry
 from ._errors import ModelError
 from ._geometry import GeomCapsule
 from ._links import Joint, Link
@@ -79,12 +78,8 @@ def _inertial(link: Link) -> Inertial | None:
 
 
 def _capsule(origin: Float[np.ndarray, "4 4"], geom: GeomCapsule, name: str) -> CollisionDescription:
-    along = geom._start - geom._end
-    length = float(np.linalg.norm(along))
-    shape = CapsuleGeometry(length, geom.radius) if length > 0.0 else SphereGeometry(geom.radius)
-    turn = rotation_to(along / length) if length > 0.0 else None
-    pose = origin @ placement(0.5 * (geom._start + geom._end), turn)
-    return CollisionDescription(shape, pose, name, geom.coltype, geom.colaffinity)
+    shape, pose = segment_geometry(geom._start, geom._end, geom.radius)
+    return CollisionDescription(shape, origin @ pose, name, geom.coltype, geom.colaffinity)
 
 
 def _joint(connection: Connection, taken: tuple[str, ...]) -> tuple[list[LinkDescription], list[JointDescription]]:

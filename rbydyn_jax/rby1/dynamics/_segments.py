@@ -1,4 +1,4 @@
-"""Nearest points of segments in numpy, for arrays of pairs; the method of `rbydyn_jax.collision.distance`.
+"""Nearest points of segments in numpy, for arrays of pairs; the method of `collision.capsule_capsule`.
 
 The SDK calls segments parallel by an absolute threshold, which makes it up to 0.5 mm too much on RB-Y1; this is exact.
 """

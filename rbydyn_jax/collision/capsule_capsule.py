@@ -11,14 +11,12 @@ distance does not change: the distance stays exact to rounding at every angle, w
 $(be - cd)/(ac - b^2)$ loses it to cancellation. A step whose divisor vanishes (parallel axes, a point) is taken as
 zero, which is right because the other two steps then find a minimum alone.
 
-Everything here is arithmetic on components, each an array of one shape: pairs and batches vectorise, nothing is
-stacked before the end. Choices between a value and a constant are written as arithmetic, since `select` under `vmap`
-moves the batch to the front, and batches come last here.
+Everything here is arithmetic on components (see `vectors`). Choices between a value and a constant are written as
+arithmetic, since `select` under `vmap` moves the batch to the front, and batches come last here.
 """
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -27,28 +25,12 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, public
 from .._errors import ArgumentError
+from ..shapes.base import Vector
+from ..shapes.capsule import PlacedCapsules
+from .vectors import add_scaled, components, cross, dot, map_components, norm, sub, tiny
+from .witness import CapsuleDistance, Witness
 
-Vector = tuple[Array, Array, Array]  # components, each of the same shape
 Segments = tuple[Vector, Vector, Vector]  # r, u, w
-Components = tuple[Array, Vector, Vector, Vector, Vector]  # the distance, and the points of a `CapsuleDistance`
-
-
-class CapsuleDistance(eqx.Module):
-    """Distance of two capsules and its witness points; for many pairs each field has a leading axis.
-
-    Args:
-        distance: Signed distance [m]; negative means overlap, by the depth of the penetration.
-        point_a: Nearest point on the surface of the first capsule [m].
-        point_b: Nearest point on the surface of the second [m].
-        axis_point_a: Nearest point on the axis of the first [m].
-        axis_point_b: Nearest point on the axis of the second [m].
-    """
-
-    distance: Float[Array, "*pairs"]
-    point_a: Float[Array, "*pairs 3"]
-    point_b: Float[Array, "*pairs 3"]
-    axis_point_a: Float[Array, "*pairs 3"]
-    axis_point_b: Float[Array, "*pairs 3"]
 
 
 def capsule_distance(
@@ -106,8 +88,10 @@ def _capsule_distance(a0: Array, a1: Array, radius_a: Array, b0: Array, b1: Arra
     names = ("a0", "a1", "b0", "b1")
     ends = [check_array(x, n, (3,), "x, y, z") for n, x in zip(names, (a0, a1, b0, b1), strict=True)]
     dtype = jnp.result_type(*ends)
-    p0, p1, q0, q1 = (_components(x.astype(dtype)) for x in ends)
-    return CapsuleDistance(*stacked(between(p0, p1, radius_a.astype(dtype), q0, q1, radius_b.astype(dtype))))
+    p0, p1, q0, q1 = (components(x.astype(dtype)) for x in ends)
+    a = PlacedCapsules(p0, p1, radius_a.astype(dtype))
+    b = PlacedCapsules(q0, q1, radius_b.astype(dtype))
+    return CapsuleDistance(*capsule_capsule(a, b).stacked())
 
 
 def _radius(x: Array | float, name: str) -> Array:
@@ -117,34 +101,20 @@ def _radius(x: Array | float, name: str) -> Array:
     return radius
 
 
-def between(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, radius_b: Array) -> Components:
+def capsule_capsule(a: PlacedCapsules, b: PlacedCapsules) -> Witness:
     """`capsule_distance` on components, for arrays of pairs of any one shape."""
-    r, u, w = _segments(a0, a1, b0, b1)
+    r, u, w = sub(a.start, b.start), sub(a.end, a.start), sub(b.end, b.start)
     s, t = _nearest_parameters(r, u, w)
     normal = _normal(_gap(r, u, w, s, t), r, u, w)
-    axis_a, axis_b = _add_scaled(a0, s, u), _add_scaled(b0, t, w)
-    on_surfaces = _add_scaled(axis_a, -radius_a, normal), _add_scaled(axis_b, radius_b, normal)
-    return _segment_distance(r, u, w) - radius_a - radius_b, *on_surfaces, axis_a, axis_b
-
-
-def distance_between(a0: Vector, a1: Vector, radius_a: Array, b0: Vector, b1: Vector, radius_b: Array) -> Array:
-    """The distance alone that `between` finds."""
-    return _segment_distance(*_segments(a0, a1, b0, b1)) - radius_a - radius_b
-
-
-def stacked(found: Components) -> tuple[Array, ...]:
-    """What `between` finds, with points (..., 3)."""
-    return found[0], *(jnp.stack(point, axis=-1) for point in found[1:])
-
-
-def _segments(a0: Vector, a1: Vector, b0: Vector, b1: Vector) -> Segments:
-    return _sub(a0, b0), _sub(a1, a0), _sub(b1, b0)
+    axis_a, axis_b = add_scaled(a.start, s, u), add_scaled(b.start, t, w)
+    on_surfaces = add_scaled(axis_a, -a.radius, normal), add_scaled(axis_b, b.radius, normal)
+    return Witness(_segment_distance(r, u, w) - a.radius - b.radius, *on_surfaces, axis_a, axis_b)
 
 
 @jax.custom_jvp
 def _segment_distance(r: Vector, u: Vector, w: Vector) -> Array:
     r"""Distance of the segments $\{r + s u\}$ and $\{t w\}$ on components, for arrays of pairs of any one shape."""
-    return _length(_gap(r, u, w, *_nearest_parameters(r, u, w)))
+    return norm(_gap(r, u, w, *_nearest_parameters(r, u, w)))
 
 
 @_segment_distance.defjvp
@@ -155,15 +125,15 @@ def _segment_distance_jvp(primals: Segments, tangents: Segments) -> tuple[Array,
     r, u, w = primals
     s, t = _nearest_parameters(r, u, w)
     gap = _gap(r, u, w, s, t)
-    return _length(gap), _dot(_normal(gap, r, u, w), _gap(*tangents, s, t))
+    return norm(gap), dot(_normal(gap, r, u, w), _gap(*tangents, s, t))
 
 
 def _nearest_parameters(r: Vector, u: Vector, w: Vector) -> tuple[Array, Array]:
-    n = _cross(u, w)
-    uu, uw, ww = _dot(u, u), _dot(u, w), _dot(w, w)
-    s = _clamped_ratio(-_dot(_cross(r, w), n), _dot(n, n), _rounding_of_normal(uu, ww))
-    t = _clamped_ratio(_dot(w, r) + uw * s, ww)
-    s = _clamped_ratio(uw * t - _dot(u, r), uu)
+    n = cross(u, w)
+    uu, uw, ww = dot(u, u), dot(u, w), dot(w, w)
+    s = _clamped_ratio(-dot(cross(r, w), n), dot(n, n), _rounding_of_normal(uu, ww))
+    t = _clamped_ratio(dot(w, r) + uw * s, ww)
+    s = _clamped_ratio(uw * t - dot(u, r), uu)
     return s, t
 
 
@@ -175,7 +145,7 @@ def _rounding_of_normal(uu: Array, ww: Array) -> Array:
 @jax.custom_jvp
 def _clamped_ratio(x: Array, y: Array, rounding: Array | float = 0.0) -> Array:
     """x / y for y >= 0, clamped to [0, 1]; x = y = 0 gives 0. Held constant where y is not larger than its rounding."""
-    return lax.clamp(jnp.zeros((), x.dtype), x / jnp.maximum(y, _tiny(y)), jnp.ones((), x.dtype))
+    return lax.clamp(jnp.zeros((), x.dtype), x / jnp.maximum(y, tiny(y)), jnp.ones((), x.dtype))
 
 
 @_clamped_ratio.defjvp
@@ -184,70 +154,36 @@ def _clamped_ratio_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     dx, dy, _ = tangents
     ratio = _clamped_ratio(x, y)
     # XLA may compute y once more, and round it otherwise: of what is rounding alone it could be zero there.
-    inside = ((ratio > 0) & (ratio < 1) & (y > jnp.maximum(rounding, _tiny(y)))).astype(ratio.dtype)
+    inside = ((ratio > 0) & (ratio < 1) & (y > jnp.maximum(rounding, tiny(y)))).astype(ratio.dtype)
     # Neither y**2, which may underflow, nor the reciprocal of a zero is ever formed.
     return ratio, (dx - ratio * dy) * (inside / (inside * y + (1 - inside)))
 
 
 def _gap(r: Vector, u: Vector, w: Vector, s: Array, t: Array) -> Vector:
-    return _add_scaled(_add_scaled(r, s, u), -t, w)
+    return add_scaled(add_scaled(r, s, u), -t, w)
 
 
 def _normal(gap: Vector, r: Vector, u: Vector, w: Vector) -> Vector:
     """Unit vector along `gap`; where that vanishes to rounding, a common normal of the axes, held constant."""
-    square = _dot(gap, gap)
-    rounding = (2 * jnp.finfo(square.dtype).eps) ** 2 * (_dot(r, r) + _dot(u, u) + _dot(w, w))
-    apart = (square > rounding) & (square > _tiny(square))
-    length = jnp.sqrt(jnp.maximum(square, _tiny(square)))
-    return _map(lambda g, n: jnp.where(apart, g / length, n), gap, _common_normal(*lax.stop_gradient((u, w))))
+    square = dot(gap, gap)
+    rounding = (2 * jnp.finfo(square.dtype).eps) ** 2 * (dot(r, r) + dot(u, u) + dot(w, w))
+    apart = (square > rounding) & (square > tiny(square))
+    length = jnp.sqrt(jnp.maximum(square, tiny(square)))
+    return map_components(lambda g, n: jnp.where(apart, g / length, n), gap, _common_normal(*lax.stop_gradient((u, w))))
 
 
 def _common_normal(u: Vector, w: Vector) -> Vector:
     """Unit vector perpendicular to both axes; z for two points."""
-    n = _cross(u, w)
-    uu, ww = _dot(u, u), _dot(w, w)
-    crossing = _dot(n, n) > _rounding_of_normal(uu, ww)
-    x, y, z = longer = _map(lambda p, q: jnp.where(uu >= ww, p, q), u, w)
+    n = cross(u, w)
+    uu, ww = dot(u, u), dot(w, w)
+    crossing = dot(n, n) > _rounding_of_normal(uu, ww)
+    x, y, z = longer = map_components(lambda p, q: jnp.where(uu >= ww, p, q), u, w)
     k = (abs(x) > abs(z)).astype(x.dtype)
     beside = (-k * y, k * x - (1 - k) * z, (1 - k) * y)  # (-y, x, 0) or (0, -z, y)
-    n = _map(lambda p, q: jnp.where(crossing, p, q), n, beside)
-    tilt = _dot(n, longer) / jnp.maximum(jnp.maximum(uu, ww), _tiny(uu))  # near-parallel axes: rounding of n
-    n = _add_scaled(n, -tilt, longer)
-    square = _dot(n, n)
-    none = (square <= _tiny(square)).astype(square.dtype)
+    n = map_components(lambda p, q: jnp.where(crossing, p, q), n, beside)
+    tilt = dot(n, longer) / jnp.maximum(jnp.maximum(uu, ww), tiny(uu))  # near-parallel axes: rounding of n
+    n = add_scaled(n, -tilt, longer)
+    square = dot(n, n)
+    none = (square <= tiny(square)).astype(square.dtype)
     length = jnp.sqrt(square + none)
     return n[0] / length, n[1] / length, (n[2] + none) / length
-
-
-def _length(x: Vector) -> Array:
-    return jnp.sqrt(_dot(x, x))
-
-
-def _tiny(x: Array) -> float:
-    """Smallest normal number: a smaller square is zero to rounding."""
-    return float(jnp.finfo(x.dtype).tiny)
-
-
-def _components(x: Float[Array, "*shape 3"]) -> Vector:
-    return x[..., 0], x[..., 1], x[..., 2]
-
-
-def _map(f, *vectors: Vector) -> Vector:
-    x, y, z = (f(*c) for c in zip(*vectors, strict=True))
-    return x, y, z
-
-
-def _sub(x: Vector, y: Vector) -> Vector:
-    return _map(lambda p, q: p - q, x, y)
-
-
-def _add_scaled(x: Vector, scale: Array, y: Vector) -> Vector:
-    return _map(lambda p, q: p + scale * q, x, y)
-
-
-def _dot(x: Vector, y: Vector) -> Array:
-    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
-
-
-def _cross(x: Vector, y: Vector) -> Vector:
-    return x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]

@@ -1,0 +1,96 @@
+"""The pairs of a robot by the kinds of their shapes: each group is computed by one call of its pair function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from ..algorithms.arguments import arguments
+from ..algorithms.poses import body_pose_step
+from ..model.model import Model
+from ..model.tree import KinematicTree
+from ..spatial.algebra import IDENTITY
+from ..sweeps.plan import Traversal, traverse
+from ..xla.layout import join, rows_of
+from ..xla.structural import Scalar
+from .pair_table import PairFunction, pair_function
+from .pairing import CapsulePairs
+
+Result = TypeVar("Result")
+
+
+class PairGroup(NamedTuple):
+    """All pairs of two kinds of shapes.
+
+    Args:
+        places: Where each pair stands among all that are tested.
+        function: Of these two kinds.
+        a: The first shape of each pair in world coordinates, as the function takes them.
+        b: The second.
+    """
+
+    places: np.ndarray
+    function: PairFunction
+    a: Any
+    b: Any
+
+    def distance(self, a: Any, b: Any) -> Array:
+        """The distance alone that the function finds."""
+        return self.function(a, b).distance
+
+
+def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Traversal, list[PairGroup]], Result]) -> Result:
+    """`f(traversal, groups)` of the pairs in a configuration.
+
+    Matrices are never written: the traversal gives what moves of each shape as scalars, and each of them of all pairs
+    is joined to one array (n,), a batch behind it as the last axis.
+    """
+    model, q = arguments(model, q=q)
+    tree = model.tree
+    indices = np.array(pairs.indices)
+    kinds = [(tree.shape_kinds[i], tree.shape_kinds[j]) for i, j in pairs.indices]
+    groups = {k: np.flatnonzero([k == other for other in kinds]) for k in dict.fromkeys(kinds)}
+    functions = {k: pair_function(*k) for k in groups}
+    shapes = sorted({int(i) for i in indices.flat})
+
+    def on(run: Traversal) -> Result:
+        moved = dict(zip(shapes, _moved(run, shapes), strict=True))
+
+        def side(kind: str, chosen: np.ndarray) -> Any:
+            rows = np.array([tree.shape_rows[i] for i in chosen])
+            columns = zip(*(moved[int(i)] for i in chosen), strict=True)
+            return run.model.shapes[kind].gathered(rows, [join(x, q.dtype) for x in columns])
+
+        return f(
+            run,
+            [
+                PairGroup(places, functions[first, second], side(first, first_of), side(second, second_of))
+                for (first, second), places in groups.items()
+                for first_of, second_of in [indices[places].T]
+            ],
+        )
+
+    bodies = tree.paths(tree.link_bodies[tree.shape_links[i]] for i in shapes)
+    return traverse(model, on, q, bodies=bodies)
+
+
+def in_order(groups: Sequence[PairGroup], found: Sequence[Result]) -> Result:
+    """What was found for each group, arrays (n,), as one for all pairs in their order."""
+    if len(found) == 1:
+        return found[0]
+    order = np.argsort(np.concatenate([g.places for g in groups])).tolist()
+    return jax.tree.map(lambda *x: rows_of(join(x, x[0].dtype), order), *found)
+
+
+def _moved(run: Traversal, shapes: Sequence[int]) -> list[tuple[Scalar, ...]]:
+    """What moves of each shape, in world coordinates."""
+    tree: KinematicTree = run.tree
+    poses = run.outward(body_pose_step, IDENTITY)
+    return [
+        run.model.shapes[tree.shape_kinds[i]].moved(tree.shape_rows[i], run.link_transform(poses, tree.shape_links[i]))
+        for i in shapes
+    ]

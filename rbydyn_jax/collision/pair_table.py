@@ -1,0 +1,35 @@
+"""The table of pairs: how far apart two shapes are, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._errors import ModelError
+from ..shapes.capsule import Capsule
+from .capsule_capsule import capsule_capsule
+from .witness import Witness
+
+PairFunction = Callable[[Any, Any], Witness]
+"""The witness of two shapes, each as its `gathered` gives it: arrays of one shape, an entry for each pair.
+
+Where only `distance` is used, what it does not need is not computed. Its derivatives have to be exact where they exist
+and finite everywhere; see `capsule_capsule`.
+"""
+
+PAIR_FUNCTIONS: dict[tuple[str, str], PairFunction] = {(Capsule.kind, Capsule.kind): capsule_capsule}
+
+
+def pair_function(first: str, second: str) -> PairFunction:
+    """The function of two kinds of shapes, which the table has in this order or in the other.
+
+    Raises:
+        ModelError: The table has no such pair.
+    """
+    if (first, second) in PAIR_FUNCTIONS:
+        return PAIR_FUNCTIONS[first, second]
+    if (second, first) not in PAIR_FUNCTIONS:
+        known = ", ".join("-".join(kinds) for kinds in PAIR_FUNCTIONS)
+        raise ModelError(f"no distance is known between the shapes {first!r} and {second!r}; known pairs: {known}")
+    other = PAIR_FUNCTIONS[second, first]
+    return lambda a, b: other(b, a).swapped()
