@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from .._check import check_array, public
 from .._errors import DtypeError, ShapeError
 from ..algorithms.arguments import arguments
-from ..model.joints import Prismatic, Revolute
+from ..joints import Prismatic, Revolute
 from ..model.model import Model
 from ._bodies import body_motions
 from ._vectors import Numbers, direction, vector

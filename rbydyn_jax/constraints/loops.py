@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from .._errors import DtypeError, ModelError
 from ..io.description import JOINT_KINDS, JointKind
-from ..model.joints import plane_directions
+from ..joints import plane_directions
 from ..model.model import Model
 from ..spatial import motion, safe, se3, so3
 from ..spatial.algebra import Vec3

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array
 from .._errors import DtypeError, Finding, ModelError
-from ..model.joints import JOINT_TYPES
+from ..joints import JOINT_TYPES
 from ..model.model import Model, check_model
 from ..spatial.algebra import Vec3
 from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, number

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from .._errors import Finding, NameNotFoundError
-from .joints import JOINT_TYPES, JointType
+from ..joints import JOINT_TYPES, JointType
 
 # How one number of the geometry is stored: an index into the leaf `Model.geometry`, or one of these constants.
 IS_ZERO, IS_ONE, IS_MINUS_ONE = -1, -2, -3

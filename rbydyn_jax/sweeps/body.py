@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.joints import JointType
+from ..joints import JointType
 from ..model.model import Model
 from ..spatial.algebra import NO_MOTION, Inertia, Mat3, Motion, Sym3, Transform, Vec3
 from ..xla.structural import Scalar, add

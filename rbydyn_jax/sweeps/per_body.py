@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.joints import JointType
+from ..joints import JointType
 from ..model.model import Model
 from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
 from ..spatial.algebra import Force, Vec3

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.joints import Coordinates as JointCoordinates
-from ..model.joints import JointType, Prismatic, Revolute, rotation_about
+from ..joints import Coordinates as JointCoordinates
+from ..joints import JointType, Prismatic, Revolute, rotation_about
 from ..model.model import Model, numbers_from_pattern
 from ..model.tree import KinematicTree
 from ..spatial.algebra import Force, Motion, Transform, Vec3

@@ -13,7 +13,7 @@ from rbydyn_jax.constraints._bodies import body_motions
 from rbydyn_jax.constraints.dynamics import each_stabilization
 from rbydyn_jax.constraints.loops import assemble, bearing_wrenches, loop_gap
 from rbydyn_jax.io.description import JOINT_KINDS
-from rbydyn_jax.model.joints import JOINT_TYPES
+from rbydyn_jax.joints import JOINT_TYPES
 from rbydyn_jax.spatial.algebra import Vec3
 from rbydyn_jax.testing import random_transform, random_tree
 from tests.algorithms.cases import along
