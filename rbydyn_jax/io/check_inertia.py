@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..joints import JOINT_TYPES
 from .description import Inertial, LinkDescription
 from .findings import Findings
 
@@ -102,9 +103,9 @@ def _is_singular(robot: RobotArrays, body: int, moment: np.ndarray) -> bool:
     """Whether a body at the end of a chain has nothing that resists its joint."""
     if robot.armature[body] > 0.0 or robot.mimic[body] is not None:
         return False
-    mass, kind, axis = robot.body_inertias[body, 0], robot.joint_types[body], robot.joint_axes[body]
-    if kind == "prismatic":
-        return mass == 0.0
-    if kind in ("revolute", "continuous", "sin_cos_revolute", "planar"):
-        return float(axis @ moment @ axis) <= 1e-12 * mass
-    return bool(np.linalg.eigvalsh(moment)[0] <= 1e-12 * mass)
+    row = robot.body_inertias[body]
+    S = JOINT_TYPES[robot.joint_types[body]].columns(robot.joint_axes[body], robot.joint_parameters[body])
+    x, y, z = row[1:4]
+    first = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    inertia = np.block([[moment, first], [first.T, row[0] * np.eye(3)]])
+    return bool(np.linalg.eigvalsh(S.T @ inertia @ S)[0] <= 1e-12 * row[0])

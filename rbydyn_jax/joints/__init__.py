@@ -1,32 +1,22 @@
-"""The joint types. A new type is one class here; no algorithm changes.
+"""The joint types, one in a file: transform, motion subspace, coordinates, limits, names in other formats, loop rows.
 
-A type says how its transform follows from its coordinates, which motions it allows (its motion subspace S, constant in
-the frame after the joint), and how its coordinates are integrated. The first half is written in the structural scalars
-of the algorithms, the second half on small arrays.
+`JOINT_TYPES` is the table that readers, writers, checks, builders, loops and layouts ask. All modules of this package
+are imported, so a new type is one new file here; other packages call `register`.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
+from .base import JOINT_TYPES as JOINT_TYPES
 from .base import Coordinates as Coordinates
 from .base import JointType as JointType
-from .floating import Floating as Floating
-from .mrp_floating import MrpFloating as MrpFloating
-from .planar import Planar as Planar
+from .base import register as register
+from .layout import Layout as Layout
 from .prismatic import Prismatic as Prismatic
 from .revolute import Revolute as Revolute
-from .rotations import plane_directions as plane_directions
 from .rotations import rotation_about as rotation_about
-from .rotations import rotation_from_quaternion as rotation_from_quaternion
-from .sin_cos_revolute import SinCosRevolute as SinCosRevolute
-from .spherical import Spherical as Spherical
 
-JOINT_TYPES: dict[str, JointType] = {
-    "revolute": Revolute(),
-    "continuous": Revolute(),
-    "prismatic": Prismatic(),
-    "planar": Planar(),
-    "spherical": Spherical(),
-    "floating": Floating(),
-    "sin_cos_revolute": SinCosRevolute(),
-    "mrp_floating": MrpFloating(),
-}
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..spatial import mrp
 from ..spatial.algebra import Transform, Vec3
-from .base import Coordinates
+from .base import Coordinates, register
 from .floating import Floating
 from .rotations import rotation_from_quaternion
 
@@ -17,6 +17,10 @@ class MrpFloating(Floating):
     """Free motion without a constraint on q = [modified Rodrigues parameters, p]; v = [w; v] in the frame after the
     joint. Singular at a full turn: `normalize` moves to the parameters of length at most 1, as `integrate` does."""
 
+    name, summary = "mrp_floating", "six degrees of freedom, by modified Rodrigues parameters"
+    urdf_instead = "a floating joint"
+    mjcf = ""
+    pinocchio = mujoco = None
     nq, translations = 6, (3, 4, 5)
 
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
@@ -43,6 +47,9 @@ class MrpFloating(Floating):
     def normalize(self, q: jax.Array) -> jax.Array:
         return jnp.concatenate([mrp.principal(q[:3]), q[3:]])
 
+    def problem(self, q: np.ndarray) -> str:
+        return ""
+
     def random(self, key: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
         free = jnp.zeros(7, lower.dtype)
         q = super().random(key, free, free)
@@ -51,3 +58,6 @@ class MrpFloating(Floating):
 
 def _with_quaternion(q: jax.Array) -> jax.Array:
     return jnp.concatenate([mrp.to_quaternion(q[:3]), q[3:]])
+
+
+register(MrpFloating())

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 
 from ..spatial.algebra import IDENTITY3, Mat3, Vec3
 from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, Structural, add, mul, neg, number, sub
+
+# Half a unit in the last place of 2 pi is 4.4e-16: an angle written in decimals as a multiple of pi/2 up to a full turn
+# cannot be told from the exact one, so a sine or cosine below it is meant as zero.
+SNAP = 2.5e-16
+
+
+def exact_sincos(angle: float) -> tuple[float, float]:
+    """(sine, cosine) of an angle, exact at right angles."""
+    s, c = math.sin(angle), math.cos(angle)
+    if abs(s) <= SNAP:
+        return 0.0, math.copysign(1.0, c)
+    if abs(c) <= SNAP:
+        return math.copysign(1.0, s), 0.0
+    return s, c
 
 
 def rotation_about(axis: Vec3, sine: Scalar, cosine: Scalar) -> Mat3:
@@ -57,6 +73,7 @@ def plane_directions(normal: Vec3) -> tuple[Vec3, Vec3]:
     return first, second
 
 
-def _turn(angle: jax.Array) -> jax.Array:
+def turn(angle: jax.Array) -> jax.Array:
+    """The rotation (2, 2) of a plane."""
     c, s = jnp.cos(angle), jnp.sin(angle)
     return jnp.stack([jnp.stack([c, -s]), jnp.stack([s, c])])

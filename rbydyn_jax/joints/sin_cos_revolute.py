@@ -7,13 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..spatial.algebra import O3, Motion, Transform, Vec3
-from .base import Coordinates, JointType
-from .rotations import _turn, rotation_about
+from .base import Coordinates, JointType, register
+from .rotations import rotation_about, turn
 
 
 class SinCosRevolute(JointType):
     """Rotation about the axis without a jump anywhere; q = [sine, cosine] of the angle, v = its rate."""
 
+    name, summary = "sin_cos_revolute", "a hinge whose position is [sine, cosine]"
+    turns = "axis"
+    urdf_instead = "a continuous joint"
     nq, nv = 2, 1
 
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
@@ -28,7 +31,7 @@ class SinCosRevolute(JointType):
         return np.array([0.0, 1.0])
 
     def integrate(self, q: jax.Array, dv: jax.Array) -> jax.Array:
-        return _turn(dv[0]).T @ q
+        return turn(dv[0]).T @ q
 
     def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
         return jnp.arctan2(q1[0] * q0[1] - q1[1] * q0[0], jnp.sum(q0 * q1))[None]
@@ -42,6 +45,12 @@ class SinCosRevolute(JointType):
     def normalize(self, q: jax.Array) -> jax.Array:
         return q / jnp.sqrt(jnp.sum(q * q))
 
+    def problem(self, q: np.ndarray) -> str:
+        return "" if q.any() else "is zero, which is sine and cosine of no angle"
+
     def random(self, key: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
         angle = jax.random.uniform(key, (), lower.dtype, -jnp.pi, jnp.pi)
         return jnp.stack([jnp.sin(angle), jnp.cos(angle)])
+
+
+register(SinCosRevolute())

@@ -8,13 +8,26 @@ import numpy as np
 
 from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY3, O3, Motion, Transform, Vec3
-from .base import Coordinates, JointType
+from .base import Coordinates, JointType, register
+from .layout import Layout, QuaternionLast
 from .rotations import rotation_from_quaternion
+
+
+class UnitQuaternion(Layout):
+    """The same, of unit length."""
+
+    def position(self, q: jax.Array, before: jax.Array) -> jax.Array:
+        return quaternions.normalize(q)
 
 
 class Spherical(JointType):
     """Ball joint; q = quaternion wxyz, v = angular velocity in the frame after the joint."""
 
+    name, summary = "spherical", "a ball joint"
+    turns = "all"
+    urdf_instead = "three revolute joints"
+    mjcf = "ball"
+    pinocchio, mujoco = QuaternionLast(), UnitQuaternion()
     nq, nv = 4, 3
 
     def transform(self, axis: Vec3, x: Coordinates) -> Transform:
@@ -41,5 +54,11 @@ class Spherical(JointType):
     def normalize(self, q: jax.Array) -> jax.Array:
         return q / jnp.sqrt(jnp.sum(q * q))
 
+    def problem(self, q: np.ndarray) -> str:
+        return "" if q[:4].any() else "starts with the quaternion zero, which is no rotation"
+
     def random(self, key: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
         return self.normalize(jax.random.normal(key, (4,), lower.dtype))
+
+
+register(Spherical())

@@ -51,7 +51,7 @@ class KinematicTree:
         link_names: Names of all links, the root first.
         link_bodies: The body on which each link sits, -1 for the world.
         placement_pattern: For each joint the 12 numbers (rows of R, then p) of its placement, as indices or constants.
-        axis_pattern: The same for the 3 numbers of its axis.
+        axis_pattern: The same for the 3 numbers of its axis, and then the indices of the joint's own parameters.
         link_pattern: The same for the 12 numbers of each link's placement on its body.
         capsule_links: The link of each collision capsule.
         capsule_coltypes: Its group bits.
@@ -103,6 +103,11 @@ class KinematicTree:
     def joints(self) -> tuple[JointType, ...]:
         """The joint types as objects."""
         return tuple(JOINT_TYPES[t] for t in self.joint_types)
+
+    @cached_property
+    def parameter_slots(self) -> tuple[int, ...]:
+        """Where the parameters of the joints stand in `Model.geometry`, in the order of the joints."""
+        return tuple(k for row in self.axis_pattern for k in row[3:])
 
     def _slices(self, sizes: tuple[int, ...]) -> tuple[slice, ...]:
         """Consecutive slices over the independent joints; a mimic joint repeats its source's."""

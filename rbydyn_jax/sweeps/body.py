@@ -17,7 +17,7 @@ from ..xla.structural import Scalar, add
 
 
 class Body(NamedTuple):
-    """What a step sees of a body and of the joint that moves it; x are the joint's coordinates."""
+    """What a step sees of a body and of the joint that moves it; x are the joint's coordinates and parameters."""
 
     joint: JointType
     axis: Vec3

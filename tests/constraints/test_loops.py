@@ -12,14 +12,13 @@ from rbydyn_jax.constraints import Baumgarte, LoopJoint, forward_dynamics
 from rbydyn_jax.constraints._bodies import body_motions
 from rbydyn_jax.constraints.dynamics import each_stabilization
 from rbydyn_jax.constraints.loops import assemble, bearing_wrenches, loop_gap
-from rbydyn_jax.io.description import JOINT_KINDS
 from rbydyn_jax.joints import JOINT_TYPES
 from rbydyn_jax.spatial.algebra import Vec3
 from rbydyn_jax.testing import random_transform, random_tree
 from tests.algorithms.cases import along
 from tests.helpers import assert_close, normal
 
-KINDS = tuple(kind for kind in JOINT_KINDS if kind != "continuous")
+KINDS = tuple(kind for kind in JOINT_TYPES if kind != "continuous")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,7 @@ def _loops(model):
 
 
 @pytest.mark.parametrize("axis", [(1, 2, 3), (0, 0, 1), (0, 0, -1)])
-@pytest.mark.parametrize("kind", JOINT_KINDS)
+@pytest.mark.parametrize("kind", JOINT_TYPES)
 def test_what_a_joint_bears_does_no_work_on_what_it_allows(kind, axis):
     joint = LoopJoint(kind, None, "a", axis=axis).cast(float)
     bearing = np.asarray(bearing_wrenches(joint))

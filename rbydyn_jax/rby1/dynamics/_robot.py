@@ -73,7 +73,7 @@ class _Robot(Generic[S]):
         named after the joint with ``_axis`` behind it.
 
         Raises:
-            ModelError: A pure model cannot say it: a helical, zero or scaled screw, unsymmetric limits of velocity or
+            ModelError: A pure model cannot say it: a zero or scaled screw, unsymmetric limits of velocity or
                 acceleration, an inertia that no rigid body has.
         """
         from ._model import to_model
