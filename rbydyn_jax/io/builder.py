@@ -101,8 +101,8 @@ class RobotBuilder:
             rpy: Orientation in the parent's axes, roll, pitch and yaw (3,) [rad].
             axis: Direction of the axis in the joint frame (3,), of any length; normal of the plane of a planar joint.
             mimic: The joint that this one follows.
-            **numbers: `lower`, `upper`, `velocity`, `acceleration`, `effort`, `damping`, `friction`, `armature`; and the
-                parameters of this type of joint, which are required: `pitch` [m/rad] of a screw.
+            **numbers: `lower`, `upper`, `velocity`, `acceleration`, `effort`, `damping`, `friction`, `armature`, and
+                the parameters of this type of joint, which are required: `pitch` [m/rad] of a screw.
 
         Raises:
             DtypeError: There is no such option, or something is no number.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -104,8 +105,17 @@ def _is_singular(robot: RobotArrays, body: int, moment: np.ndarray) -> bool:
     if robot.armature[body] > 0.0 or robot.mimic[body] is not None:
         return False
     row = robot.body_inertias[body]
-    S = JOINT_TYPES[robot.joint_types[body]].columns(robot.joint_axes[body], robot.joint_parameters[body])
-    x, y, z = row[1:4]
-    first = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    inertia = np.block([[moment, first], [first.T, row[0] * np.eye(3)]])
-    return bool(np.linalg.eigvalsh(S.T @ inertia @ S)[0] <= 1e-12 * row[0])
+    S = _columns(robot.joint_types[body], tuple(robot.joint_axes[body].tolist()), robot.joint_parameters[body])
+    mass, x, y, z = row[:4].tolist()
+    inertia = np.diag([0.0, 0.0, 0.0, mass, mass, mass])
+    inertia[:3, :3] = moment
+    inertia[:3, 3:] = first = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    inertia[3:, :3] = first.T
+    M = S.T @ inertia @ S
+    smallest = M[0, 0] if len(M) == 1 else np.linalg.eigvalsh(M)[0]
+    return bool(smallest <= 1e-12 * mass)
+
+
+@functools.lru_cache(maxsize=256)
+def _columns(kind: str, axis: tuple[float, ...], parameters: tuple[float, ...]) -> np.ndarray:
+    return JOINT_TYPES[kind].columns(np.array(axis), parameters)

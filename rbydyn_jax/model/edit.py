@@ -244,6 +244,45 @@ def _refuse_wrong_poses(T: np.ndarray, kind: str, names: tuple[str, ...], tolera
             raise ModelError(f"{kind} {names[int(np.argmax(bad))]!r}: its placement {problem}")
 
 
+def with_joint_parameters(model: Model, values: Mapping[str | int, Mapping[str, Float[Array, ""] | float]]) -> Model:
+    """The same robot with other parameters of some joints; compiles nothing anew, and may be traced or vmapped.
+
+    Args:
+        model: The robot.
+        values: For each joint, by name or index, the parameters to change by name, such as `pitch` of a screw [m/rad].
+
+    Raises:
+        DtypeError: `values` or one of its values is no mapping.
+        ModelError: A joint's type has no such parameter, or a value is not finite.
+        NameNotFoundError: There is no such joint.
+        ShapeError: A value is not a scalar.
+
+    Example:
+        >>> press = RobotBuilder("press").link("frame").link("ram", 2.0, inertia=0.1)
+        >>> press = build_model(press.screw("spindle", "frame", "ram", pitch=0.01, axis=(0, 0, 1)))
+        >>> press = with_joint_parameters(press, {"spindle": {"pitch": 0.02}})
+        >>> round(float(gravity_forces(press, jnp.array([0.3]))[0]), 4)
+        0.3924
+    """
+    model = check_model(model)
+    tree, geometry = model.tree, jnp.asarray(model.geometry)
+    for what, x in {"values": values, **(values if isinstance(values, Mapping) else {})}.items():
+        if not isinstance(x, Mapping):
+            raise DtypeError(f"{what} must be a mapping, got {type(x).__name__}: {{joint: {{parameter: value}}}}")
+    for joint, changes in values.items():
+        index = tree.joint_index(joint)
+        names = tree.joints[index].parameters
+        for name, value in changes.items():
+            element = f"values[{joint!r}][{name!r}]"
+            if name not in names:
+                kind = tree.joint_types[index]
+                raise ModelError(f"{element}: a {kind} joint has the parameters: {', '.join(names) or 'none'}")
+            new = check_array(value, element, ()).astype(geometry.dtype)
+            _finite(new, element)
+            geometry = geometry.at[tree.axis_pattern[index][3 + names.index(name)]].set(new)
+    return dataclasses.replace(model, geometry=geometry)
+
+
 def unstructured(model: Model) -> Model:
     """The same robot with *every* number of its geometry as an input, zeros and ones included.
 

@@ -115,7 +115,6 @@ def limited(*bounds):
 @pytest.mark.parametrize(
     ("robot", "message"),
     [
-        (one_joint(rby_dyn.Joint.make("j", [0, 0, 1, 0, 0, 0.1])), "joint 'j' is helical, 0.1 m for each radian"),
         (one_joint(rby_dyn.Joint.make("j", np.zeros(6))), "joint 'j' has no axis"),
         (one_joint(rby_dyn.Joint.make_revolute("j", axis=[0, 0, 2])), "has an axis of length 2; a pure model"),
         (one_joint(limited(-1, 2)), "has velocity limits -1 and 2; a pure model has one bound"),
