@@ -149,7 +149,6 @@ def test_a_screw_without_pitch_is_a_hinge_and_pitches_are_parameters():
     assert_close(rb.fk(moved, q)[1:, 0, 3], rb.fk(steep, q)[1:, 0, 3] + 1.0)
 
 
-@pytest.mark.float32
 def test_a_screw_that_closes_a_loop_couples_a_hinge_and_a_slide():
     one, two = press("screw", pitch=PITCH), press("free")
     where = one.joint_placements[one.joint_index("spindle")]
