@@ -107,6 +107,7 @@ from .model.edit import unstructured as unstructured
 from .model.edit import with_geometry as with_geometry
 from .model.edit import with_gravity as with_gravity
 from .model.edit import with_inertias as with_inertias
+from .model.edit import with_joint_parameters as with_joint_parameters
 from .model.edit import with_limits as with_limits
 from .model.model import Model as Model
 from .model.tree import KinematicTree as KinematicTree

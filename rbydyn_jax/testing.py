@@ -16,23 +16,33 @@ import numpy as np
 from ._errors import ArgumentError
 from .io.build import build_model
 from .io.description import (
-    JOINT_KINDS,
     Inertial,
     JointDescription,
-    JointKind,
     LinkDescription,
     Mimic,
     RobotDescription,
 )
+from .joints import JOINT_TYPES
 from .model.model import Model
 
 Seed = int | np.random.Generator | jax.Array
-_SCALAR_KINDS = ("revolute", "continuous", "prismatic")
+# Not all of `JOINT_TYPES`: the tree of a seed stays the same when a type joins them.
+_TYPES = (
+    "revolute",
+    "continuous",
+    "prismatic",
+    "fixed",
+    "planar",
+    "spherical",
+    "floating",
+    "sin_cos_revolute",
+    "mrp_floating",
+)
 
 
 def random_tree(
     seed: Seed,
-    joint_types: Sequence[JointKind] = JOINT_KINDS,
+    joint_types: Sequence[str] = _TYPES,
     n: int = 10,
     *,
     branching: float = 0.4,
@@ -51,7 +61,7 @@ def random_tree(
 
 def random_description(
     seed: Seed,
-    joint_types: Sequence[JointKind] = JOINT_KINDS,
+    joint_types: Sequence[str] = _TYPES,
     n: int = 10,
     *,
     branching: float = 0.4,
@@ -68,7 +78,7 @@ def random_description(
 
     Args:
         seed: An integer, a numpy Generator (which advances), or a JAX key.
-        joint_types: The kinds of joint to choose from.
+        joint_types: The types of joint to choose from, keys of `joints.JOINT_TYPES`; by default most of them.
         n: Number of joints, fixed ones included.
         branching: Probability that a link hangs from any earlier link rather than from the last one: 0 gives a chain.
         mimics: How many 1-dof joints follow an earlier 1-dof joint (which may itself follow another).
@@ -88,16 +98,16 @@ def random_description(
         >>> {joint.kind for joint in robot.joints} == {"revolute", "prismatic"}
         True
     """
-    unknown = sorted(set(joint_types) - set(JOINT_KINDS))
+    unknown = sorted(set(joint_types) - set(JOINT_TYPES))
     if unknown or not joint_types:
-        raise ArgumentError(f"joint_types must be of {', '.join(JOINT_KINDS)}; got {unknown or 'none'}")
+        raise ArgumentError(f"joint_types must be of {', '.join(JOINT_TYPES)}; got {unknown or 'none'}")
     rng = _generator(seed)
-    kinds = [joint_types[i % len(joint_types)] for i in rng.permutation(n)]
+    kinds = [joint_types[int(i) % len(joint_types)] for i in rng.permutation(n)]
     links = [LinkDescription("link_0")]
     joints: list[JointDescription] = []
     for i, kind in enumerate(kinds, start=1):
         parent = int(rng.integers(i)) if rng.random() < branching else i - 1
-        has_mass = kind != "fixed" or rng.random() < 0.5
+        has_mass = JOINT_TYPES[kind].nv > 0 or rng.random() < 0.5
         links.append(LinkDescription(f"link_{i}", random_inertial(rng) if has_mass else None))
         joints.append(_random_joint(rng, i, kind, f"link_{parent}", armature))
     return RobotDescription("random_tree", tuple(links), tuple(_with_mimics(rng, joints, mimics)))
@@ -178,11 +188,12 @@ def _random_axis(rng: np.random.Generator) -> np.ndarray:
     return axis / np.linalg.norm(axis)
 
 
-def _random_joint(rng: np.random.Generator, i: int, kind: JointKind, parent: str, armature: bool) -> JointDescription:
+def _random_joint(rng: np.random.Generator, i: int, kind: str, parent: str, armature: bool) -> JointDescription:
     name, child = f"joint_{i}", f"link_{i}"
-    if kind == "fixed":
+    joint = JOINT_TYPES[kind]
+    if not joint.nv:
         return JointDescription(name, kind, parent, child, origin=_random_placement(rng))
-    scalar, bounded = kind in _SCALAR_KINDS, kind in ("revolute", "prismatic")
+    scalar, bounded = joint.scalar, joint.limited
     return JointDescription(
         name,
         kind,
@@ -198,11 +209,12 @@ def _random_joint(rng: np.random.Generator, i: int, kind: JointKind, parent: str
         damping=float(rng.uniform(0.0, 1.0)) if scalar else 0.0,
         friction=float(rng.uniform(0.0, 1.0)) if scalar else 0.0,
         armature=float(rng.uniform(0.01, 0.2)) if armature and scalar and rng.random() < 0.5 else 0.0,
+        parameters={what: float(rng.choice([-1.0, 1.0]) * rng.uniform(0.05, 0.5)) for what in joint.parameters},
     )
 
 
 def _with_mimics(rng: np.random.Generator, joints: list[JointDescription], mimics: int) -> list[JointDescription]:
-    scalars = [i for i, joint in enumerate(joints) if joint.kind in _SCALAR_KINDS]
+    scalars = [i for i, joint in enumerate(joints) if JOINT_TYPES[joint.kind].scalar]
     if mimics and len(scalars) <= mimics:
         raise ArgumentError(f"{mimics} mimic joints need at least {mimics + 1} 1-dof joints, got {len(scalars)}")
     for k in sorted(rng.choice(len(scalars) - 1, mimics, replace=False) + 1) if mimics else ():

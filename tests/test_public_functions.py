@@ -19,12 +19,12 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import Model, robots
-from rbydyn_jax.io.description import JOINT_KINDS
+from rbydyn_jax.joints import JOINT_TYPES
 from rbydyn_jax.testing import random_tree
 from tests.compilation.support import start
 from tests.helpers import assert_close, normal, oracle
 
-TREE = random_tree(1, n=len(JOINT_KINDS))
+TREE = random_tree(1, tuple(JOINT_TYPES), n=len(JOINT_TYPES))
 LINK, REF = TREE.link_names[-1], TREE.link_names[2]
 JOINT = next(TREE.joint_names[i] for i, kind in enumerate(TREE.tree.joint_types) if kind == "revolute")
 ROWS = 3
@@ -284,4 +284,4 @@ def test_every_public_function_is_in_a_table():
     }
     tables = [*ON_STATES, *WITHOUT_STATE, *EDITS, *(name for names in CALLS for name in names)]
     assert sorted(tables) == sorted(public)
-    assert set(TREE.tree.joint_types) | {"fixed"} == set(JOINT_KINDS)
+    assert set(TREE.tree.joint_types) | {"fixed"} == set(JOINT_TYPES)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
 from .._errors import ArgumentError, ModelError
+from ..joints import Layout
 from ..model.model import Model, check_model
 
+_NAMES = {"pinocchio": "pinocchio", "mujoco": "MuJoCo"}
 
-def joint_order(
-    model: Model, joint_names: tuple[str, ...] | None, kinds: Collection[str], engine: str
-) -> tuple[int, ...]:
-    """Our indices of the other engine's joints, in its order.
+
+def layouts_and_order(
+    model: Model, joint_names: tuple[str, ...] | None, engine: Literal["pinocchio", "mujoco"]
+) -> tuple[list[Layout], tuple[int, ...]]:
+    """The layout of each of our joints in another engine, and our indices of its joints in its order.
 
     Raises:
         ArgumentError: `joint_names` does not name each moving joint once.
@@ -22,18 +26,41 @@ def joint_order(
         NameNotFoundError: There is no such joint.
     """
     tree = check_model(model).tree
-    for name, kind, mimic in zip(tree.joint_names, tree.joint_types, tree.mimics, strict=True):
-        if mimic is not None or kind not in kinds:
-            what = "mimics another" if mimic is not None else f"is {kind}"
-            raise ModelError(f"joint {name!r} {what}, for which {engine} has no counterpart here")
+    layouts: list[Layout] = []
+    for name, joint, mimic in zip(tree.joint_names, tree.joints, tree.mimics, strict=True):
+        layout: Layout | None = getattr(joint, engine)
+        if mimic is not None or layout is None:
+            what = "mimics another" if mimic is not None else f"is {joint.name}"
+            raise ModelError(f"joint {name!r} {what}, for which {_NAMES[engine]} has no counterpart here")
+        layouts.append(layout)
     if joint_names is None:
-        return tuple(range(model.nb))
+        return layouts, tuple(range(model.nb))
     order = tuple(model.joint_index(name) for name in joint_names)
     if sorted(order) != list(range(model.nb)):
         raise ArgumentError(f"joint_names must name each of the {model.nb} moving joints once, got {joint_names}")
-    return order
+    return layouts, order
+
+
+def engine_slices(model: Model, layouts: list[Layout], order: tuple[int, ...]) -> tuple[dict[int, slice], int]:
+    """Where the position of each of our joints stands in the engine's, and how long that is."""
+    at, start = {}, 0
+    for i in order:
+        at[i] = slice(start, start := start + model.tree.joints[i].nq + layouts[i].more)
+    return at, start
 
 
 def in_order(order: tuple[int, ...], pieces: Callable[[int], jax.Array], dtype: jnp.dtype) -> jax.Array:
     """The pieces of the joints, one after another."""
     return jnp.concatenate([jnp.zeros(0, dtype), *(pieces(i) for i in order)])
+
+
+def to_engine(model: Model, q: jax.Array, layouts: list[Layout], order: tuple[int, ...]) -> jax.Array:
+    """A configuration in the engine's coordinates and order."""
+    placements, slices = model.joint_placements.astype(q.dtype), model.tree.q_slices
+    return in_order(order, lambda i: layouts[i].position(q[slices[i]], placements[i]), q.dtype)
+
+
+def from_engine(model: Model, q: jax.Array, layouts: list[Layout], at: dict[int, slice]) -> jax.Array:
+    """A configuration in our coordinates and order."""
+    placements = model.joint_placements.astype(q.dtype)
+    return in_order(tuple(range(model.nb)), lambda i: layouts[i].position_from(q[at[i]], placements[i]), q.dtype)

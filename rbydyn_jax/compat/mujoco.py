@@ -13,10 +13,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, public
 from ..model.model import Model, check_model
-from ..spatial import quaternions, se3
-from ._joints import in_order, joint_order
-
-_KINDS = ("revolute", "prismatic", "continuous", "spherical", "floating")
+from ._joints import engine_slices, from_engine, in_order, layouts_and_order, to_engine
 
 
 @public("joint_names")
@@ -33,21 +30,8 @@ def q_to_mujoco(model: Model, q: Float[Array, "nq"], joint_names: tuple[str, ...
         NameNotFoundError: There is no such joint.
         ShapeError: An argument has another size.
     """
-    order = joint_order(model, joint_names, _KINDS, "MuJoCo")
-    model = check_model(model)
-    q, tree, placements = check_array(q, "q", (model.nq,), "model.nq"), model.tree, model.joint_placements
-
-    def piece(i: int) -> Array:
-        x, kind = q[tree.q_slices[i]], tree.joint_types[i]
-        if kind == "spherical":
-            return quaternions.normalize(x)
-        if kind == "floating":
-            before = placements[i].astype(q.dtype)
-            turned = quaternions.multiply(quaternions.from_matrix(before[:3, :3]), quaternions.normalize(x[:4]))
-            return jnp.concatenate([before[:3, :3] @ x[4:] + before[:3, 3], turned])
-        return x
-
-    return in_order(order, piece, q.dtype)
+    layouts, order = layouts_and_order(model, joint_names, "mujoco")
+    return to_engine(check_model(model), check_array(q, "q", (model.nq,), "model.nq"), layouts, order)
 
 
 @public("joint_names")
@@ -66,22 +50,9 @@ def q_from_mujoco(
         NameNotFoundError: There is no such joint.
         ShapeError: An argument has another size.
     """
-    order = joint_order(model, joint_names, _KINDS, "MuJoCo")
-    model = check_model(model)
-    q, tree, placements = check_array(q, "q", (model.nq,), "model.nq"), model.tree, model.joint_placements
-    at, start = {}, 0
-    for i in order:
-        at[i] = slice(start, start := start + tree.joints[i].nq)
-
-    def piece(i: int) -> Array:
-        x = q[at[i]]
-        if tree.joint_types[i] != "floating":
-            return x
-        back = se3.inverse(placements[i].astype(q.dtype))
-        turned = quaternions.multiply(quaternions.from_matrix(back[:3, :3]), x[3:])
-        return jnp.concatenate([turned, back[:3, :3] @ x[:3] + back[:3, 3]])
-
-    return in_order(tuple(range(model.nb)), piece, q.dtype)
+    layouts, order = layouts_and_order(model, joint_names, "mujoco")
+    at, _ = engine_slices(model, layouts, order)
+    return from_engine(check_model(model), check_array(q, "q", (model.nq,), "model.nq"), layouts, at)
 
 
 @public("joint_names")
@@ -100,16 +71,11 @@ def velocity_map(
         NameNotFoundError: There is no such joint.
         ShapeError: An argument has another size.
     """
-    order = joint_order(model, joint_names, _KINDS, "MuJoCo")
+    layouts, order = layouts_and_order(model, joint_names, "mujoco")
     model = check_model(model)
     q, tree = check_array(q, "q", (model.nq,), "model.nq"), model.tree
-    eye, rows = jnp.eye(model.nv, dtype=q.dtype), []
-    for i in order:
-        own = eye[tree.v_slices[i]]
-        if tree.joint_types[i] == "floating":
-            R = model.joint_placements[i, :3, :3].astype(q.dtype) @ quaternions.to_matrix(q[tree.q_slices[i]][:4])
-            own = jnp.concatenate([R @ own[3:], own[:3]])
-        rows.append(own)
+    placements, eye = model.joint_placements.astype(q.dtype), jnp.eye(model.nv, dtype=q.dtype)
+    rows = [layouts[i].velocity(q[tree.q_slices[i]], placements[i], eye[tree.v_slices[i]]) for i in order]
     return jnp.concatenate(rows) if rows else eye
 
 
@@ -135,10 +101,8 @@ def acceleration_to_mujoco(
         NameNotFoundError: There is no such joint.
         ShapeError: An argument has another size.
     """
-    tree = check_model(model).tree
+    layouts, _ = layouts_and_order(model, joint_names, "mujoco")
     v, a = (check_array(x, name, (model.nv,), "model.nv") for x, name in ((v, "v"), (a, "a")))
-    for i, kind in enumerate(tree.joint_types):
-        if kind == "floating":
-            at = tree.v_slices[i].start
-            a = a.at[at + 3 : at + 6].add(jnp.cross(v[at : at + 3], v[at + 3 : at + 6]))
-    return velocity_map(model, q, joint_names) @ a
+    slices = check_model(model).tree.v_slices
+    drift = in_order(tuple(range(model.nb)), lambda i: layouts[i].drift(v[slices[i]]), a.dtype)
+    return velocity_map(model, q, joint_names) @ (a + drift)

@@ -15,10 +15,7 @@ from jaxtyping import Array, Float
 from .._check import check_array, public
 from .._errors import ShapeError
 from ..model.model import Model, check_model
-from ..spatial import quaternions
-from ._joints import in_order, joint_order
-
-_SIZES = {"revolute": 1, "prismatic": 1, "continuous": 2, "planar": 4, "spherical": 4, "floating": 7}
+from ._joints import engine_slices, from_engine, layouts_and_order, to_engine
 
 
 @public("joint_names")
@@ -44,18 +41,8 @@ def q_to_pinocchio(
         >>> pinocchio.q_to_pinocchio(wheel, jnp.array([0.0])).tolist()
         [1.0, 0.0]
     """
-    order = joint_order(model, joint_names, _SIZES, "pinocchio")
-    q, tree = check_array(q, "q", (model.nq,), "model.nq"), check_model(model).tree
-
-    def piece(i: int) -> Array:
-        x, kind = q[tree.q_slices[i]], tree.joint_types[i]
-        if kind in ("continuous", "planar"):
-            return jnp.concatenate([x[:-1], jnp.cos(x[-1:]), jnp.sin(x[-1:])])
-        if kind in ("spherical", "floating"):
-            return jnp.concatenate([x[4:], quaternions.xyzw_from_wxyz(quaternions.normalize(x[:4]))])
-        return x
-
-    return in_order(order, piece, q.dtype)
+    layouts, order = layouts_and_order(model, joint_names, "pinocchio")
+    return to_engine(check_model(model), check_array(q, "q", (model.nq,), "model.nq"), layouts, order)
 
 
 @public("joint_names")
@@ -74,21 +61,9 @@ def q_from_pinocchio(
         NameNotFoundError: There is no such joint.
         ShapeError: An argument has another size.
     """
-    order = joint_order(model, joint_names, _SIZES, "pinocchio")
-    types = check_model(model).tree.joint_types
-    sizes = [_SIZES[types[i]] for i in order]
-    q, starts = check_array(q, "q", (sum(sizes),), "pinocchio's nq"), np.concatenate([[0], np.cumsum(sizes)])
-    at = {i: slice(starts[k], starts[k + 1]) for k, i in enumerate(order)}
-
-    def piece(i: int) -> Array:
-        x, kind = q[at[i]], types[i]
-        if kind in ("continuous", "planar"):
-            return jnp.concatenate([x[:-2], jnp.arctan2(x[-1:], x[-2:-1])])
-        if kind in ("spherical", "floating"):
-            return jnp.concatenate([quaternions.wxyz_from_xyzw(x[-4:]), x[:-4]])
-        return x
-
-    return in_order(tuple(range(model.nb)), piece, q.dtype)
+    layouts, order = layouts_and_order(model, joint_names, "pinocchio")
+    at, size = engine_slices(model, layouts, order)
+    return from_engine(check_model(model), check_array(q, "q", (size,), "pinocchio's nq"), layouts, at)
 
 
 def velocity_order(model: Model, joint_names: tuple[str, ...] | None = None) -> np.ndarray:
@@ -103,9 +78,10 @@ def velocity_order(model: Model, joint_names: tuple[str, ...] | None = None) -> 
         NameNotFoundError: There is no such joint.
         ShapeError: The names are not those of all joints.
     """
-    order, tree = joint_order(model, joint_names, _SIZES, "pinocchio"), model.tree
-    own = [np.r_[tree.v_slices[i]] for i in order]
-    return np.concatenate([np.zeros(0, int), *(np.roll(at, 3) if len(at) == 6 else at for at in own)])
+    layouts, order = layouts_and_order(model, joint_names, "pinocchio")
+    own = [np.r_[model.tree.v_slices[i]] for i in order]
+    theirs = [at[list(layouts[i].order)] if layouts[i].order else at for i, at in zip(order, own, strict=True)]
+    return np.concatenate([np.zeros(0, int), *theirs])
 
 
 @public("axes", "joint_names")

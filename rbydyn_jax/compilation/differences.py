@@ -88,7 +88,7 @@ def _of_trees(path: str, old: KinematicTree, new: KinematicTree) -> Iterator[str
         what, owners, entries = _PATTERNS[name]
         for owner, *rows in zip(getattr(new, owners), *_both(old, new, name), strict=False):
             kinds = [[_CONSTANTS.get(k, "a parameter") for k in row] for row in rows]
-            changed = [f"{e} {a} -> {b}" for e, a, b in zip(entries, *kinds, strict=True) if a != b]
+            changed = [f"{e} {a} -> {b}" for e, a, b in zip(entries, *kinds, strict=False) if a != b]
             if changed:
                 yield f"{path}: {what} {owner!r}: {', '.join(changed)} (see `unstructured`)"
 

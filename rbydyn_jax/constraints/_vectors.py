@@ -37,6 +37,16 @@ def vector(x: Any, name: str) -> Float[Numbers, "3"]:
     return array
 
 
+def scalar(x: Any, name: str) -> Float[Numbers, ""]:
+    """Returns one number as an array, or says what is wrong with it."""
+    if isinstance(x, jax.Array):
+        return check_array(x, name, ())
+    try:
+        return np.asarray(float(x))
+    except (TypeError, ValueError):
+        raise DtypeError(f"{name} must be a number, got {x!r}") from None
+
+
 def direction(x: Any, name: str) -> Float[Numbers, "3"]:
     """Returns the unit vector along three numbers; NaN for a traced zero."""
     array = vector(x, name)

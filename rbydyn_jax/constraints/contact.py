@@ -14,7 +14,6 @@ from jaxtyping import Array, Float
 from .._check import check_array, public
 from .._errors import DtypeError, ShapeError
 from ..algorithms.arguments import arguments
-from ..model.joints import Prismatic, Revolute
 from ..model.model import Model
 from ._bodies import body_motions
 from ._vectors import Numbers, direction, vector
@@ -234,7 +233,7 @@ def joint_limit_forces(
     model, q, v = arguments(model, q=q, v=v)
     at_q, at_v = [], []
     for i, (joint, mimic) in enumerate(zip(model.tree.joints, model.tree.mimics, strict=True)):
-        if mimic is None and isinstance(joint, Revolute | Prismatic):
+        if mimic is None and joint.scalar:
             at_q.append(model.tree.q_slices[i].start)
             at_v.append(model.tree.v_slices[i].start)
     if not at_q:

@@ -18,19 +18,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._errors import DtypeError, ModelError
-from ..io.description import JOINT_KINDS, JointKind
-from ..model.joints import plane_directions
+from ..joints import JOINT_TYPES, JointType
 from ..model.model import Model
-from ..spatial import motion, safe, se3, so3
-from ..spatial.algebra import Vec3
+from ..spatial import motion, se3
 from ..sweeps.body import Coordinates
 from ..sweeps.topology import owners
 from ._bodies import BodyMotions, body_of, link_frame
-from ._vectors import Numbers, direction, pose
-
-_HINGES = ("revolute", "continuous", "sin_cos_revolute")
-_FREE = ("floating", "mrp_floating")
-_TURNS_ABOUT_AXIS = (*_HINGES, "planar")
+from ._vectors import Numbers, direction, pose, scalar
 
 
 class Baumgarte(eqx.Module):
@@ -55,12 +49,13 @@ class LoopJoint(eqx.Module):
     """A joint between two links of a tree, which closes a loop; its poses and axis are numbers that may be traced.
 
     Attributes:
-        kind: One of `JOINT_KINDS`; static.
+        kind: A key of `joints.JOINT_TYPES`; static.
         predecessor: The link before the joint; None is the world; static.
         successor: The link after the joint; static.
         predecessor_pose: T_predecessor_before, the frame before the joint in the predecessor (4, 4).
         successor_pose: T_successor_after, the frame after the joint in the successor (4, 4).
         axis: Unit axis in both frames (3,); the normal of a planar joint.
+        parameters: The parameters of this type of joint, in its order.
 
     Example:
         >>> hinge = LoopJoint("revolute", "crank", "rod", axis=(0, 1, 0))
@@ -68,72 +63,74 @@ class LoopJoint(eqx.Module):
         5
     """
 
-    kind: JointKind = eqx.field(static=True)
+    kind: str = eqx.field(static=True)
     predecessor: str | int | None = eqx.field(static=True)
     successor: str | int = eqx.field(static=True)
     predecessor_pose: Float[Numbers, "4 4"]
     successor_pose: Float[Numbers, "4 4"]
     axis: Float[Numbers, "3"]
+    parameters: tuple[Float[Numbers, ""], ...]
 
     def __init__(
         self,
-        kind: JointKind,
+        kind: str,
         predecessor: str | int | None,
         successor: str | int,
         *,
         predecessor_pose: Any = None,
         successor_pose: Any = None,
         axis: Any = (1.0, 0.0, 0.0),
+        **parameters: Any,
     ) -> None:
-        """A pose that is not given is the identity; the axis may be of any length.
+        """A pose that is not given is the identity; the axis may be of any length; a screw takes `pitch` [m/rad].
 
         Raises:
-            DtypeError: A pose or the axis holds no numbers.
-            ModelError: There is no such kind of joint, or the axis has no length.
-            ShapeError: A pose or the axis has another shape.
+            DtypeError: A pose, the axis or a parameter holds no numbers, or the kind of joint has no such parameter.
+            ModelError: There is no such kind of joint, the axis has no length, or a parameter is missing.
+            ShapeError: A pose, the axis or a parameter has another shape.
         """
-        if kind not in JOINT_KINDS:
-            raise ModelError(f"kind must be one of {', '.join(map(repr, JOINT_KINDS))}, got {kind!r}")
+        if kind not in JOINT_TYPES:
+            raise ModelError(f"kind must be one of {', '.join(map(repr, JOINT_TYPES))}, got {kind!r}")
         self.kind, self.predecessor, self.successor = kind, predecessor, successor
         self.predecessor_pose = pose(predecessor_pose, "predecessor_pose")
         self.successor_pose = pose(successor_pose, "successor_pose")
         self.axis = direction(axis, "axis")
+        names = JOINT_TYPES[kind].parameters
+        for name in parameters:
+            if name not in names:
+                raise DtypeError(f"a {kind} joint has no parameter {name!r}; it has {', '.join(names) or 'none'}")
+        for name in names:
+            if name not in parameters:
+                raise ModelError(f"a {kind} joint needs {name}=")
+        self.parameters = tuple(scalar(parameters[name], name) for name in names)
+
+    @property
+    def joint(self) -> JointType:
+        """The type of joint."""
+        return JOINT_TYPES[self.kind]
 
     @property
     def bearing_rank(self) -> int:
         """Number of constraint equations."""
-        if self.kind in _HINGES or self.kind == "prismatic":
-            return 5
-        return {"fixed": 6, "planar": 3, "spherical": 3}.get(self.kind, 0)
+        return 6 - self.joint.nv
 
     @property
     def angular_rank(self) -> int:
         """Number of constraint equations on rotations, which come first."""
-        if self.kind in _TURNS_ABOUT_AXIS:
-            return 2
-        return 3 if self.kind in ("fixed", "prismatic") else 0
+        return self.joint.angular_rank
 
     def cast(self, dtype: Any) -> LoopJoint:
         """The same joint with numbers of another type."""
         return jax.tree.map(lambda x: jnp.asarray(x, dtype), self)
 
 
+def _numbers(joint: LoopJoint) -> tuple[Array, list[Array]]:
+    return jnp.asarray(joint.axis), [jnp.asarray(x) for x in joint.parameters]
+
+
 def bearing_wrenches(joint: LoopJoint) -> Float[Array, "6 m"]:
     """The basis T of the wrenches [n; f] that a joint bears, in the frame after it, in which it is constant."""
-    ex, ey = (jnp.stack(tuple(e)) for e in plane_directions(Vec3(*joint.axis)))
-    across, whole = jnp.stack([ex, ey], axis=1), jnp.eye(3, dtype=joint.axis.dtype)
-    none = jnp.zeros((3, 0), whole.dtype)
-    if joint.kind in _HINGES:
-        moments, forces = across, whole
-    elif joint.kind == "prismatic":
-        moments, forces = whole, across
-    elif joint.kind == "planar":
-        moments, forces = across, joint.axis[:, None]
-    elif joint.kind == "spherical":
-        moments, forces = none, whole
-    else:
-        moments, forces = (none, none) if joint.kind in _FREE else (whole, whole)
-    return jax.scipy.linalg.block_diag(moments, forces)
+    return joint.joint.bearing(*_numbers(joint))
 
 
 def joint_frames(model: Model, poses: Array, joint: LoopJoint) -> tuple[Array, Array]:
@@ -145,20 +142,7 @@ def joint_frames(model: Model, poses: Array, joint: LoopJoint) -> tuple[Array, A
 def loop_gap(joint: LoopJoint, before: Array, after: Array) -> Float[Array, "m"]:
     """By how much a loop is open, $T^T e$: the rotation that the joint does not allow [rad], as a vector in the after
     frame, and the distance [m] of the frames in the directions in which it allows none."""
-    E = se3.inverse(before) @ after
-    R, bearing = E[:3, :3], bearing_wrenches(joint)
-    if joint.kind in _TURNS_ABOUT_AXIS:  # what takes the axis of the before frame to that of the after frame
-        turned = R.T @ joint.axis
-        s, c = jnp.cross(turned, joint.axis), joint.axis @ turned
-        opposite = (s @ s == 0.0) & (c < 0.0)
-        # The angle is 2 atan2(|s|, 1 + c); `angle_ratio` divides it by |s|.
-        ratio = safe.angle_ratio(s @ s, jnp.where(opposite, 1.0, 1.0 + c))
-        rotation = jnp.where(opposite, jnp.pi * bearing[:3, 0], ratio * s)
-    elif joint.kind in ("spherical", *_FREE):
-        rotation = jnp.zeros_like(joint.axis)
-    else:
-        rotation = so3.log(R)
-    return bearing.T @ jnp.concatenate([rotation, R.T @ E[:3, 3]])
+    return joint.joint.gap(*_numbers(joint), se3.inverse(before) @ after)
 
 
 def _rows(model: Model, bodies: BodyMotions, joint: LoopJoint, after: Array) -> tuple[Array, Array]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._errors import DtypeError, ModelError, ShapeError
+from ..joints import JOINT_TYPES
 from ..shapes import CapsuleGeometry, Geometry, SphereGeometry
 from .check import check_description
 from .description import (
     CollisionDescription,
     Inertial,
     JointDescription,
-    JointKind,
     LinkDescription,
     Mimic,
     MobileBaseDescription,
@@ -30,6 +30,8 @@ _OPTIONS = ("xyz", "rpy", "axis", "mimic", *_LIMITS)
 
 class RobotBuilder:
     """Collects links and joints; each method returns the builder, so that calls can be chained.
+
+    There is a method for each type of joint, of its name; see `joint` for its arguments.
 
     Args:
         name: Name of the robot.
@@ -76,7 +78,7 @@ class RobotBuilder:
 
     def joint(
         self,
-        kind: JointKind,
+        kind: str,
         name: str,
         parent: str,
         child: str,
@@ -85,12 +87,12 @@ class RobotBuilder:
         rpy: Vector = _ORIGIN,
         axis: Vector = (1.0, 0.0, 0.0),
         mimic: Mimic | None = None,
-        **limits: float,
+        **numbers: float,
     ) -> RobotBuilder:
-        """Adds a joint; `revolute`, `fixed` and the like are this method with the kind filled in.
+        """Adds a joint; each type of joint has a method of its name, which is this one with the kind filled in.
 
         Args:
-            kind: One of `JOINT_KINDS`: `"revolute"`, `"prismatic"` and so on.
+            kind: A key of `joints.JOINT_TYPES`: `"revolute"`, `"prismatic"` and so on.
             name: Its name.
             parent: The link that carries it.
             child: The link that it moves; the frame of the joint is the frame of this link.
@@ -98,18 +100,32 @@ class RobotBuilder:
             rpy: Orientation in the parent's axes, roll, pitch and yaw (3,) [rad].
             axis: Direction of the axis in the joint frame (3,), of any length; normal of the plane of a planar joint.
             mimic: The joint that this one follows.
-            **limits: `lower`, `upper`, `velocity`, `acceleration`, `effort`, `damping`, `friction`, `armature`.
+            **numbers: `lower`, `upper`, `velocity`, `acceleration`, `effort`, `damping`, `friction`, `armature`, and
+                the parameters of this type of joint, which are required: `pitch` [m/rad] of a screw.
 
         Raises:
-            DtypeError: There is no such limit, or something is no number.
-            ModelError: The axis has no length.
+            DtypeError: There is no such option, or something is no number.
+            ModelError: There is no such kind of joint, the axis has no length, or a parameter is missing.
             ShapeError: `xyz`, `rpy` or `axis` is not of shape (3,).
+
+        Example:
+            >>> robot = RobotBuilder("press").link("frame").link("ram", 2.0, inertia=0.1)
+            >>> robot = robot.screw("spindle", "frame", "ram", pitch=0.01, axis=(0, 0, 1))
+            >>> [(joint.kind, joint.name) for joint in robot.build_description().joints]
+            [('screw', 'spindle')]
         """
         element = f"joint {name!r}"
-        for what in limits:
-            if what not in _LIMITS:
-                hint = did_you_mean(what, _OPTIONS) or f"; there are {', '.join(_OPTIONS)}"
+        if kind not in JOINT_TYPES:
+            raise ModelError(f"{element}: unknown type {kind!r}{did_you_mean(kind, JOINT_TYPES)}")
+        parameters = JOINT_TYPES[kind].parameters
+        options = (*_OPTIONS, *parameters)
+        for what in numbers:
+            if what not in (*_LIMITS, *parameters):
+                hint = did_you_mean(what, options) or f"; there are {', '.join(options)}"
                 raise DtypeError(f"{element}: no option {what!r}{hint}")
+        for what in parameters:
+            if what not in numbers:
+                raise ModelError(f"{element}: a {kind} joint needs {what}=")
         if mimic is not None and not isinstance(mimic, Mimic):
             raise DtypeError(f"{element}: mimic must be a Mimic(joint, multiplier, offset), got {mimic!r}")
         direction = _vector(axis, element, "axis")
@@ -119,74 +135,28 @@ class RobotBuilder:
         if length != 1.0:
             direction = direction / length
         pose = _pose(xyz, rpy, element)
-        numbers: dict[str, Any] = {what: _number(value, element, what) for what, value in limits.items()}
-        self._joints.append(JointDescription(name, kind, parent, child, pose, direction, mimic=mimic, **numbers))
+        given: dict[str, Any] = {what: _number(value, element, what) for what, value in numbers.items()}
+        own = {what: given.pop(what) for what in parameters}
+        self._joints.append(
+            JointDescription(name, kind, parent, child, pose, direction, mimic=mimic, parameters=own, **given)
+        )
         return self
 
-    def revolute(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
-        """Adds a hinge; `options` are those of `joint`."""
-        return self.joint("revolute", name, parent, child, **options)
+    def __getattr__(self, kind: str) -> Callable[..., RobotBuilder]:
+        """`joint` with a kind filled in: `builder.revolute(name, parent, child, **options)`."""
+        if kind not in JOINT_TYPES:
+            hint = "" if kind.startswith("_") else did_you_mean(kind, JOINT_TYPES)
+            raise AttributeError(f"RobotBuilder has no {kind!r}{hint}", name=kind, obj=self)
 
-    def continuous(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
-        """Adds a hinge without limits of position; `options` are those of `joint`."""
-        return self.joint("continuous", name, parent, child, **options)
+        def add(name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
+            return self.joint(kind, name, parent, child, **options)
 
-    def prismatic(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
-        """Adds a slide; `options` are those of `joint`."""
-        return self.joint("prismatic", name, parent, child, **options)
+        add.__name__ = kind
+        add.__doc__ = f"Adds {JOINT_TYPES[kind].summary}; `options` are those of `joint`."
+        return add
 
-    def fixed(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
-        """Welds a link to another one; `options` are `xyz` and `rpy`."""
-        return self.joint("fixed", name, parent, child, **options)
-
-    def planar(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
-        """Adds a joint that moves in a plane; `options` are those of `joint`, `axis` is the plane's normal."""
-        return self.joint("planar", name, parent, child, **options)
-
-    def spherical(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
-        """Adds a ball joint; `options` are those of `joint`."""
-        return self.joint("spherical", name, parent, child, **options)
-
-    def floating(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
-        """Adds a joint of six degrees of freedom; `options` are those of `joint`."""
-        return self.joint("floating", name, parent, child, **options)
-
-    def sin_cos_revolute(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
-        """Adds a hinge whose position is [sine, cosine]; `options` are those of `joint`."""
-        return self.joint("sin_cos_revolute", name, parent, child, **options)
-
-    def mrp_floating(self, name: str, parent: str, child: str, **options: Any) -> RobotBuilder:
-        """Adds six degrees of freedom, by modified Rodrigues parameters; `options` are those of `joint`."""
-        return self.joint("mrp_floating", name, parent, child, **options)
-
-    def helical(self, name: str, parent: str, child: str, *, pitch: float, **options: Any) -> RobotBuilder:
-        """Adds a screw: a hinge, and along its axis the slide ``<name>_slide`` that mimics it.
-
-        Between them is the massless link ``<name>_nut``. The pitch is the slide's multiplier, a number of the model
-        like any other (`model.mimic_multipliers`).
-
-        Args:
-            name: Name of the hinge, whose angle is the coordinate of the joint.
-            parent: The link that carries it.
-            child: The link that it moves.
-            pitch: Translation per angle [m/rad].
-            **options: Those of `joint`.
-
-        Raises:
-            DtypeError: There is no such option, or something is no number.
-            ModelError: The axis has no length, or there is a link named ``<name>_nut``.
-            ShapeError: `xyz`, `rpy` or `axis` is not of shape (3,).
-
-        Example:
-            >>> robot = RobotBuilder("press").link("frame").link("ram", 2.0, inertia=0.1)
-            >>> robot = robot.helical("screw", "frame", "ram", pitch=0.01, axis=(0, 0, 1))
-            >>> [(joint.kind, joint.name) for joint in robot.build_description().joints]
-            [('revolute', 'screw'), ('prismatic', 'screw_slide')]
-        """
-        nut = f"{name}_nut"
-        self.link(nut).revolute(name, parent, nut, **options)
-        axis = options.get("axis", (1.0, 0.0, 0.0))
-        return self.prismatic(f"{name}_slide", nut, child, axis=axis, mimic=Mimic(name, pitch))
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *JOINT_TYPES]
 
     def universal(self, name: str, parent: str, child: str, *, axes: Sequence[Vector], **options: Any) -> RobotBuilder:
         """Adds two hinges ``<name>_1`` and ``<name>_2`` in one point, with the massless link ``<name>_cross`` between.

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..joints import JOINT_TYPES
 from .check_inertia import check_inertials
 from .description import (
-    JOINT_KINDS,
     JointDescription,
     LinkDescription,
     RobotDescription,
@@ -21,7 +21,6 @@ from .findings import Findings, Level, did_you_mean
 
 Say = Callable[[Level, str], None]
 
-_ONE_DOF = ("revolute", "continuous", "prismatic")
 _WHEELS = {"differential": (2, 2, "wheel base, wheel radius"), "mecanum": (4, 3, "Lx, Ly, wheel radius")}
 
 
@@ -85,8 +84,7 @@ def _check_joint(joint: JointDescription, links: set[str], say: Say) -> None:
     for role, name in (("parent", joint.parent), ("child", joint.child)):
         if name not in links:
             say("error", f"{role} link {name!r} is not defined{did_you_mean(name, links)}")
-    if joint.kind not in JOINT_KINDS:
-        say("error", f"unknown type {joint.kind!r}{did_you_mean(joint.kind, JOINT_KINDS)}")
+    _check_kind(joint, say)
     if math.isnan(joint.lower) or math.isnan(joint.upper):
         say("error", "limits must not be nan")
     elif joint.lower > joint.upper:
@@ -108,6 +106,19 @@ def _check_joint(joint: JointDescription, links: set[str], say: Say) -> None:
         value = getattr(joint, what)
         if not (math.isfinite(value) and value >= 0.0):
             say("error", f"{what} {value:g} must be a finite number >= 0")
+
+
+def _check_kind(joint: JointDescription, say: Say) -> None:
+    if joint.kind not in JOINT_TYPES:
+        say("error", f"unknown type {joint.kind!r}{did_you_mean(joint.kind, JOINT_TYPES)}")
+        return
+    wanted = JOINT_TYPES[joint.kind].parameters
+    if set(joint.parameters) != set(wanted):
+        got, names = (", ".join(x) or "none" for x in (joint.parameters, wanted))
+        say("error", f"parameters of a {joint.kind} joint: {names}; got {got}")
+    for name, value in joint.parameters.items():
+        if not math.isfinite(value):
+            say("error", f"{name} must be finite, got {value}")
 
 
 def _check_placements(joints: Sequence[JointDescription], findings: Findings) -> None:
@@ -146,7 +157,7 @@ def _check_mimic(description: RobotDescription, findings: Findings) -> None:
         source = by_name.get(mimic.joint)
         if source is None:
             say("error", f"mimics unknown joint {mimic.joint!r}{did_you_mean(mimic.joint, by_name)}")
-        elif joint.kind not in _ONE_DOF or source.kind not in _ONE_DOF:
+        elif not all(JOINT_TYPES[x.kind].scalar for x in (joint, source) if x.kind in JOINT_TYPES):
             say("error", f"a {joint.kind} joint cannot mimic the {source.kind} joint {mimic.joint!r}")
         if not (math.isfinite(mimic.multiplier) and math.isfinite(mimic.offset)):
             say("error", "mimic multiplier and offset must be finite")

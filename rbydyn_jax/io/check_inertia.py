@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..joints import JOINT_TYPES
 from .description import Inertial, LinkDescription
 from .findings import Findings
 
@@ -102,9 +104,18 @@ def _is_singular(robot: RobotArrays, body: int, moment: np.ndarray) -> bool:
     """Whether a body at the end of a chain has nothing that resists its joint."""
     if robot.armature[body] > 0.0 or robot.mimic[body] is not None:
         return False
-    mass, kind, axis = robot.body_inertias[body, 0], robot.joint_types[body], robot.joint_axes[body]
-    if kind == "prismatic":
-        return mass == 0.0
-    if kind in ("revolute", "continuous", "sin_cos_revolute", "planar"):
-        return float(axis @ moment @ axis) <= 1e-12 * mass
-    return bool(np.linalg.eigvalsh(moment)[0] <= 1e-12 * mass)
+    row = robot.body_inertias[body]
+    S = _columns(robot.joint_types[body], tuple(robot.joint_axes[body].tolist()), robot.joint_parameters[body])
+    mass, x, y, z = row[:4].tolist()
+    inertia = np.diag([0.0, 0.0, 0.0, mass, mass, mass])
+    inertia[:3, :3] = moment
+    inertia[:3, 3:] = first = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    inertia[3:, :3] = first.T
+    M = S.T @ inertia @ S
+    smallest = M[0, 0] if len(M) == 1 else np.linalg.eigvalsh(M)[0]
+    return bool(smallest <= 1e-12 * mass)
+
+
+@functools.lru_cache(maxsize=256)
+def _columns(kind: str, axis: tuple[float, ...], parameters: tuple[float, ...]) -> np.ndarray:
+    return JOINT_TYPES[kind].columns(np.array(axis), parameters)

@@ -6,36 +6,12 @@ builder produces it, `build_model` turns it into a `Model`, and the URDF writer 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from ..shapes import Geometry
-
-JointKind = Literal[
-    "revolute",
-    "continuous",
-    "prismatic",
-    "fixed",
-    "planar",
-    "spherical",
-    "floating",
-    "sin_cos_revolute",
-    "mrp_floating",
-]
-JOINT_KINDS: tuple[JointKind, ...] = (
-    "revolute",
-    "continuous",
-    "prismatic",
-    "fixed",
-    "planar",
-    "spherical",
-    "floating",
-    "sin_cos_revolute",
-    "mrp_floating",
-)
-NOT_IN_URDF = ("spherical", "sin_cos_revolute", "mrp_floating")
 
 
 def _identity() -> np.ndarray:
@@ -84,12 +60,16 @@ class Mimic:
 
 @dataclass(frozen=True, eq=False)
 class JointDescription:
-    """A joint between two links. `origin` is T_parent_joint (4, 4) at zero position; `axis` (3,) is of unit length, in
-    the joint frame (the plane's normal for a planar joint). Limits are symmetric for velocity, acceleration and effort;
-    inf means that there is none. Units: rad, m, s, N, N m, kg m^2."""
+    """A joint between two links.
+
+    `kind` is a key of `joints.JOINT_TYPES`, and `parameters` are those of this type, such as the pitch of a screw.
+    `origin` is T_parent_joint (4, 4) at zero position; `axis` (3,) is of unit length, in the joint frame (the plane's
+    normal for a planar joint). Limits are symmetric for velocity, acceleration and effort; inf means that there is
+    none. Units: rad, m, s, N, N m, kg m^2.
+    """
 
     name: str
-    kind: JointKind
+    kind: str
     parent: str
     child: str
     origin: np.ndarray = field(default_factory=_identity)
@@ -103,6 +83,7 @@ class JointDescription:
     friction: float = 0.0
     armature: float = 0.0
     mimic: Mimic | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

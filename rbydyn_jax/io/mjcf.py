@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._check import require
+from ..joints import JOINT_TYPES
 from ..model.model import Model
 from ..shapes import CollisionGeometry, collision_geometries
 from .build import assemble
@@ -23,15 +24,13 @@ from .description import (
     CollisionDescription,
     Inertial,
     JointDescription,
-    JointKind,
     LinkDescription,
     RobotDescription,
 )
 from .findings import Findings, fail
-from .placement import compose, placement, rotation_about, rotation_from_wxyz
+from .placement import compose, placement, rotation_from_wxyz
 from .urdf import read_bytes
 
-_KINDS: tuple[JointKind, ...] = ("floating", "spherical", "prismatic", "revolute")  # by MuJoCo's number
 _Shapes = dict[int, type[CollisionGeometry]]  # by MuJoCo's number
 _NOT_USED = {"neq": "equality", "ntendon": "tendon", "nu": "actuator", "nsensor": "sensor", "nexclude": "exclude"}
 
@@ -118,6 +117,7 @@ def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
         found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
         return found or ("world" if kind == "body" and index == 0 else f"{kind}{index}")
 
+    kinds = _kinds(mujoco)
     shapes = {
         int(getattr(mujoco.mjtGeom, f"mjGEOM_{shape.mujoco.upper()}")): shape
         for shape in collision_geometries().values()
@@ -137,7 +137,7 @@ def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
             anchor = mj_model.jnt_pos[number]
             last = number == first + count - 1
             child = link.name if last and not anchor.any() else f"{link.name}:{name('joint', number)}"
-            joints.append(_joint(mj_model, number, name("joint", number), carrier, child, pose))
+            joints.append(_joint(mj_model, kinds, number, name("joint", number), carrier, child, pose))
             if child != link.name:
                 links.append(LinkDescription(child))
             carrier, pose = child, placement(-anchor)
@@ -148,31 +148,39 @@ def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
     return RobotDescription(model_name or "mujoco", tuple(links), tuple(joints))
 
 
-def _joint(mj_model: Any, number: int, name: str, parent: str, child: str, pose: np.ndarray) -> JointDescription:
-    kind = _KINDS[int(mj_model.jnt_type[number])]
+def _kinds(mujoco: Any) -> dict[int, str]:
+    """The joint type of each of MuJoCo's numbers; where several have one name there, the first."""
+    by_name: dict[str, str] = {}
+    for joint in JOINT_TYPES.values():
+        if joint.mjcf:
+            by_name.setdefault(joint.mjcf, joint.name)
+    return {int(getattr(mujoco.mjtJoint, f"mjJNT_{name.upper()}")): kind for name, kind in by_name.items()}
+
+
+def _joint(
+    mj_model: Any, kinds: dict[int, str], number: int, name: str, parent: str, child: str, pose: np.ndarray
+) -> JointDescription:
+    kind = JOINT_TYPES[kinds[int(mj_model.jnt_type[number])]]
     at_q, at_v = int(mj_model.jnt_qposadr[number]), int(mj_model.jnt_dofadr[number])
     axis = np.array(mj_model.jnt_axis[number])
     origin = compose(pose, placement(mj_model.jnt_pos[number]))
     lower, upper, effort = -np.inf, np.inf, np.inf
     reference = float(mj_model.qpos0[at_q])
-    if kind == "floating":
+    if kind.nv == 6:
         origin = placement()  # the free joint of a body replaces its pose
-    elif kind == "revolute":
-        origin = compose(origin, placement(rotation=rotation_about(axis, -reference)) if reference else placement())
-    elif kind == "prismatic":
-        origin = compose(origin, placement(-reference * axis))
-    if kind in ("revolute", "prismatic"):
+    if kind.scalar:
+        origin = compose(origin, kind.matrix(axis, (), [-reference]) if reference else placement())
         if mj_model.jnt_limited[number]:
             lower, upper = mj_model.jnt_range[number].tolist()
         if mj_model.jnt_actfrclimited[number]:
             effort = float(np.abs(mj_model.jnt_actfrcrange[number]).max())
     return JointDescription(
         name=name,
-        kind=kind,
+        kind=kind.name,
         parent=parent,
         child=child,
         origin=origin,
-        axis=axis if kind in ("revolute", "prismatic") else np.array([1.0, 0.0, 0.0]),
+        axis=axis if kind.has_axis else np.array([1.0, 0.0, 0.0]),
         lower=lower,
         upper=upper,
         effort=effort,

@@ -7,25 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..joints.rotations import SNAP, exact_sincos
+
 Vector = Sequence[float] | np.ndarray
-
-# Half a unit in the last place of 2 pi is 4.4e-16: an angle written in decimals as a multiple of pi/2 up to a full turn
-# cannot be told from the exact one, so a sine or cosine below it is meant as zero.
-_SNAP = 2.5e-16
-
-
-def _sin_cos(angle: float) -> tuple[float, float]:
-    s, c = math.sin(angle), math.cos(angle)
-    if abs(s) <= _SNAP:
-        return 0.0, math.copysign(1.0, c)
-    if abs(c) <= _SNAP:
-        return math.copysign(1.0, s), 0.0
-    return s, c
 
 
 def rotation_from_rpy(rpy: Vector) -> np.ndarray:
     """Returns R = Rz(yaw) Ry(pitch) Rx(roll) (3, 3) for angles `rpy` [rad], exact at right angles."""
-    (sr, cr), (sp, cp), (sy, cy) = (_sin_cos(float(angle)) for angle in rpy)
+    (sr, cr), (sp, cp), (sy, cy) = (exact_sincos(float(angle)) for angle in rpy)
     matrix = np.array(
         [
             [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
@@ -43,7 +32,7 @@ def rpy_from_rotation(rotation: np.ndarray) -> tuple[float, float, float]:
     """
     r = rotation
     yaw = math.atan2(r[1, 0], r[0, 0])
-    s, c = _sin_cos(yaw)
+    s, c = exact_sincos(yaw)
     pitch = math.atan2(-r[2, 0], c * r[0, 0] + s * r[1, 0])
     roll = math.atan2(s * r[0, 2] - c * r[1, 2], c * r[1, 1] - s * r[0, 1])
     return roll + 0.0, pitch + 0.0, yaw + 0.0
@@ -60,7 +49,7 @@ def rotation_from_wxyz(wxyz: Vector) -> np.ndarray:
         ]
     )
     nearest = np.round(matrix)
-    return np.where(np.abs(matrix - nearest) <= 2.0 * _SNAP, nearest, matrix) + 0.0
+    return np.where(np.abs(matrix - nearest) <= 2.0 * SNAP, nearest, matrix) + 0.0
 
 
 def placement(xyz: Vector = (0.0, 0.0, 0.0), rotation: np.ndarray | None = None) -> np.ndarray:
@@ -84,11 +73,3 @@ def compose(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         result[:3, 3] += first[:3, 3]
         return result
     return first @ second + 0.0
-
-
-def rotation_about(axis: Vector, angle: float) -> np.ndarray:
-    """Returns the rotation (3, 3) by `angle` [rad] about a unit axis: 1 + sin [a] + (1 - cos) [a]^2 (Rodrigues)."""
-    x, y, z = (float(c) for c in axis)
-    sine, cosine = _sin_cos(float(angle))
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.eye(3) + sine * cross + (1.0 - cosine) * cross @ cross

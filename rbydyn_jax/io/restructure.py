@@ -14,10 +14,8 @@ from jaxtyping import Array, Float
 
 from .._check import check_array
 from .._errors import ArgumentError, DtypeError, Finding, ModelError
-from ..model.joints import JOINT_TYPES
+from ..joints import JOINT_TYPES
 from ..model.model import Model, check_model
-from ..spatial.algebra import Vec3
-from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, number
 from .build import build_model
 from .description import JointDescription, LinkDescription, RobotDescription
 from .save import free_name, outline
@@ -77,8 +75,10 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
     def fixed(joint: JointDescription) -> JointDescription:
         if joint.name not in by_name:
             return joint
-        moved = _joint_transform(joint, by_name[joint.name])
-        return dataclasses.replace(joint, kind="fixed", origin=joint.origin @ moved, mimic=None)
+        kind = JOINT_TYPES[joint.kind]
+        own = [joint.parameters[name] for name in kind.parameters]
+        moved = kind.matrix(joint.axis, own, by_name[joint.name])
+        return dataclasses.replace(joint, kind="fixed", origin=joint.origin @ moved, mimic=None, parameters={})
 
     description = outline(model)
     changed = dataclasses.replace(description, joints=tuple(fixed(j) for j in description.joints))
@@ -154,10 +154,8 @@ def _position(value: Any, name: str, kind: str) -> np.ndarray:
     check_array(x, name, (JOINT_TYPES[kind].nq,))
     if not np.isfinite(x).all():
         raise ArgumentError(f"{name} must be finite, got {x.tolist()}")
-    if kind in ("spherical", "floating") and not x[:4].any():
-        raise ArgumentError(f"{name} must start with a quaternion, which must not be zero")
-    if kind == "sin_cos_revolute" and not x.any():
-        raise ArgumentError(f"{name} must be [sine, cosine], which cannot both be zero")
+    if problem := JOINT_TYPES[kind].problem(x):
+        raise ArgumentError(f"{name} {problem}")
     return x
 
 
@@ -198,21 +196,6 @@ def _rebuilt(
         gravity=jnp.asarray(parts[0][0].gravity),
         **{leaf: jnp.asarray(values, dtype) for leaf, values in leaves.items()},
     )
-
-
-def _joint_transform(joint: JointDescription, position: np.ndarray) -> np.ndarray:
-    """T_before_after of a joint at a position, in plain floats."""
-
-    def scalar(x: float) -> Scalar:
-        return {0.0: ZERO, 1.0: ONE, -1.0: MINUS_ONE}.get(x, x)
-
-    kind = JOINT_TYPES[joint.kind]
-    x = tuple((float(np.sin(p)), float(np.cos(p))) if k in kind.angles else float(p) for k, p in enumerate(position))
-    R, p = kind.transform(Vec3(*(scalar(float(a)) for a in joint.axis)), x)
-    T = np.eye(4)
-    T[:3, :3] = [[number(e) for e in row] for row in R]
-    T[:3, 3] = [number(e) for e in p]
-    return T
 
 
 def _renamed(description: RobotDescription, prefix: str) -> RobotDescription:

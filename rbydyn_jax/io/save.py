@@ -11,11 +11,9 @@ import numpy as np
 from .._errors import ModelError
 from ..model.model import Model, check_model, single_shapes, welded_shares
 from .description import (
-    JOINT_KINDS,
     CollisionDescription,
     Inertial,
     JointDescription,
-    JointKind,
     LinkDescription,
     Mimic,
     MobileBaseDescription,
@@ -39,8 +37,6 @@ _PER_VELOCITY = {
     "friction": "friction",
     "armature": "armature",
 }
-_KINDS: dict[str, JointKind] = {kind: kind for kind in JOINT_KINDS}
-_ONE_DOF = ("revolute", "continuous", "prismatic")
 
 
 def to_urdf(model: Model, *, collisions: bool = True) -> str:
@@ -96,7 +92,7 @@ def describe(model: Model) -> RobotDescription:
     """
     tree = check_model(model).tree
     for body, (kind, name) in enumerate(zip(tree.joint_types, tree.joint_names, strict=True)):
-        if kind in _ONE_DOF:
+        if tree.joints[body].scalar:
             continue
         for leaf in ("position_lower", "position_upper", *_PER_VELOCITY.values()):
             at = tree.q_slices[body] if leaf.startswith("position") else tree.v_slices[body]
@@ -145,13 +141,14 @@ def free_name(name: str, taken: list[str]) -> str:
 
 def _joint(model: Model, numbers: dict[str, np.ndarray], body: int, parent: str, child: str) -> JointDescription:
     tree = model.tree
-    kind, mimic = tree.joint_types[body], tree.mimics[body]
+    mimic = tree.mimics[body]
     source = body if mimic is None else mimic.source
     at_q, at_v = tree.q_slices[source].start, tree.v_slices[source].start
     axis = numbers["joint_axes"][body]
+    own = np.asarray(model.geometry, float)[list(tree.axis_pattern[body][3:])]
     rates = {name: float(numbers[leaf][at_v]) for name, leaf in _PER_VELOCITY.items()}
     lower, upper, coupling = -np.inf, np.inf, None
-    if kind in _ONE_DOF:
+    if tree.joints[body].scalar:
         lower, upper = float(numbers["position_lower"][at_q]), float(numbers["position_upper"][at_q])
     if mimic is not None:
         factor, offset = (float(numbers[leaf][mimic.slot]) for leaf in ("mimic_multipliers", "mimic_offsets"))
@@ -161,7 +158,7 @@ def _joint(model: Model, numbers: dict[str, np.ndarray], body: int, parent: str,
         rates = {name: abs(factor) * rates[name] if factor else np.inf for name in ("velocity", "acceleration")}
     return JointDescription(
         name=tree.joint_names[body],
-        kind=_KINDS[kind],
+        kind=tree.joint_types[body],
         parent=parent,
         child=child,
         origin=numbers["joint_placements"][body],
@@ -169,6 +166,7 @@ def _joint(model: Model, numbers: dict[str, np.ndarray], body: int, parent: str,
         lower=lower,
         upper=upper,
         mimic=coupling,
+        parameters=dict(zip(tree.joints[body].parameters, own.tolist(), strict=True)),
         **rates,
     )
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from .description import JOINT_KINDS, NOT_IN_URDF, JointDescription, JointKind, Mimic, MobileBaseDescription
+from ..joints import JOINT_TYPES
+from .description import JointDescription, Mimic, MobileBaseDescription
 from .findings import did_you_mean
 from .urdf_values import Scope
 from .xml import XmlElement
 
-_URDF_KINDS: dict[str, JointKind] = {kind: kind for kind in JOINT_KINDS if kind not in NOT_IN_URDF}
 _TAGS = (
     "parent",
     "child",
@@ -40,10 +41,10 @@ def read_joint(xml: XmlElement, name: str, scope: Scope) -> JointDescription | N
         links.append(scope.name(element, "link", f"<{tag}>"))
     origin = scope.origin(xml, "origin")
     axis = np.array([1.0, 0.0, 0.0])
-    if kind in ("revolute", "continuous", "prismatic", "planar"):
+    if kind is not None and JOINT_TYPES[kind].has_axis:
         axis = _axis(xml, scope)
     limits = _limits(xml, kind, scope)
-    dynamics = _dynamics(xml, scope) if kind != "fixed" else {}
+    dynamics = _dynamics(xml, scope) if kind is None or JOINT_TYPES[kind].nv else {}
     mimic = _mimic(xml, kind, scope)
     if len(links) < 2 or links[0] is None or links[1] is None:
         return None
@@ -52,19 +53,20 @@ def read_joint(xml: XmlElement, name: str, scope: Scope) -> JointDescription | N
     )
 
 
-def _kind(xml: XmlElement, scope: Scope) -> JointKind | None:
+def _kind(xml: XmlElement, scope: Scope) -> str | None:
     """Returns the joint's type: `in_model_type`, which RB-Y1 files use to weld the fingers, goes before `type`."""
-    kinds: list[JointKind | None] = []
+    known = [name for name, joint in JOINT_TYPES.items() if not joint.urdf_instead]
+    kinds: list[str | None] = []
     for attribute in ("type", "in_model_type"):
         text = xml.get(attribute)
         if text is None:
             if attribute == "type":
                 scope.add("error", xml.line, "has no type")
             continue
-        if text not in _URDF_KINDS:
-            hint = did_you_mean(text, _URDF_KINDS) or f"; the types are {', '.join(_URDF_KINDS)}"
+        if text not in known:
+            hint = did_you_mean(text, known) or f"; the types are {', '.join(known)}"
             scope.add("error", xml.line, f"unknown {attribute} {text!r}{hint}")
-        kinds.append(_URDF_KINDS.get(text))
+        kinds.append(text if text in known else None)
     return kinds[-1] if kinds else None
 
 
@@ -93,17 +95,17 @@ def _axis(xml: XmlElement, scope: Scope) -> np.ndarray:
     return axis / length
 
 
-def _limits(xml: XmlElement, kind: JointKind | None, scope: Scope) -> dict[str, float]:
-    if kind not in ("revolute", "prismatic", "continuous", "planar", "floating"):
+def _limits(xml: XmlElement, kind: str | None, scope: Scope) -> dict[str, Any]:
+    if kind is None or not (joint := JOINT_TYPES[kind]).nv:
         return {}
     element = scope.only(xml, "limit")
     if element is None:
-        if kind in ("revolute", "prismatic"):
+        if joint.limited:
             scope.add("warning", xml.line, f"{kind} joint has no <limit>; it is taken as without limits")
         return {}
     scope.known(element, ("lower", "upper", "effort", "velocity", "acceleration", "deceleration", "jerk"))
     limits = {name: scope.limit(element, name, math.inf) for name in ("velocity", "acceleration", "effort")}
-    if kind not in ("revolute", "prismatic"):
+    if not joint.limited:
         for name in ("lower", "upper"):
             scope.limit(element, name, 0.0)
         return limits
@@ -113,7 +115,7 @@ def _limits(xml: XmlElement, kind: JointKind | None, scope: Scope) -> dict[str, 
     return limits | {name: scope.limit(element, name, 0.0) for name in ("lower", "upper")}
 
 
-def _dynamics(xml: XmlElement, scope: Scope) -> dict[str, float]:
+def _dynamics(xml: XmlElement, scope: Scope) -> dict[str, Any]:
     element = scope.only(xml, "dynamics")
     if element is None:
         return {}
@@ -122,7 +124,7 @@ def _dynamics(xml: XmlElement, scope: Scope) -> dict[str, float]:
     return {name: scope.number(element, name, name, 0.0) for name in names}
 
 
-def _mimic(xml: XmlElement, kind: JointKind | None, scope: Scope) -> Mimic | None:
+def _mimic(xml: XmlElement, kind: str | None, scope: Scope) -> Mimic | None:
     element = scope.only(xml, "mimic")
     if element is None:
         return None
@@ -130,7 +132,7 @@ def _mimic(xml: XmlElement, kind: JointKind | None, scope: Scope) -> Mimic | Non
     source = scope.name(element, "joint", "<mimic>")
     multiplier = scope.number(element, "multiplier", "mimic multiplier", 1.0)
     offset = scope.number(element, "offset", "mimic offset", 0.0)
-    if kind == "fixed":
+    if kind is not None and not JOINT_TYPES[kind].nv:
         scope.add("note", element.line, "<mimic> of a fixed joint is ignored")
         return None
     return Mimic(source, multiplier, offset) if source is not None else None

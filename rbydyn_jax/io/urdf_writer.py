@@ -10,15 +10,12 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from .._errors import ModelError
+from ..joints import JOINT_TYPES
 from ..shapes import Geometry
 from .description import CollisionDescription, JointDescription, LinkDescription, RobotDescription
+from .findings import did_you_mean
 from .placement import is_identity, rpy_from_rotation
 
-_INSTEAD = {
-    "spherical": "three revolute joints",
-    "sin_cos_revolute": "a continuous joint",
-    "mrp_floating": "a floating joint",
-}
 _DBL_MAX = float(np.finfo(np.float64).max)
 
 
@@ -34,11 +31,16 @@ def write_urdf(description: RobotDescription, *, collisions: bool = True) -> str
         collisions: Whether to write collision shapes.
 
     Raises:
-        ModelError: A joint is spherical, or of another type of which URDF has none.
+        ModelError: A joint is of a type that URDF does not have, or of an unknown one.
     """
-    unknown = {joint.kind: joint.name for joint in reversed(description.joints) if joint.kind in _INSTEAD}
-    for kind, name in unknown.items():
-        raise ModelError(f"URDF has no {kind} joints, and this robot has {name!r}; use {_INSTEAD[kind]} instead")
+    for joint in description.joints:
+        if joint.kind not in JOINT_TYPES:
+            hint = did_you_mean(joint.kind, JOINT_TYPES)
+            raise ModelError(f"joint {joint.name!r}: unknown type {joint.kind!r}{hint}")
+        if instead := JOINT_TYPES[joint.kind].urdf_instead:
+            raise ModelError(
+                f"URDF has no {joint.kind} joints, and this robot has {joint.name!r}; use {instead} instead"
+            )
     lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(description.name)}>"]
     if (mobile := description.mobile_base) is not None:
         wheels = _attributes(joints=" ".join(mobile.joints), params=_join(mobile.params))
@@ -112,15 +114,16 @@ def _geometry(geometry: Geometry) -> str:
 
 
 def _joint(joint: JointDescription) -> list[str]:
+    kind = JOINT_TYPES[joint.kind]
     lines = [f"  <joint{_attributes(name=joint.name, type=joint.kind)}>"]
     lines += [f"    <parent{_attributes(link=joint.parent)}/>", f"    <child{_attributes(link=joint.child)}/>"]
     lines += _origin(joint.origin, "    ")
-    if joint.kind != "floating":  # a fixed joint has no use for an axis, but rby1_sdk refuses a file without it
+    if kind.has_axis or not kind.nv:  # a fixed joint has no use for an axis, but rby1_sdk refuses a file without it
         lines.append(f"    <axis{_attributes(xyz=_join(joint.axis))}/>")
-    if joint.kind in ("revolute", "prismatic"):
+    if kind.limited:
         bounds = _attributes(lower=joint.lower, upper=joint.upper)
         lines.append(f"    <limit{bounds}{_rates(joint)}/>")
-    elif joint.kind != "fixed" and any(map(math.isfinite, (joint.velocity, joint.effort, joint.acceleration))):
+    elif kind.nv and any(map(math.isfinite, (joint.velocity, joint.effort, joint.acceleration))):
         lines.append(f"    <limit{_rates(joint)}/>")
     losses = {name: getattr(joint, name) for name in ("damping", "friction", "armature") if getattr(joint, name)}
     if losses:

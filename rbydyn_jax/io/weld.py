@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._errors import ArgumentError, ModelError, NameNotFoundError
+from ..joints import JOINT_TYPES
 from ..model.arrays import RobotArrays
 from ..model.tree import MobileBase
 from .check import check_description
@@ -68,7 +69,7 @@ def weld(
     stack: list[tuple[JointDescription | None, str, int, np.ndarray]] = [(first, root, -1, np.eye(4))]
     while stack:
         joint, name, body, pose = stack.pop()
-        if joint is not None and joint.kind != "fixed":
+        if joint is not None and JOINT_TYPES[joint.kind].nv:
             moving.append(joint)
             parents.append(body)
             joint_placements.append(pose)
@@ -96,6 +97,9 @@ def weld(
         parents=tuple(new_index[parents[old]] for old in order),
         joint_placements=np.array([joint_placements[old] for old in order]).reshape(-1, 4, 4),
         joint_axes=np.array([joint.axis for joint in moving], float).reshape(-1, 3),
+        joint_parameters=tuple(
+            tuple(float(joint.parameters[name]) for name in JOINT_TYPES[joint.kind].parameters) for joint in moving
+        ),
         mimic=_resolve_mimics(moving),
         link_names=tuple(link.name for link in welded),
         link_bodies=tuple(link_bodies),

@@ -21,6 +21,7 @@ class RobotArrays:
         parents: Body that carries each joint.
         joint_placements: T_parentbody_joint (nb, 4, 4) at zero position [m].
         joint_axes: Unit axes in the joint frame (nb, 3).
+        joint_parameters: For each joint the parameters that its type has.
         mimic: For each joint None, or (index of an independent joint, multiplier, offset).
         link_names: Links (nl), depth-first in document order, the root first.
         link_bodies: Body of each link.
@@ -50,6 +51,7 @@ class RobotArrays:
     parents: tuple[int, ...]
     joint_placements: np.ndarray
     joint_axes: np.ndarray
+    joint_parameters: tuple[tuple[float, ...], ...]
     mimic: tuple[tuple[int, float, float] | None, ...]
     link_names: tuple[str, ...]
     link_bodies: tuple[int, ...]

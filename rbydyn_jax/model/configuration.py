@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._check import check_array, public
-from .joints import JointType
+from ..joints import JointType
 from .model import Model, check_model
 
 

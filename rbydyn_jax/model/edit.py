@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from .._check import check_array
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..spatial import inertia as inertias
-from .model import Model, check_model, make_pattern, twelve
+from .model import Model, check_model, make_axis_pattern, make_pattern, twelve
 from .specialized import SpecializedModel
 from .tree import KinematicTree
 
@@ -218,11 +218,13 @@ def with_geometry(
     unit = np.abs(np.linalg.norm(arrays["joint_axes"], axis=1) - 1.0) <= max(rounding, 1e-9)  # False for NaN
     if not unit.all():
         raise ArgumentError(f"joint {tree.joint_names[int(np.argmin(unit))]!r}: its axis is not of unit length")
+    given = iter(np.asarray(model.joint_parameters).tolist())
+    own = [[next(given) for _ in joint.parameters] for joint in tree.joints]
     values: list[float] = []
     changed = dataclasses.replace(
         tree,
         placement_pattern=make_pattern(twelve(arrays["joint_placements"]), values),
-        axis_pattern=make_pattern(arrays["joint_axes"], values),
+        axis_pattern=make_axis_pattern(arrays["joint_axes"], own, values),
         link_pattern=make_pattern(twelve(arrays["link_placements"]), values),
     )
     return _replaced(model, changed, jnp.asarray(values, dtype))
@@ -240,6 +242,45 @@ def _refuse_wrong_poses(T: np.ndarray, kind: str, names: tuple[str, ...], tolera
     for problem, bad in problems.items():
         if bad.any():
             raise ArgumentError(f"{kind} {names[int(np.argmax(bad))]!r}: its placement {problem}")
+
+
+def with_joint_parameters(model: Model, values: Mapping[str | int, Mapping[str, Float[Array, ""] | float]]) -> Model:
+    """The same robot with other parameters of some joints; compiles nothing anew, and may be traced or vmapped.
+
+    Args:
+        model: The robot.
+        values: For each joint, by name or index, the parameters to change by name, such as `pitch` of a screw [m/rad].
+
+    Raises:
+        DtypeError: `values` or one of its values is no mapping.
+        ModelError: A joint's type has no such parameter, or a value is not finite.
+        NameNotFoundError: There is no such joint.
+        ShapeError: A value is not a scalar.
+
+    Example:
+        >>> press = RobotBuilder("press").link("frame").link("ram", 2.0, inertia=0.1)
+        >>> press = build_model(press.screw("spindle", "frame", "ram", pitch=0.01, axis=(0, 0, 1)))
+        >>> press = with_joint_parameters(press, {"spindle": {"pitch": 0.02}})
+        >>> round(float(gravity_forces(press, jnp.array([0.3]))[0]), 4)
+        0.3924
+    """
+    model = check_model(model)
+    tree, geometry = model.tree, jnp.asarray(model.geometry)
+    for what, x in {"values": values, **(values if isinstance(values, Mapping) else {})}.items():
+        if not isinstance(x, Mapping):
+            raise DtypeError(f"{what} must be a mapping, got {type(x).__name__}: {{joint: {{parameter: value}}}}")
+    for joint, changes in values.items():
+        index = tree.joint_index(joint)
+        names = tree.joints[index].parameters
+        for name, value in changes.items():
+            element = f"values[{joint!r}][{name!r}]"
+            if name not in names:
+                kind = tree.joint_types[index]
+                raise ModelError(f"{element}: a {kind} joint has the parameters: {', '.join(names) or 'none'}")
+            new = check_array(value, element, ()).astype(geometry.dtype)
+            _finite(new, element)
+            geometry = geometry.at[tree.axis_pattern[index][3 + names.index(name)]].set(new)
+    return dataclasses.replace(model, geometry=geometry)
 
 
 def unstructured(model: Model) -> Model:
@@ -285,12 +326,16 @@ def _dense(model: Model, joint_placements: Array, joint_axes: Array, link_placem
     tree, nb, nl = model.tree, model.nb, len(model.link_names)
     own = set(tree.principal_links)
     others = [k for k in range(nl) if k not in own]
-    index = np.arange(nb * 15 + len(others) * 12)
-    rows = index[nb * 15 :].reshape(-1, 12)
+    own_parameters, at = model.joint_parameters, nb * 15
+    index = np.arange(at + len(own_parameters) + len(others) * 12)
+    slots, rows = iter(index[at:].tolist()), index[at + len(own_parameters) :].reshape(-1, 12)
     changed = dataclasses.replace(
         tree,
         placement_pattern=tuple(map(tuple, index[: nb * 12].reshape(-1, 12).tolist())),
-        axis_pattern=tuple(map(tuple, index[nb * 12 : nb * 15].reshape(-1, 3).tolist())),
+        axis_pattern=tuple(
+            (*axis, *(next(slots) for _ in joint.parameters))
+            for axis, joint in zip(index[nb * 12 : at].reshape(-1, 3).tolist(), tree.joints, strict=True)
+        ),
         link_pattern=tuple(
             tree.link_pattern[k] if k in own else tuple(rows[others.index(k)].tolist()) for k in range(nl)
         ),
@@ -300,7 +345,12 @@ def _dense(model: Model, joint_placements: Array, joint_axes: Array, link_placem
         return jnp.concatenate([T[:, :3, :3].reshape(-1, 9), T[:, :3, 3]], axis=1).reshape(-1)
 
     geometry = jnp.concatenate(
-        [numbers(joint_placements), joint_axes.reshape(-1), numbers(link_placements[np.array(others, int)])]
+        [
+            numbers(joint_placements),
+            joint_axes.reshape(-1),
+            own_parameters,
+            numbers(link_placements[np.array(others, int)]),
+        ]
     )
     return _replaced(model, changed, geometry)
 

@@ -119,7 +119,12 @@ class Model(eqx.Module):
     @property
     def joint_axes(self) -> Float[Array, "nb 3"]:
         """Unit axis of each joint, in the joint's frame."""
-        return numbers_from_pattern(self.geometry, self.tree.axis_pattern, 3)
+        return numbers_from_pattern(self.geometry, [row[:3] for row in self.tree.axis_pattern], 3)
+
+    @property
+    def joint_parameters(self) -> Float[Array, "np"]:
+        """The parameters of all joints whose type has some, such as the pitch of a screw [m/rad]."""
+        return self.geometry[np.array(self.tree.parameter_slots, int)]
 
     @property
     def link_placements(self) -> Float[Array, "nl 4 4"]:
@@ -208,6 +213,18 @@ def make_pattern(rows: np.ndarray, values: list[float]) -> tuple[tuple[int, ...]
     return tuple(pattern)
 
 
+def make_axis_pattern(
+    axes: np.ndarray, parameters: Sequence[Sequence[float]], values: list[float]
+) -> tuple[tuple[int, ...], ...]:
+    """The pattern of axes (n, 3), each followed by the joint's parameters, which are never taken as constants."""
+    pattern = []
+    for axis, own in zip(axes, parameters, strict=True):
+        (row,) = make_pattern(axis[None], values)
+        pattern.append((*row, *range(len(values), len(values) + len(own))))
+        values.extend(own)
+    return tuple(pattern)
+
+
 def twelve(T: np.ndarray) -> np.ndarray:
     """The 12 entries of poses (n, 4, 4): rows of R, then p."""
     n = len(T)
@@ -231,7 +248,7 @@ def model_from_arrays(
     dtype, field = _float_dtype(dtype), _gravity(gravity)
     values: list[float] = []
     placement_pattern = make_pattern(twelve(np.asarray(robot.joint_placements, float)), values)
-    axis_pattern = make_pattern(np.asarray(robot.joint_axes, float), values)
+    axis_pattern = make_axis_pattern(np.asarray(robot.joint_axes, float), robot.joint_parameters, values)
     link_pattern = make_pattern(twelve(np.asarray(robot.link_placements, float)), values)
     slots = iter(range(len(robot.mimic)))
     mimics = tuple(None if m is None else MimicJoint(int(m[0]), next(slots)) for m in robot.mimic)
@@ -262,10 +279,8 @@ def model_from_arrays(
         return array([x[i] for i in free for _ in range(tree.joints[i].nv)])
 
     def per_position(x: np.ndarray, unbounded: float) -> Array:
-        bounded = {"revolute", "continuous", "prismatic"}
-        return array(
-            [x[i] if robot.joint_types[i] in bounded else unbounded for i in free for _ in range(tree.joints[i].nq)]
-        )
+        joints = tree.joints
+        return array([x[i] if joints[i].scalar else unbounded for i in free for _ in range(joints[i].nq)])
 
     welded = [link for link, slot in enumerate(tree.welded_slots) if slot >= 0]
     followers = [m for m in robot.mimic if m is not None]

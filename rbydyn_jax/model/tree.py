@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from .._errors import Finding, NameNotFoundError
-from .joints import JOINT_TYPES, JointType
+from ..joints import JOINT_TYPES, JointType
 
 # How one number of the geometry is stored: an index into the leaf `Model.geometry`, or one of these constants.
 IS_ZERO, IS_ONE, IS_MINUS_ONE = -1, -2, -3
@@ -49,15 +49,15 @@ class KinematicTree:
         parents: Parent body of each body, -1 for the world.
         mimics: For each joint, None or the joint that it mimics.
         link_names: Names of all links, the root first.
-        link_bodies: The body to which each link belongs, -1 for the world.
+            link_bodies: The body to which each link belongs, -1 for the world.
         placement_pattern: For each joint the 12 entries (rows of R, then p) of its placement, as indices or constants.
-        axis_pattern: The same for the 3 entries of its axis.
+        axis_pattern: The same for the 3 entries of its axis, and then the indices of the parameters of the joint.
         link_pattern: The same for the 12 entries of each link's placement on its body.
         shape_kinds: The kind of each collision shape, a key of `Model.shapes`.
         shape_links: Its link.
         shape_coltypes: Its group bits.
         shape_colaffinities: The group bits that it is tested against.
-        mobile_base: Wheels, if the robot has them.
+            mobile_base: Wheels, if the robot has them.
         traversal: Form of the sweeps over the tree: ``"auto"`` depends on the platform, ``"arrays"`` uses plain array
             operations everywhere, which only `export_function` needs.
         report: What was corrected or ignored when the robot was read; not part of the identity of the tree.
@@ -105,6 +105,11 @@ class KinematicTree:
     def joints(self) -> tuple[JointType, ...]:
         """The joint types as objects."""
         return tuple(JOINT_TYPES[t] for t in self.joint_types)
+
+    @cached_property
+    def parameter_slots(self) -> tuple[int, ...]:
+        """Where the parameters of the joints stand in `Model.geometry`, in the order of the joints."""
+        return tuple(k for row in self.axis_pattern for k in row[3:])
 
     def _slices(self, sizes: tuple[int, ...]) -> tuple[slice, ...]:
         """Consecutive slices over the independent joints; a mimic joint repeats its source's."""

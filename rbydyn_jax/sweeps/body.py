@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.joints import JointType
+from ..joints import JointType
 from ..model.model import Model
 from ..spatial.algebra import NO_MOTION, Inertia, Mat3, Motion, Sym3, Transform, Vec3
 from ..xla.structural import Scalar, add
 
 
 class Body(NamedTuple):
-    """What a step sees of a body and of the joint that moves it; x are the joint's coordinates."""
+    """What a step sees of a body and of the joint that moves it; x are the joint's coordinates and parameters."""
 
     joint: JointType
     axis: Vec3

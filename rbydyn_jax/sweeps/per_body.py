@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.joints import JointType
+from ..joints import JointType
 from ..model.model import Model
 from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
 from ..spatial.algebra import Force, Vec3
@@ -52,15 +52,18 @@ class PerBody:
         def numbers(group: Group, patterns: Sequence[tuple[int, ...]]) -> list[Scalar]:
             return self._numbers([patterns[i] for i in group.bodies])
 
-        return [
-            (
-                Vec3(*numbers(group, tree.axis_pattern)),
-                transform_from_numbers(numbers(group, tree.placement_pattern)),
-                rows_of(self.model.inertias, group.bodies),
-                tuple(coordinate(group, k) for k in range(self._joint(group).nq)),
+        bodies = []
+        for group in self.groups:
+            x, y, z, *parameters = numbers(group, tree.axis_pattern)
+            bodies.append(
+                (
+                    Vec3(x, y, z),
+                    transform_from_numbers(numbers(group, tree.placement_pattern)),
+                    rows_of(self.model.inertias, group.bodies),
+                    (*(coordinate(group, k) for k in range(self._joint(group).nq)), *parameters),
+                )
             )
-            for group in self.groups
-        ]
+        return bodies
 
     def _numbers(self, patterns: Sequence[tuple[int, ...]]) -> list[Scalar]:
         """Numbers of the geometry, of patterns with the same constants."""

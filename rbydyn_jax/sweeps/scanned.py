@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.joints import Coordinates as JointCoordinates
-from ..model.joints import JointType, Prismatic, Revolute, rotation_about
+from ..joints import Coordinates as JointCoordinates
+from ..joints import JointType, Prismatic, Revolute, rotation_about
 from ..model.model import Model, numbers_from_pattern
 from ..model.tree import KinematicTree
 from ..spatial.algebra import Force, Motion, Transform, Vec3
@@ -122,7 +122,7 @@ class Arrays:
     def _gather_bodies(self, q: jax.Array) -> list[Body]:
         tree, geometry = self.tree, self.model.geometry
         placements = numbers_from_pattern(geometry, tree.placement_pattern, 12)
-        axes = numbers_from_pattern(geometry, tree.axis_pattern, 3)
+        axes = self.model.joint_axes
         starts = np.cumsum([0, *(j.nq for j in tree.joints)])
         sine, cosine = jnp.sin(q), jnp.cos(q)  # `sincos` is a kernel of the CPU
         bodies = []
@@ -136,6 +136,8 @@ class Arrays:
             else:
                 angles, nq = group.joint.angles, group.joint.nq
                 x = tuple((sine[at + k], cosine[at + k]) if k in angles else q[at + k] for k in range(nq))
+                slots = np.array([tree.axis_pattern[i][3:] for i in group.bodies.flat], int)
+                x += tuple(geometry[slots[:, k].reshape(at.shape)] for k in range(slots.shape[1]))
             rows, numbers, axis = (a[group.bodies] for a in (self.model.inertias, placements, axes))
             bodies.append(
                 Body(

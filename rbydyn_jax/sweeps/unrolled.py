@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.joints import JointType
+from ..joints import JointType
 from ..model.model import Model
 from ..spatial.algebra import IDENTITY, O3, ZERO_MAT3, Motion, Transform, Vec3
 from ..xla.batch_last import in_lanes, spread_to

@@ -116,7 +116,7 @@ def _draw_torques(axes: Any, model: Model, trajectory: Trajectory, report: Traje
     joints = {model.tree.v_slices[i].start: i for i in own}
     names = [model.joint_names[joints[v]] for v in trajectory.v_indices]
     for v, name, color in zip(trajectory.v_indices, names, _family_colors(names), strict=True):
-        unit = "N" if model.tree.joint_types[joints[v]] == "prismatic" else "N m"
+        unit = "N" if model.tree.joints[joints[v]].turns == "none" else "N m"
         torque = np.asarray(report.torques)[:, v]
         with np.errstate(divide="ignore"):  # a limit of zero: off the plot
             ratio = np.divide(torque, limits[v], out=np.zeros_like(torque), where=torque != 0.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,14 +12,13 @@ from rbydyn_jax.constraints import Baumgarte, LoopJoint, forward_dynamics
 from rbydyn_jax.constraints._bodies import body_motions
 from rbydyn_jax.constraints.dynamics import each_stabilization
 from rbydyn_jax.constraints.loops import assemble, bearing_wrenches, loop_gap
-from rbydyn_jax.io.description import JOINT_KINDS
-from rbydyn_jax.model.joints import JOINT_TYPES
-from rbydyn_jax.spatial.algebra import Vec3
+from rbydyn_jax.joints import JOINT_TYPES
 from rbydyn_jax.testing import random_transform, random_tree
 from tests.algorithms.cases import along
 from tests.helpers import assert_close, normal, untyped
 
-KINDS: tuple[Any, ...] = tuple(kind for kind in JOINT_KINDS if kind != "continuous")
+KINDS = tuple(kind for kind in JOINT_TYPES if kind != "continuous")
+OWN = {kind: dict.fromkeys(joint.parameters, 0.07) for kind, joint in JOINT_TYPES.items()}  # a screw's pitch [m/rad]
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +34,21 @@ def _loops(model):
     """One loop joint of each type between the same two links, so placed that all are open."""
     ends = {"predecessor_pose": random_transform(1), "successor_pose": random_transform(2)}
     first, last = model.link_names[1], model.link_names[-1]
-    return tuple(LoopJoint(kind, first, last, axis=(1, -2, 0.5), **ends) for kind in KINDS)
+    return tuple(LoopJoint(kind, first, last, axis=(1, -2, 0.5), **ends, **OWN[kind]) for kind in KINDS)
 
 
 @pytest.mark.parametrize("axis", [(1, 2, 3), (0, 0, 1), (0, 0, -1)])
-@pytest.mark.parametrize("kind", JOINT_KINDS)
+@pytest.mark.parametrize("kind", JOINT_TYPES)
 def test_what_a_joint_bears_does_no_work_on_what_it_allows(kind, axis):
-    joint = LoopJoint(kind, None, "a", axis=axis).cast(float)
+    joint = LoopJoint(kind, None, "a", axis=axis, **OWN[kind]).cast(float)
     bearing = np.asarray(bearing_wrenches(joint))
-    free = JOINT_TYPES[kind].nv if kind != "fixed" else 0
+    free = JOINT_TYPES[kind].nv
     assert bearing.shape == (6, joint.bearing_rank) == (6, 6 - free)
-    assert_close(bearing.T @ bearing, np.eye(6 - free))
+    # That which couples the freedoms of a screw is one newton along the axis, with its moment.
+    lengths = [1.0] * (5 - free) + [np.hypot(1.0, OWN[kind].get("pitch", 0.0))]
+    assert_close(bearing.T @ bearing, np.diag(lengths[: 6 - free]) ** 2)
     if free:
-        x = untyped({"sin_cos_revolute": (jnp.zeros(()), jnp.ones(()))}.get(kind))
-        columns = JOINT_TYPES[kind].subspace(Vec3(*joint.axis), x)
-        S = np.array([[float(getattr(e, "value", e)) for e in (*s.w, *s.v)] for s in columns]).T
+        S = JOINT_TYPES[kind].columns(np.asarray(joint.axis), tuple(OWN[kind].values()))
         assert_close(bearing.T @ S, np.zeros((6 - free, free)), scale=1.0)
 
 
@@ -77,7 +74,9 @@ def test_the_gap_closes_as_its_equations_say(robot):
     before = random_transform(1)
     after = np.asarray(jnp.linalg.inv(rb.link_pose(robot, q, last, first))) @ before
     loops = tuple(
-        LoopJoint(kind, first, last, axis=(1, -2, 0.5), predecessor_pose=before, successor_pose=after).cast(q.dtype)
+        LoopJoint(
+            kind, first, last, axis=(1, -2, 0.5), predecessor_pose=before, successor_pose=after, **OWN[kind]
+        ).cast(q.dtype)
         for kind in KINDS
     )
 
@@ -132,6 +131,10 @@ def test_stabilization_for_each_joint(robot):
     [
         (lambda r: untyped(LoopJoint)("revolut", None, "a"), rb.ModelError, "kind must be one of"),
         (lambda r: LoopJoint("revolute", None, "a", axis=(0, 0, 0)), rb.ArgumentError, "must have a direction"),
+        (lambda r: LoopJoint("screw", None, "a"), rb.ModelError, "a screw joint needs pitch="),
+        (lambda r: LoopJoint("screw", None, "a", pitch="x"), rb.DtypeError, "pitch must be a number"),
+        (lambda r: LoopJoint("screw", None, "a", pitch=np.zeros(2)), rb.DtypeError, "pitch must be a number"),
+        (lambda r: LoopJoint("revolute", None, "a", pitch=0.1), rb.DtypeError, "has no parameter 'pitch'; it has none"),
         (lambda r: LoopJoint("fixed", None, "a", successor_pose=np.eye(3)), rb.ShapeError, "successor_pose"),
         (lambda r: _solve(r, LoopJoint("fixed", None, "a")), rb.DtypeError, "sequence of LoopJoint"),
         (lambda r: _solve(r, (LoopJoint("fixed", None, "lnk_1"),)), rb.NameNotFoundError, "link_1"),

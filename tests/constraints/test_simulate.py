@@ -13,7 +13,6 @@ import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.constraints import Baumgarte, Contact, close_loops, impulse, simulate, state_derivative
 from rbydyn_jax.constraints.integrators import RUNGE_KUTTA_4, munthe_kaas, semi_implicit_euler
-from rbydyn_jax.io.description import JointKind
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal
 
@@ -73,7 +72,7 @@ def test_energy_of_an_acrobot():
 def test_a_free_body_keeps_its_momentum_and_energy():
     """A tumbling body, in both of its coordinates, which also have to agree."""
     b = rb.RobotBuilder().link("w")
-    kinds: dict[str, JointKind] = {"a": "floating", "b": "mrp_floating"}
+    kinds = {"a": "floating", "b": "mrp_floating"}
     for name, kind in kinds.items():
         b.link(name, 2.0, (0.1, -0.2, 0.05), (0.02, 0.05, 0.06)).joint(kind, f"free_{name}", "w", name)
     model = rb.with_gravity(rb.build_model(b), jnp.zeros(3))

@@ -258,24 +258,6 @@ def test_two_roots_can_be_chosen_from():
     assert "more than one root" in model.report[0].message
 
 
-def test_a_screw_turns_and_slides_by_its_pitch():
-    pin = pytest.importorskip("pinocchio")
-    pitch, axis = 0.07, np.array([0.0, 0.6, 0.8])
-    b = RobotBuilder().link("a").link("b", 2.0, (0.1, 0.2, -0.1), (0.02, 0.03, 0.04))
-    model = build_model(b.helical("screw", "a", "b", pitch=pitch, axis=axis, xyz=(0.1, 0, 0.2)))
-    twin = pin.Model()
-    placement = pin.SE3(np.eye(3), np.array([0.1, 0, 0.2]))
-    joint = twin.addJoint(0, pin.JointModelHelicalUnaligned(axis, pitch), placement, "screw")
-    body = pin.Inertia(2.0, np.array([0.1, 0.2, -0.1]), np.diag([0.02, 0.03, 0.04]))
-    twin.appendBodyToJoint(joint, body, pin.SE3.Identity())
-    data, (q, v, a) = twin.createData(), np.array([[0.7], [1.3], [-0.4]])
-    assert model.nv == 1
-    assert_close(rb.rnea(model, q, v, a), pin.rnea(twin, data, q, v, a))
-    pin.forwardKinematics(twin, data, q)
-    assert_close(rb.link_pose(model, q, "b"), data.oMi[joint].homogeneous)
-    assert_close(rb.aba(model, q, v, rb.rnea(model, q, v, a)), a, kind="solve")
-
-
 def test_a_universal_joint_is_two_hinges_in_one_point():
     b = RobotBuilder().link("a").link("b", 2.0, (0, 0, -0.5), 0.02)
     b.universal("gimbal", "a", "b", axes=((0, 0, 2), (0, 1, 0)), xyz=(0, 0, 1), damping=0.1)

@@ -196,7 +196,7 @@ def test_arguments_of_another_type_are_named(model, q):
     with pytest.raises(rb.DtypeError, match="pose is traced"):
         jax.jit(lambda T: rb.attach(arm, "tool", arm, T, prefix="b_").inertias)(jnp.eye(4))
     ball = model.joint_names[model.tree.joint_types.index("spherical")]
-    with pytest.raises(rb.ArgumentError, match="quaternion, which must not be zero"):
+    with pytest.raises(rb.ArgumentError, match="quaternion zero"):
         rb.lock_joints(model, {ball: jnp.zeros(4)})
     for call in (lambda m: rb.lock_joints(m, {}), lambda m: rb.submodel(m, 0), rb.to_urdf):
         for wrong in ("robot.urdf", None):

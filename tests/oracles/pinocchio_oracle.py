@@ -211,12 +211,14 @@ def pin_model(model: Model) -> PinRobot:
     twin.gravity = pin.Motion(float64(model.gravity), np.zeros(3))
     placements, axes = float64(model.joint_placements), float64(model.joint_axes)
     ids, alignments = [-1] * model.nb, [np.eye(3)] * model.nb
+    given = iter(float64(model.joint_parameters))
+    own = [[next(given) for _ in joint.parameters] for joint in tree.joints]
     for i in tree.order:
         if tree.joint_types[i] in ("planar", "sin_cos_revolute"):
             alignments[i] = plane_alignment(axes[i])
         parent = tree.parents[i]
         before = _se3(placements[i], alignments[parent].T if parent >= 0 else np.eye(3), alignments[i])
-        joint = _JOINTS[tree.joint_types[i]](axes[i])
+        joint = _JOINTS[tree.joint_types[i]](axes[i], *own[i])
         ids[i] = twin.addJoint(0 if parent < 0 else ids[parent], joint, before, tree.joint_names[i])
         mass, com, inertia = com_inertia(float64(model.inertias)[i])
         turn = alignments[i].T
@@ -242,7 +244,7 @@ def batch(function: Callable[..., np.ndarray], *arguments) -> np.ndarray:
     return np.stack([np.asarray(function(*row)) for row in zip(*arguments, strict=True)])
 
 
-_JOINTS: dict[str, Callable[[np.ndarray], pin.JointModel]] = {
+_JOINTS: dict[str, Callable[..., pin.JointModel]] = {
     "revolute": pin.JointModelRevoluteUnaligned,
     "continuous": pin.JointModelRevoluteUnaligned,
     "prismatic": pin.JointModelPrismaticUnaligned,
@@ -250,6 +252,7 @@ _JOINTS: dict[str, Callable[[np.ndarray], pin.JointModel]] = {
     "spherical": lambda axis: pin.JointModelSpherical(),
     "floating": lambda axis: pin.JointModelFreeFlyer(),
     "sin_cos_revolute": lambda axis: pin.JointModelRUBZ(),
+    "screw": lambda axis, pitch: pin.JointModelHelicalUnaligned(axis, pitch),
     "mrp_floating": lambda axis: pin.JointModelFreeFlyer(),
 }
 

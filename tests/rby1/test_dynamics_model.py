@@ -113,10 +113,20 @@ def limited(*bounds):
     return joint
 
 
+def test_a_helical_joint_is_a_screw_about_its_own_axis():
+    """Its axis, along z through (0, -0.3, 0), misses the origin of the link that it moves."""
+    robot = one_joint(rby_dyn.Joint.make("j", [0, 0, 1, -0.3, 0, 0.1]))
+    state = robot.make_state(["a", "b"], ["j"])
+    state.set_q([0.7])
+    robot.compute_forward_kinematics(state)
+    model = robot.model
+    assert model.tree.joint_types == ("screw",) and model.joint_parameters.tolist() == pytest.approx([0.1])
+    assert_close(rd.link_pose(model, state.to_jax().q, "b"), robot.compute_transformation(state, 0, 1))
+
+
 @pytest.mark.parametrize(
     ("robot", "message"),
     [
-        (one_joint(rby_dyn.Joint.make("j", [0, 0, 1, 0, 0, 0.1])), "joint 'j' is helical, 0.1 m for each radian"),
         (one_joint(rby_dyn.Joint.make("j", np.zeros(6))), "joint 'j' has no axis"),
         (one_joint(rby_dyn.Joint.make_revolute("j", axis=[0, 0, 2])), "has an axis of length 2; a pure model"),
         (one_joint(limited(-1, 2)), "has velocity limits -1 and 2; a pure model has one bound"),

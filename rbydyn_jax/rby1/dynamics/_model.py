@@ -13,7 +13,6 @@ from ...io.description import (
     CollisionDescription,
     Inertial,
     JointDescription,
-    JointKind,
     LinkDescription,
     MobileBaseDescription,
     RobotDescription,
@@ -88,24 +87,25 @@ def _joint(connection: Connection, taken: tuple[str, ...]) -> tuple[list[LinkDes
     if joint._screw is None:
         origin = connection.T_pj @ connection.T_jc
         return [], [JointDescription(joint.name, "fixed", parent.name, child.name, origin)]
-    kind, axis, point = _axis(joint)
+    kind, axis, point, parameters = _axis(joint)
     limits = _limits(joint)
     if kind == "revolute" and np.isinf([limits["lower"], limits["upper"]]).all():
         kind = "continuous"
+    said: dict[str, Any] = {"parameters": parameters, **limits}
     if not np.abs(point).max() > 0.0:
-        return [], [JointDescription(joint.name, kind, parent.name, child.name, connection.T_pj, axis, **limits)]
+        return [], [JointDescription(joint.name, kind, parent.name, child.name, connection.T_pj, axis, **said)]
     middle = f"{joint.name}_axis"
     if middle in taken:
         raise ModelError(f"joint {joint.name!r} needs a link {middle!r} on its axis, a name that is taken")
     origin = connection.T_pj @ placement(point)
     return [LinkDescription(middle)], [
-        JointDescription(joint.name, kind, parent.name, middle, origin, axis, **limits),
+        JointDescription(joint.name, kind, parent.name, middle, origin, axis, **said),
         JointDescription(f"{middle}_fixed", "fixed", middle, child.name, placement(-point)),
     ]
 
 
-def _axis(joint: Joint) -> tuple[JointKind, Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-    """Kind, unit axis and a point on the axis of a joint's screw."""
+def _axis(joint: Joint) -> tuple[str, Float[np.ndarray, "3"], Float[np.ndarray, "3"], dict[str, float]]:
+    """Kind, unit axis, a point on the axis and parameters of a joint's screw."""
     assert joint._screw is not None
     w, v = joint._screw[:3], joint._screw[3:]
     turning = float(np.linalg.norm(w))
@@ -114,13 +114,10 @@ def _axis(joint: Joint) -> tuple[JointKind, Float[np.ndarray, "3"], Float[np.nda
         what = "has no axis" if length == 0.0 else f"has an axis of length {length:g}"
         raise ModelError(f"joint {joint.name!r} {what}; a pure model has axes of length 1 only")
     if not turning:
-        return "prismatic", v / length, np.zeros(3)
+        return "prismatic", v / length, np.zeros(3), {}
     pitch = float(w @ v) / turning**2
-    if abs(pitch) > 1e-9:
-        raise ModelError(
-            f"joint {joint.name!r} is helical, {pitch:g} m for each radian; a pure model has no such joint"
-        )
-    return "revolute", w / length, np.cross(w, v) / turning**2
+    kind, parameters = ("screw", {"pitch": pitch}) if abs(pitch) > 1e-9 else ("revolute", {})
+    return kind, w / length, np.cross(w, v) / turning**2, parameters
 
 
 def _limits(joint: Joint) -> dict[str, Any]:

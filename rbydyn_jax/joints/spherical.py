@@ -1,0 +1,64 @@
+"""Rotation about a point."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..spatial import quaternions
+from ..spatial.algebra import IDENTITY3, O3, Motion, Transform, Vec3
+from .base import Coordinates, JointType, register
+from .layout import Layout, QuaternionLast
+from .rotations import rotation_from_quaternion
+
+
+class UnitQuaternion(Layout):
+    """The same, of unit length."""
+
+    def position(self, q: jax.Array, before: jax.Array) -> jax.Array:
+        return quaternions.normalize(q)
+
+
+class Spherical(JointType):
+    """Ball joint; q = quaternion wxyz, v = angular velocity in the frame after the joint."""
+
+    name, summary = "spherical", "a ball joint"
+    turns = "all"
+    urdf_instead = "three revolute joints"
+    mjcf = "ball"
+    pinocchio, mujoco = QuaternionLast(), UnitQuaternion()
+    nq, nv = 4, 3
+
+    def transform(self, axis: Vec3, x: Coordinates) -> Transform:
+        return Transform(rotation_from_quaternion(*x), O3)
+
+    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
+        return tuple(Motion(e, O3) for e in IDENTITY3)
+
+    def neutral(self) -> np.ndarray:
+        return np.array([1.0, 0.0, 0.0, 0.0])
+
+    def integrate(self, q: jax.Array, dv: jax.Array) -> jax.Array:
+        return quaternions.multiply(q, quaternions.exp(dv))
+
+    def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
+        return quaternions.log(quaternions.multiply(quaternions.conjugate(q0), q1))
+
+    def qdot_from_v(self, q: jax.Array, v: jax.Array) -> jax.Array:
+        return 0.5 * quaternions.multiply(q, jnp.concatenate([jnp.zeros(1, v.dtype), v]))
+
+    def v_from_qdot(self, q: jax.Array, qdot: jax.Array) -> jax.Array:
+        return 2.0 * quaternions.multiply(quaternions.conjugate(q), qdot)[1:] / jnp.sum(q * q)
+
+    def normalize(self, q: jax.Array) -> jax.Array:
+        return q / jnp.sqrt(jnp.sum(q * q))
+
+    def problem(self, q: np.ndarray) -> str:
+        return "" if q[:4].any() else "starts with the quaternion zero, which is no rotation"
+
+    def random(self, key: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
+        return self.normalize(jax.random.normal(key, (4,), lower.dtype))
+
+
+register(Spherical())
