@@ -42,6 +42,7 @@ def test_energies_and_mass_matrix_are_integrals_and_slopes(name):
         assert_close(got, want)
 
 
+@pytest.mark.slow
 @every_tree
 def test_inverse_dynamics_is_affine_in_acceleration_and_wrench(name):
     """tau = M a + c - sum J_b' f_b, with body Jacobians of the links that carry the body frames."""
@@ -79,6 +80,7 @@ def test_where_a_robot_stands_changes_nothing(kind):
     assert_close(here[0], np.asarray(slope))
 
 
+@pytest.mark.slow
 @every_tree
 def test_power_balance(name):
     """tau . v + sum f_b . V_b = d/dt (K + U) along the motion that aba predicts."""
@@ -110,6 +112,7 @@ def test_velocity_terms_are_quadratic_and_time_reversible(name):
     assert not forces(s.q, 0 * s.v).any()
 
 
+@pytest.mark.slow
 @every_tree
 def test_acceleration_has_the_hessian_as_its_quadratic_part(name):
     """Second order: x(q + dv) - x(q) = J dv + 1/2 dv.H.dv, with an error of third order."""
