@@ -57,6 +57,7 @@ def test_inverse_dynamics_is_affine_in_acceleration_and_wrench(name):
     assert_close(got, run(assembled, s.q, s.v, s.a, s.f_ext))
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 @pytest.mark.parametrize("kind", ["floating", "mrp_floating"])
 def test_where_a_robot_stands_changes_nothing(kind):
@@ -254,6 +255,7 @@ def _order(both, parts, a, b):
     return jnp.concatenate(pieces)
 
 
+@pytest.mark.slow
 def test_where_the_root_stands_changes_nothing_inside():
     """Without gravity a robot does not feel how it is mounted: same mass matrix, same torques."""
     description = random_description(12, n=7)
