@@ -19,6 +19,7 @@ def model(request):
     return robots.rby1a() if request.param == "rby1a" else random_tree(1, n=14)
 
 
+@pytest.mark.slow
 def test_dynamics_is_consistent_batched_and_differentiable(model):
     q = jax.vmap(lambda key: rb.random_configuration(model, key))(jax.random.split(jax.random.key(0), 16))
     v, a = normal(1, 16, model.nv), normal(2, 16, model.nv)

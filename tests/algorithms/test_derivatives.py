@@ -128,7 +128,7 @@ def flat(J):
     ("name", "which"),
     [
         ("mimic", "gravity"),
-        ("free", "fk"),
+        pytest.param("free", "fk", marks=pytest.mark.slow),
         pytest.param("free", "rnea", marks=pytest.mark.slow),
         pytest.param("free", "aba", marks=pytest.mark.slow),
         pytest.param("mimic", "aba", marks=pytest.mark.slow),

@@ -52,6 +52,7 @@ def test_forward_after_inverse_dynamics_is_the_identity(name):
         assert_close(got, s.a, kind="solve")
 
 
+@pytest.mark.slow
 @float32
 @every_tree
 def test_bias_gravity_and_the_terms_of_inverse_dynamics(name):

@@ -42,6 +42,7 @@ def test_energies_and_mass_matrix_are_integrals_and_slopes(name):
         assert_close(got, want)
 
 
+@pytest.mark.slow
 @every_tree
 def test_inverse_dynamics_is_affine_in_acceleration_and_wrench(name):
     """tau = M a + c - sum J_b' f_b, with body Jacobians of the links that carry the body frames."""
@@ -56,6 +57,7 @@ def test_inverse_dynamics_is_affine_in_acceleration_and_wrench(name):
     assert_close(got, run(assembled, s.q, s.v, s.a, s.f_ext))
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 @pytest.mark.parametrize("kind", ["floating", "mrp_floating"])
 def test_where_a_robot_stands_changes_nothing(kind):
@@ -79,6 +81,7 @@ def test_where_a_robot_stands_changes_nothing(kind):
     assert_close(here[0], np.asarray(slope))
 
 
+@pytest.mark.slow
 @every_tree
 def test_power_balance(name):
     """tau . v + sum f_b . V_b = d/dt (K + U) along the motion that aba predicts."""
@@ -110,6 +113,7 @@ def test_velocity_terms_are_quadratic_and_time_reversible(name):
     assert not forces(s.q, 0 * s.v).any()
 
 
+@pytest.mark.slow
 @every_tree
 def test_acceleration_has_the_hessian_as_its_quadratic_part(name):
     """Second order: x(q + dv) - x(q) = J dv + 1/2 dv.H.dv, with an error of third order."""
@@ -251,6 +255,7 @@ def _order(both, parts, a, b):
     return jnp.concatenate(pieces)
 
 
+@pytest.mark.slow
 def test_where_the_root_stands_changes_nothing_inside():
     """Without gravity a robot does not feel how it is mounted: same mass matrix, same torques."""
     description = random_description(12, n=7)

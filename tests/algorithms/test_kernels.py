@@ -102,6 +102,7 @@ def test_a_program_of_constants_alone():
     assert_close(jax.jit(lambda: rb.aba(model, q, q, q))(), rb.aba(model, q, q, q))
 
 
+@pytest.mark.slow
 def test_gradients_with_respect_to_the_numbers_of_a_tree_with_branches():
     """The cotangents of the children of a body are one value."""
     model = random_tree(3, ("revolute",), 12, branching=0.7)

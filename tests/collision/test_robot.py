@@ -30,7 +30,7 @@ from rbydyn_jax.collision import (
     smooth_min_distance,
 )
 from tests.collision.test_distance import reference
-from tests.helpers import X64, arithmetic_in, assert_close, compiled_text, oracle, rby1_file, untyped
+from tests.helpers import X64, arithmetic_in, assert_close, compiled_text, oracle, rby1_file, slow, untyped
 
 RBY1 = {"rby1a": "rby1a_model_v1.2.urdf", "rby1m": "rby1m_model_v1.3.urdf", "rby1ub": "rby1ub_model.urdf"}
 COUNT = 200
@@ -125,7 +125,7 @@ def test_two_link_arm_by_hand():
     assert_close(right_angle, [np.hypot(0.05, 0.05) - 0.09], scale=0.05)
 
 
-@pytest.mark.parametrize("name", ["rby1a", "panda_like"])
+@pytest.mark.parametrize("name", [*slow("rby1a"), "panda_like"])
 def test_witness_points(name):
     model, q = robot(name), configurations(name)
     found = batched(capsule_distances, name)(q)
@@ -195,7 +195,7 @@ def test_minimum_and_its_smooth_bound():
 
 
 @pytest.mark.skipif(not X64, reason="finite differences are taken in float64")
-@pytest.mark.parametrize("name", ["rby1a", "panda_like"])
+@pytest.mark.parametrize("name", [*slow("rby1a"), "panda_like"])
 def test_gradients_match_finite_differences(name):
     model, q = robot(name), configurations(name)[:50]
     direction = jax.random.normal(jax.random.key(3), q.shape)
@@ -214,6 +214,7 @@ def test_gradients_match_finite_differences(name):
         assert_close(exact, difference, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not X64, reason="compares rounding errors in float64")
 def test_forward_mode_equals_reverse_mode_and_hessian_is_symmetric():
     model, q = robot("panda_like"), configurations("panda_like")[:50]
@@ -232,7 +233,7 @@ def test_forward_mode_equals_reverse_mode_and_hessian_is_symmetric():
     assert np.quantile(error, 0.9) < 1e-6  # the others cross an end of a capsule within the step
 
 
-@pytest.mark.parametrize("name", ["rby1a", "two_link_arm"])
+@pytest.mark.parametrize("name", [*slow("rby1a"), "two_link_arm"])
 def test_derivatives_are_finite_at_the_zero_pose(name):
     # Arms and torso hang or stand parallel there.
     model = robot(name)
@@ -241,6 +242,7 @@ def test_derivatives_are_finite_at_the_zero_pose(name):
     assert np.isfinite(jax.jit(jax.jacfwd(lambda q: nearest(model, q, 1).point_a))(q)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["panda_like", "two_link_arm"])  # of 24 joints they take half a minute to compile
 def test_second_derivatives_are_finite_at_the_zero_pose(name):
     model = robot(name)
@@ -248,6 +250,7 @@ def test_second_derivatives_are_finite_at_the_zero_pose(name):
     assert np.isfinite(hessian(jnp.zeros(model.nq))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "f",
     [smooth_min_distance, lambda model, q: jnp.sum(capsule_distances(model, q).point_a)],

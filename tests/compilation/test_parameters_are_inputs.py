@@ -43,6 +43,7 @@ def scaled(model: rb.Model, seed: int) -> rb.Model:
     return jax.device_put(jax.tree.map(lambda x: np.asarray(x) * random.uniform(1, 1.1, x.shape), model))
 
 
+@pytest.mark.slow
 def test_a_thousand_models_of_one_topology_compile_nothing(arm):
     @jax.jit
     @chex.assert_max_traces(n=2)  # by a call, and by the gradient

@@ -102,6 +102,7 @@ def _longer(T):
     return T
 
 
+@pytest.mark.slow
 def test_unstructured_robot_is_the_same_robot(model, state):
     dense = rb.unstructured(model)
     assert_close(rnea(dense, state), rnea(model, state))

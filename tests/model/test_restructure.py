@@ -28,6 +28,7 @@ def q(model):
     return rb.random_configuration(model, jax.random.key(3))
 
 
+@pytest.mark.slow
 def test_locked_joints_stand_still(model, q):
     """What is left moves as before: its poses, and its rows and columns of the mass matrix."""
     locked = [0, 4, model.nb - 1]

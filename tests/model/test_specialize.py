@@ -23,6 +23,7 @@ def arm():
     return robots.two_link_arm()
 
 
+@pytest.mark.slow
 def test_dynamics_is_the_same():
     """Massless and motionless parts are constants here, on which XLA:CPU could fold a kernel's parameter away."""
     model = robot("mimic")
