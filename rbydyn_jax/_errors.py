@@ -49,6 +49,8 @@ class ArgumentError(RbydynError, ValueError):
 class PerformanceWarning(UserWarning):
     """A program runs in a slower form than it could; results are the same."""
 
+    __module__ = "rbydyn_jax"
+
 
 class ModelError(RbydynError, ValueError):
     """An invalid robot, or one that does not support what is asked of it: a cycle, two roots, an impossible inertia."""

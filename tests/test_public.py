@@ -57,7 +57,7 @@ def test_the_version_is_that_of_the_installed_package():
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_errors_show_where_they_are_public(error):
-    assert issubclass(error, rb.RbydynError)
+    assert issubclass(error, rb.RbydynError | rb.PerformanceWarning)
     assert f"{error.__module__}.{error.__qualname__}" == f"rbydyn_jax.{error.__name__}"
     assert getattr(rb, error.__name__) is error
 

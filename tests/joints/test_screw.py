@@ -225,7 +225,7 @@ def test_a_point_mass_on_the_axis_resists_a_screw_and_no_hinge():
         ),
         (lambda b: rb.with_joint_parameters(_screw(), {"j": {}}), rb.NameNotFoundError, "spindle"),
         (lambda b: rb.with_joint_parameters(_screw(), {"wrist": {"pitch": 1.0}}), rb.ModelError, "parameters: none"),
-        (lambda b: rb.with_joint_parameters(_screw(), {0: {"pitch": np.nan}}), rb.ModelError, "must be finite"),
+        (lambda b: rb.with_joint_parameters(_screw(), {0: {"pitch": np.nan}}), rb.ArgumentError, "must be finite"),
         (lambda b: rb.with_joint_parameters(_screw(), {0: {"pitch": jnp.ones(1)}}), rb.ShapeError, "pitch"),
     ],
 )
