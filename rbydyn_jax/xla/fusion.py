@@ -22,6 +22,7 @@ from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import ad, batching, mlir, partial_eval
 
+from .._errors import RbydynError
 from .tuning import FEW_RESULTS, fusions_available, late_barriers
 
 
@@ -177,7 +178,9 @@ def _in_one_loop(values: list[ir.Value]) -> list[ir.Value]:
 
 def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value) -> list[ir.Value]:
     distinct = list(dict.fromkeys(values))  # the cotangents of the terms of a sum are one
-    if ctx.module_context.lowering_parameters.for_export or not fusions_available() or not on_one_device(ctx):
+    if ctx.module_context.lowering_parameters.for_export:
+        raise RbydynError("jax.export cannot write the CPU kernels of this library: use rbydyn_jax.export_function")
+    if not fusions_available() or not on_one_device(ctx):
         return list(map(dict(zip(distinct, _apart(distinct), strict=True)).__getitem__, values))
     of_type: dict[str, list[ir.Value]] = {}
     for x in distinct:
