@@ -23,10 +23,13 @@ _PATTERNS = {
 }
 
 
+_HIDDEN = 5  # differences for which a model that is specialised stands: fewer than those of another robot
+
+
 def nearest_differences(new: Signature, seen: Sequence[Signature]) -> list[str]:
     """The differences between a call and the most similar one of `seen`."""
     candidates = [list(_of_values("", old, new)) for old in reversed(seen)]
-    return min(candidates, key=lambda found: (sum(map(_is_of_kind, found)), len(found)), default=[])
+    return min(candidates, key=lambda found: sum(_HIDDEN if _is_of_kind(x) else 1 for x in found), default=[])
 
 
 def _is_of_kind(difference: str) -> bool:
