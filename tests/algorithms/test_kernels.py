@@ -11,6 +11,7 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.testing import random_tree
+from rbydyn_jax.xla import tuning
 from rbydyn_jax.xla.fusion import kernel
 from tests.helpers import X64, assert_close, compiled_text, normal
 
@@ -115,3 +116,28 @@ def test_gradients_with_respect_to_the_numbers_of_a_tree_with_branches():
     # tau is linear in the inertias: their product with the gradient is the power without the rotors.
     rotors = model.armature @ (q * q)
     assert_close(jnp.vdot(slope.inertias, model.inertias), power(model) - rotors, 1e-9 if X64 else 1e-4)
+
+
+def test_an_untested_jaxlib_gives_one_warning(monkeypatch):
+    monkeypatch.setattr(tuning, "jaxlib_version", lambda: (99, 0))
+    tuning.warn_if_untested.cache_clear()
+    try:
+        with pytest.warns(rb.PerformanceWarning, match="filterwarnings") as seen:
+            tuning.warn_if_untested()
+            tuning.warn_if_untested()
+        assert len(seen) == 1
+    finally:
+        tuning.warn_if_untested.cache_clear()
+
+
+def test_an_empty_batch_has_an_empty_result():
+    model, none = robots.two_link_arm(), jnp.zeros((0, 2), normal(0).dtype)
+    assert jax.vmap(rb.rnea, (None, 0, 0, 0))(model, none, none, none).shape == (0, 2)
+    assert jax.vmap(rb.fk, (None, 0))(model, none).shape == (0, 4, 4, 4)
+
+
+def test_nothing_leaks_from_a_trace():
+    model, q = robots.two_link_arm(), normal(0, 2)
+    with jax.checking_leaks():
+        slope = jax.grad(lambda q: rb.rnea(model, q, q, q).sum())(q)
+        assert np.isfinite(slope).all() and np.isfinite(rb.crba(model, q)).all()
