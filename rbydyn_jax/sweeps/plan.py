@@ -1,11 +1,11 @@
 """Walks over the tree. The only place that knows tree order and memory layout.
 
-An algorithm is written once, as steps on one body in the structural scalars of `spatial._algebra`; a traversal takes
+An algorithm is written once, as steps on one body in the scalars of `xla.structural`; a traversal takes
 the steps from the root outward or from the leaves inward. There are two, with one interface:
 
-- `Unrolled` (in `_unrolled`) takes each body in turn, or those of limbs alike side by side, drops what is structurally
+- `Unrolled` (in `unrolled`) takes each body in turn, or those of limbs alike side by side, drops what is structurally
   zero, and makes one CPU kernel of each step.
-- `Arrays` (in `_arrays`) takes all isomorphic unbranched runs of joints at once and scans along them: its program does
+- `Arrays` (in `scanned`) takes all isomorphic unbranched runs of joints at once and scans along them: its program does
   not grow with the length of a chain, and holds nothing that is private to XLA:CPU.
 
 `traverse` chooses: `Unrolled` when lowering for CPU a tree of moderate size, `Arrays` everywhere else.
