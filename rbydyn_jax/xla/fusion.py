@@ -180,14 +180,15 @@ def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value) -> list[ir.Valu
     distinct = list(dict.fromkeys(values))  # the cotangents of the terms of a sum are one
     if ctx.module_context.lowering_parameters.for_export:
         raise RbydynError("jax.export cannot write the CPU kernels of this library: use rbydyn_jax.export_function")
-    if not fusions_available() or not on_one_device(ctx):
-        return list(map(dict(zip(distinct, _apart(distinct), strict=True)).__getitem__, values))
-    of_type: dict[str, list[ir.Value]] = {}
-    for x in distinct:
-        of_type.setdefault(str(x.type), []).append(x)
     results: dict[ir.Value, ir.Value] = {}
-    for together in of_type.values():
-        results.update(zip(together, _in_one_loop(together), strict=True))
+    if fusions_available() and on_one_device(ctx):
+        of_type: dict[str, list[ir.Value]] = {}
+        for x in distinct:
+            of_type.setdefault(str(x.type), []).append(x)
+        for together in of_type.values():
+            results.update(zip(together, _in_one_loop(together), strict=True))
+    else:
+        results.update(zip(distinct, _apart(distinct), strict=True))
     return [results[x] for x in values]
 
 

@@ -53,20 +53,16 @@ def on_each_shard(rule: BatchingRule) -> BatchingRule:
             return rule(operands, axes, **params)
         whole = NamedSharding(split.mesh, PartitionSpec())
         shared = [jax.sharding.reshard(x, whole) for x, b in zip(operands, is_batched, strict=True) if not b]
-        several = True
 
-        def on_shard(shared: list, rows: list) -> list:
-            nonlocal several
+        def on_shard(shared: list, rows: list) -> Any:
             given = {True: iter(rows), False: iter(shared)}
             results, at = rule([next(given[b]) for b in is_batched], [0 if b else None for b in is_batched], **params)
-            several = isinstance(results, list | tuple)
-            pairs = zip(results, at, strict=True) if several else [(results, at)]
-            return [jnp.moveaxis(x, axis, 0) for x, axis in pairs]
+            return jax.tree.map(lambda x, axis: jnp.moveaxis(x, axis, 0), results, at)
 
         run = jax.shard_map(
             on_shard, mesh=split.mesh, in_specs=(whole.spec, split.spec), out_specs=split.spec, check_vma=False
         )
         results = run(shared, [jax.sharding.reshard(x, split) for x in rows])
-        return (results, [0] * len(results)) if several else (results[0], 0)
+        return results, jax.tree.map(lambda _: 0, results)
 
     return batch
