@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -96,3 +98,29 @@ def test_inputs_on_a_mesh_with_explicit_axes(name):
     model, q, f = batched(name)
     mesh = jax.make_mesh((2,), ("b",), devices=jax.devices()[:2])
     check(jax.jit(f)(model, jax.device_put(q, NamedSharding(mesh, P("b")))), f(model, q))
+
+
+@every_function
+def test_a_batch_that_jit_splits_is_not_gathered(name):
+    model, q, f = batched(name)
+    split = jax.device_put(q, NamedSharding(MESH, P("b")))
+    gradient = jax.jit(lambda q: jax.vjp(lambda q: f(model, q), q)[1](f(model, q))).lower(split).compile()
+    check(gradient(split), jax.vjp(lambda q: f(model, q), q)[1](f(model, q)))
+    compiled = jax.jit(f).lower(model, split).compile()
+    check(compiled(model, split), f(model, q))
+    assert "all-gather" not in f"{compiled.as_text()}{gradient.as_text()}"
+
+
+@pytest.mark.parametrize("name", ["rnea", "aba"])
+def test_the_steps_of_a_split_batch_are_one_kernel_each(name):
+    model, q, f = batched(name)
+    rows = jax.device_put(q, NamedSharding(MESH, P("b")))
+    text = str(jax.jit(f).lower(model, rows).compile().as_text())
+    assert re.search(r"= \(.*\) fusion\(.*rbydyn_in_one_loop", text)
+
+
+def test_a_mesh_of_which_one_axis_is_manual():
+    model, q, f = batched("aba")
+    mesh = Mesh(MESH.devices.reshape(2, 1), ("b", "other"))
+    some = jax.shard_map(lambda q: f(model, q), mesh=mesh, in_specs=P("b"), out_specs=P("b"), axis_names={"b"})
+    check(jax.jit(some)(q), f(model, q))

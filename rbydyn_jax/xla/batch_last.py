@@ -18,7 +18,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .._signatures import unobserved
-from .sharding import on_each_shard, vary_alike
+from .sharding import may_be_split, on_each_shard, vary_alike
 from .transpose import jvp_along, pruned
 
 _lanes_p = Primitive("rbydyn_lanes")
@@ -53,7 +53,7 @@ def spread_to(constant: np.ndarray, x: jax.Array) -> np.ndarray:
 
 def apart(matrix: jax.Array) -> jax.Array:
     """A matrix in lanes, stored one lane after the other, as it is outside."""
-    if matrix.ndim == 2:
+    if matrix.ndim == 2 or may_be_split():  # a constraint on a layout would gather the batch
         return matrix
     inside = with_layout_constraint(matrix, Layout(tuple(range(matrix.ndim))))  # or so would be what leads here
     return with_layout_constraint(inside, Layout((*range(2, matrix.ndim), 0, 1)))

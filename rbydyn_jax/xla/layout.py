@@ -17,8 +17,10 @@ import numpy as np
 from jax.experimental.layout import Layout as MemoryLayout
 from jax.experimental.layout import with_layout_constraint
 from jax.extend.core import Primitive
+from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 
+from .emission import on_one_device
 from .sharding import on_each_shard, vary_alike
 from .structural import Scalar, Structural
 
@@ -73,7 +75,13 @@ def _row_major(x: jax.Array) -> jax.Array:
     return with_layout_constraint(x, MemoryLayout(tuple(range(x.ndim))))
 
 
-mlir.register_lowering(_batch_first_p, mlir.lower_fun(_row_major, multiple_results=False))
+def _lower_batch_first(ctx: mlir.LoweringRuleContext, x: ir.Value) -> Sequence:
+    if not on_one_device(ctx):  # a constraint on a layout would gather the batch
+        return [x]
+    return mlir.lower_fun(_row_major, multiple_results=False)(ctx, x)
+
+
+mlir.register_lowering(_batch_first_p, _lower_batch_first)
 
 
 @_join_p.def_abstract_eval

@@ -14,6 +14,12 @@ T = TypeVar("T")
 BatchingRule = Callable[..., tuple[Any, Any]]
 
 
+def may_be_split() -> bool:
+    """Whether XLA may split what is being traced over several devices: there are some, and no `shard_map` around."""
+    mesh = jax.sharding.get_abstract_mesh()
+    return jax.device_count() > 1 and (mesh.empty or not mesh.are_all_axes_manual)
+
+
 def _varying(x: Any) -> frozenset:
     return jax.typeof(x).mat.varying if isinstance(x, Tracer) else frozenset()
 

@@ -3,7 +3,8 @@
 The arithmetic takes some 10 to 20 KB for each configuration: of a batch of a thousand, it goes to memory and back
 between any two loops. And arrays of a power of two of configurations begin at the same place of the cache, where only a
 few have room side by side. `in_parts` is the function itself, but for its batching rule: a large batch becomes a loop
-over parts of it, and a part is filled up to another size where its arrays would drive each other out.
+over parts of it, and a part is filled up to another size where its arrays would drive each other out. Not so in a
+program that XLA may split over several devices: it would gather the batch on each of them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from .loops import filled, in_turn
-from .sharding import on_each_shard, vary_alike
+from .sharding import may_be_split, on_each_shard, vary_alike
 from .transpose import jvp_along, pruned
 from .tuning import ALIASING_STRIDE, CACHE_LINE, LARGEST_TILE, PADDED_SCALARS, TILE
 
@@ -80,7 +81,7 @@ def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr, cut: boo
     if isinstance(size, int) and not size:
         empty = [jnp.zeros((0, *x.shape), x.dtype) for x in program.out_avals]
         return vary_alike(empty, *operands), [0] * len(empty)
-    part = _size_of_part(size) if cut else size
+    part = _size_of_part(size) if cut and not may_be_split() else size
     run = functools.partial(_rows, program, is_batched, shared, is_loop=part != size)
     results = in_turn(run, batched, part) if part != size else run(batched)
     return results, [0] * len(results)
@@ -90,7 +91,11 @@ def _rows(program: ClosedJaxpr, is_batched: list[bool], shared: list, rows: list
     """The program for each row."""
     number = rows[0].shape[0]
     is_little = sum(math.prod(x.shape[1:]) for x in rows) <= PADDED_SCALARS
-    wide = _spread(number, max(x.dtype.itemsize for x in program.out_avals)) if is_little else number
+    wide = (
+        _spread(number, max(x.dtype.itemsize for x in program.out_avals))
+        if is_little and not may_be_split()
+        else number
+    )
     rows = [filled(x, wide, jnp) for x in rows]
     if is_loop:  # or XLA would take the arithmetic on parameters of the model out of it, scalar by scalar
         shared, rows = jax.lax.optimization_barrier((shared, rows))

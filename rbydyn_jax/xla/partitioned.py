@@ -1,0 +1,63 @@
+"""Kernels in a program that XLA splits over several devices, since its arguments are (without `shard_map`).
+
+The partitioner knows nothing of a fusion and would gather its operands on every device. So what is written is a call
+with a rule: operands and results are split alike, and each device runs a fusion of its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import jax
+from jax.experimental.custom_partitioning import custom_partitioning
+from jax.extend.core import ClosedJaxpr, Primitive
+from jax.extend.mlir import ir
+from jax.interpreters import mlir
+
+from .emission import hidden, in_one_loop
+
+_in_one_loop_p = Primitive("rbydyn_in_one_loop")
+_in_one_loop_p.multiple_results = True
+_in_one_loop_p.def_abstract_eval(lambda *xs: list(xs))
+mlir.register_lowering(_in_one_loop_p, lambda ctx, *values: in_one_loop(list(values)))
+
+
+@custom_partitioning
+def _split_alike(*values: Any) -> list:
+    return _in_one_loop_p.bind(*values)
+
+
+def _rule(mesh: Any, values: Sequence, results: Sequence) -> str:
+    axes = " ".join(f"i{k}" for k in range(values[0].rank))
+    return f"{', '.join([axes] * len(values))} -> {', '.join([axes] * len(results))}"
+
+
+def _partition(mesh: Any, values: Sequence, results: Sequence) -> tuple:
+    shardings = [x.sharding for x in values]
+    return mesh, lambda *xs: _in_one_loop_p.bind(*xs), shardings, tuple(shardings)
+
+
+_split_alike.def_partition(_partition, sharding_rule=_rule)
+
+
+@cache
+def _example() -> ClosedJaxpr:
+    return jax.make_jaxpr(_split_alike)(0.0)
+
+
+def devices_needed() -> ClosedJaxpr | None:
+    """A parameter for primitives that are lowered by `on_each_device`, in a process of several devices.
+
+    JAX tells a lowering which devices it is for only if the program contains a call of this kind.
+    """
+    return _example() if jax.device_count() > 1 else None
+
+
+def on_each_device(ctx: mlir.LoweringRuleContext, values: list[ir.Value], avals: list) -> list[ir.Value]:
+    """The values, all of one type, in one loop on each of the devices over which XLA splits them."""
+    if avals[0].ndim == 0 or len(values) == 1:
+        return hidden(values)
+    lower = mlir.lower_fun(_split_alike, multiple_results=True)
+    return list(lower(ctx.replace(avals_in=avals, avals_out=avals), *values))
