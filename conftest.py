@@ -39,6 +39,13 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("in CI every oracle must be there; missing: " + ", ".join(missing))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The pages of docs take minutes: what they execute is slow, but for the README of the library."""
+    for item in items:
+        if item.path.parent.name == "docs":
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def dtype() -> jnp.dtype:
     """The floating-point type of this run: float64, or float32 with RBYDYN_TEST_X64=0."""

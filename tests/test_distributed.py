@@ -65,6 +65,7 @@ def test_any_size_gives_what_numpy_says_where_the_arguments_are(pendulum, angles
     assert_close(tau, torque(angles[:size]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", [robots.two_link_arm(), robots.panda_like()], ids=lambda arm: arm.name)
 def test_neither_chunk_nor_place_nor_the_rest_of_the_batch_changes_a_bit(angles, arm):
     q = angles + np.arange(arm.nq, dtype=angles.dtype)
@@ -153,6 +154,7 @@ def test_memory_maps_go_in_and_come_out(pendulum, angles, tmp_path):
     assert map_batch(rb.gravity_forces, pendulum, q[:0], in_axes=ROBOT_AND_BATCH, out=empty) is empty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_inside_jit_vmap_and_grad_it_is_a_loop_in_the_program(pendulum, angles, size):
     q = jnp.asarray(angles[:size])

@@ -43,6 +43,7 @@ def arm() -> PrecisionReport:
     return precision_report(robots.two_link_arm(), KEY, samples=SAMPLES)
 
 
+@pytest.mark.slow
 def test_condition_is_that_of_the_mass_matrix(arm):
     oracle("pinocchio")
     from tests.oracles.pinocchio_oracle import pin_model
@@ -75,6 +76,7 @@ def test_errors_are_those_of_float32(arm):
     assert arm["fk"].errors[model.link_index("base")] == 0.0 < arm["fk"].errors[model.link_index("tool")]
 
 
+@pytest.mark.slow
 def test_float32_is_told_from_float64_without_64_bit_numbers():
     with jax.enable_x64(False):
         report = precision_report(robots.two_link_arm(), KEY, samples=8)
@@ -88,6 +90,7 @@ def test_float32_will_do_for_an_even_arm(arm):
     assert "float64" not in arm.recommendation
 
 
+@pytest.mark.slow
 def test_a_feather_on_a_heavy_arm_is_found():
     report = precision_report(feather(), KEY, samples=SAMPLES)
     assert report.condition_median > 1e8
@@ -100,6 +103,7 @@ def test_a_feather_on_a_heavy_arm_is_found():
     assert "float32 is sufficient" not in report.recommendation
 
 
+@pytest.mark.slow
 def test_a_joint_that_moves_no_mass_makes_m_singular():
     b = RobotBuilder("bare").link("base").link("upper", 1.0, (0.3, 0, 0), 0.1).link("tip")
     b.revolute("shoulder", "base", "upper").revolute("idle", "upper", "tip", xyz=(0.4, 0, 0))

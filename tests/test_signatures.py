@@ -76,6 +76,7 @@ print("checked", len(calls))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning")
 def test_results_have_the_shapes_of_the_signatures():
     pytest.importorskip("beartype")

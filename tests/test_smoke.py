@@ -36,6 +36,7 @@ def test_dynamics_is_consistent_batched_and_differentiable(model):
     assert_close(mass_matrix, slope)
 
 
+@pytest.mark.slow
 def test_kinematics_is_consistent(model):
     q, v = rb.random_configuration(model, jax.random.key(3)), normal(4, model.nv)
     link = model.link_names[-1]

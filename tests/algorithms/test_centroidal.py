@@ -25,6 +25,7 @@ def test_total_mass(name):
     assert_close(rb.subtree_mass(model, model.link_names[0]), want)
 
 
+@pytest.mark.slow
 @float32
 @every_robot
 def test_center_of_mass(name):
@@ -105,6 +106,7 @@ def test_operational_space_inertia(name):
     compare(lambda q: rb.operational_space_inertia(model, q, link, base), want, s.q[:20], kind="solve")
 
 
+@pytest.mark.slow
 @every_robot
 def test_com_moves_as_its_derivatives_say(name):
     """Rates of the centre of mass, its Hessian, and the linear momentum m v_com."""

@@ -62,6 +62,7 @@ def assert_all_close(got, want, **how):
         assert_close(x, y, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 @every_robot
 @pytest.mark.parametrize("which", ["rnea_derivatives", "aba_derivatives"])
@@ -241,6 +242,7 @@ CAPTURED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["scan", *slow("fori", "while", "cond", "checkpoint")])
 def test_captured_robots_inside_control_flow(how):
     """Constants inside of loops and branches must not end the process, nor change a number."""
@@ -273,6 +275,7 @@ class _Times(LinearMap):
         return [[parameters.T if self.transposed else parameters]] if self.dense else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dense", [True, False])
 def test_linear_maps_under_every_transformation(dense):
     A, x, B = normal(0, 4, 3), normal(1, 3), normal(2, 8, 4, 3)

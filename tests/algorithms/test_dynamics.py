@@ -40,6 +40,7 @@ def test_aba(name):
     compare(lambda *x: rb.aba(model, *x), pin_robot(name).aba, s.q, s.v, s.tau, s.f_ext, kind="solve")
 
 
+@pytest.mark.slow
 @every_tree
 def test_forward_after_inverse_dynamics_is_the_identity(name):
     model, s = robot(name), states(name)
@@ -92,6 +93,7 @@ def test_mass_matrix_is_symmetric_positive_and_inverted(name):
     assert_close(inverse, by_rows(lambda q: np.linalg.inv(twin.crba(q)), s.q), kind="solve")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TREES, *slow("rby1a")])
 def test_coriolis_matrix(name):
     """C v are the velocity terms, and dM/dt - 2 C is skew."""
@@ -136,6 +138,7 @@ def test_joint_reaction_wrenches(name):
     compare(lambda *x: rb.joint_reaction_wrenches(model, *x), pin_robot(name).joint_wrenches, s.q, s.v, s.a, s.f_ext)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", ["local", "world", "world_aligned"])
 def test_wrenches_on_links_are_jacobians_transposed(frame):
     """tau without - tau with = sum J' w, with the Jacobian in the frame in which the wrench is stated."""

@@ -20,6 +20,7 @@ from .cases import TREES, along, robot, run, states, tips
 every_tree = pytest.mark.parametrize("name", TREES)
 
 
+@pytest.mark.slow
 @every_tree
 def test_energies_and_mass_matrix_are_integrals_and_slopes(name):
     """K = 1/2 v M v; M is the slope of inverse dynamics in a; gravity forces are the slope of U.
@@ -133,6 +134,7 @@ def test_acceleration_has_the_hessian_as_its_quadratic_part(name):
     assert ratio == pytest.approx(8.0, rel=0.02)
 
 
+@pytest.mark.slow
 @every_tree
 def test_momentum_is_the_sum_over_the_bodies(name):
     """A v is the sum over the bodies of I_b V_b, taken to the world."""

@@ -137,6 +137,7 @@ def test_an_empty_batch_has_an_empty_result():
     assert jax.vmap(rb.fk, (None, 0))(model, none).shape == (0, 4, 4, 4)
 
 
+@pytest.mark.slow
 def test_nothing_leaks_from_a_trace():
     model, q = robots.two_link_arm(), normal(0, 2)
     with jax.checking_leaks():

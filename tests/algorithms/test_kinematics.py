@@ -134,6 +134,7 @@ def test_hessian_is_the_derivative_of_the_jacobian(name):
     assert_close(got, want, kind="difference")
 
 
+@pytest.mark.slow
 @every_frame
 def test_hessian_contracts_to_the_bias(frame):
     """v . H . v = (dJ/dt) v, with quaternion joints too."""
@@ -146,6 +147,7 @@ def test_hessian_contracts_to_the_bias(frame):
     assert_close(*run(both, s.q, s.v))
 
 
+@pytest.mark.slow
 @every_tree
 def test_point_jacobian_and_hessian_are_velocity_and_acceleration_of_a_point(name):
     model, (link, ref), s = robot(name), tips(name), states(name)
@@ -166,6 +168,7 @@ def test_point_jacobian_and_hessian_are_velocity_and_acceleration_of_a_point(nam
         assert_close(got, want)
 
 
+@pytest.mark.slow
 def test_quaternion_jacobian_is_the_rate_of_the_pose():
     """xi_dot = 1/2 (0, w) xi, with w in world axes and the scalar of xi not negative; then the origin's velocity."""
     name = "every_type"

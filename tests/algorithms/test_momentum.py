@@ -45,6 +45,7 @@ def case():
     return pin_model(model), state, run(ours, *state)
 
 
+@pytest.mark.slow
 @float32
 def test_momentum_and_its_rate_against_pinocchio(case):
     """pinocchio's own centroidal functions, and its momentum moved to another point."""

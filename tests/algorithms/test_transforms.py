@@ -90,6 +90,7 @@ def test_a_batch_of_models(algorithm):
         assert_close(got[k], f(one, *(x[k] for x in s)), kind=_kind(algorithm))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not X64, reason="finite differences need float64")
 @pytest.mark.parametrize("algorithm", ["fk", "rnea", *slow(*(a for a in DIFFERENTIATED if a not in ("fk", "rnea")))])
 def test_derivatives(algorithm):

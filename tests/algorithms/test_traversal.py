@@ -61,6 +61,7 @@ def side_by_side(model, q):
     return Unrolled(model, q, groups(model.tree))
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 @pytest.mark.parametrize("name", ["hands", *slow("every_type", "rby1a")])
 @pytest.mark.parametrize("algorithm", [*CORE, *slow(*(a for a in ALGORITHMS if a not in CORE))])
@@ -295,6 +296,7 @@ CONSTANT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", CONSTANT)
 @pytest.mark.parametrize("name", ["mimic", *slow("every_type")])
 def test_constants_of_a_program_do_not_end_the_process(name, which):

@@ -39,6 +39,7 @@ def test_arithmetic_is_counted(f, operations):
     assert floor.count(f, X) == operations
 
 
+@pytest.mark.slow
 def test_the_arithmetic_of_the_library_is_counted():
     """A rigid body takes some hundred operations in each of the recursions; the plain sums are far below that."""
     model = make_case("chain7", "float64", 1).model
@@ -144,6 +145,7 @@ def test_a_run_is_resumed(tmp_path):
         Store(path, keep=True)
 
 
+@pytest.mark.slow
 def test_ours_is_compiled_and_agrees_with_itself():
     case = make_case("chain1", "float64", 4)
     ours = Ours(case, "rnea")

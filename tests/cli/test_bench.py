@@ -17,6 +17,7 @@ def pendulum(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_speed_is_told_for_each_size(pendulum, capsys):
     assert main(["bench", str(pendulum), "--batches", "2,1", "--dtype", "float32"]) == 0
     out = capsys.readouterr().out
@@ -35,6 +36,7 @@ def test_speed_is_told_to_machines(pendulum, capsys):
     assert all(set(x["us"]) == {"1"} and x["us"]["1"] > 0 < x["compile_s"] for x in facts["algorithms"])
 
 
+@pytest.mark.slow
 def test_precision_is_told_to_people_and_machines(pendulum, capsys):
     assert main(["bench", str(pendulum), "--precision", "--samples", "8"]) == 0
     out = capsys.readouterr().out

@@ -142,6 +142,7 @@ def test_the_package_runs_as_a_module(robot):
     assert done.returncode == 2 and "2 files checked: 1 error" in done.stdout and done.stderr == ""
 
 
+@pytest.mark.slow
 def test_info_on_the_vendors_robot(capsys):
     assert main(["info", str(rby1_file("rby1a_model_v1.2.urdf"))]) == 0
     out = capsys.readouterr().out

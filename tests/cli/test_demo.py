@@ -26,6 +26,7 @@ def small_task() -> Task:
     return Task("past the pole", model, q_start(), "tool", target(model), ("shoulder", "elbow"), 0.6, ("lower", "tool"))
 
 
+@pytest.mark.slow
 def test_demo_ends_with_0_if_the_motion_keeps_its_limits(tmp_path, capsys):
     assert demo(tmp_path / "new", batch=8, steps=500, task=small_task) == 0
     told = capsys.readouterr()

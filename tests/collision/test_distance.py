@@ -270,6 +270,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_derivatives_are_finite_and_consistent_where_the_distance_is_degenerate(dtype):
     x = np.array([np.concatenate(ends) for ends in DEGENERATE.values()]).astype(dtype)

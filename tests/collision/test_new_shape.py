@@ -137,6 +137,7 @@ def places(model) -> tuple[list[int], list[int]]:
     return with_plate, others
 
 
+@pytest.mark.slow
 def test_distances_and_derivatives():
     model, q = robot(), configurations()
     chosen = pairs(model, LINKS)
@@ -152,6 +153,7 @@ def test_distances_and_derivatives():
     assert_close(found[:, others], want)
 
 
+@pytest.mark.slow
 def test_witness_points_nearest_and_minimum():
     model, q = robot(), configurations()
     chosen = pairs(model, LINKS)

@@ -94,6 +94,7 @@ def exact_distances(model: Model, poses: np.ndarray) -> np.ndarray:
     return (distance - radii[first] - radii[second]).astype(np.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RBY1)
 def test_distances_equal_the_exact_ones_at_the_poses_of_the_sdk(name):
     found, poses = sdk_distances(name)
@@ -110,6 +111,7 @@ def test_distances_equal_the_exact_ones_at_the_poses_of_the_sdk(name):
     assert excess.max() < 1e-2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*RBY1, "panda_like"])
 def test_distances_equal_the_exact_ones_at_our_poses(name):
     poses = np.asarray(batched(fk, name)(configurations(name)), np.float64)
@@ -145,6 +147,7 @@ def test_witness_points(name):
         assert np.max(reference(local, local, *ends)[0]) < (1e-12 if X64 else 2e-6)
 
 
+@pytest.mark.slow
 def test_witness_points_equal_the_sdk_axis_points():
     model, sdk = robot("rby1a"), sdk_robot("rby1a")
     ours = batched(capsule_distances, "rby1a")(configurations("rby1a"))
@@ -165,6 +168,7 @@ def test_witness_points_equal_the_sdk_axis_points():
     assert compared > 0.99 * 100 * len(order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 43])
 def test_nearest_sorts(k):
     model, q = robot("rby1a"), configurations("rby1a")
@@ -194,6 +198,7 @@ def test_minimum_and_its_smooth_bound():
             assert_close(smooth, -temperature * logsumexp(-distances("rby1a") / temperature, axis=1), 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not X64, reason="finite differences are taken in float64")
 @pytest.mark.parametrize("name", [*slow("rby1a"), "panda_like"])
 def test_gradients_match_finite_differences(name):

@@ -34,6 +34,7 @@ def state(model):
     return q, normal(2, model.nv), normal(3, model.nv)
 
 
+@pytest.mark.slow
 def test_pinocchio(model, state):
     pin = oracle("pinocchio")
     from tests.oracles.pinocchio_oracle import pin_model

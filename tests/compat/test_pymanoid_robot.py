@@ -138,6 +138,7 @@ def found(humanoid, qdd):
     return compute(humanoid.model, humanoid.q, humanoid.qd)
 
 
+@pytest.mark.slow
 def test_centre_of_mass_and_momentum(humanoid, twin, qdd, found):
     pin = oracle("pinocchio")
     q, qd, p = humanoid.q, humanoid.qd, jnp.array(P)

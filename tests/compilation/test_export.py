@@ -64,6 +64,7 @@ def test_an_exported_batch_gives_the_rows_of_single_calls(arm, heavier, batch, t
             loaded(arm, q[:2], v[:2], a[:2])
 
 
+@pytest.mark.slow
 def test_static_arguments_and_named_results(arm, heavier, tmp_path):
     q, v = normal(0, 2), normal(1, 2)
     pair = collision.pairs(arm)

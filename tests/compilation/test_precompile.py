@@ -135,6 +135,7 @@ print(json.dumps([events, np.asarray(rnea(model, *np.ones((3, 3, 2), np.float32)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning")
 def test_a_second_process_compiles_nothing(tmp_path):
     first, torques = start(SCRIPT, str(tmp_path / "cache"))

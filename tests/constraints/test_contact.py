@@ -38,6 +38,7 @@ def test_friction_sticks_below_the_limit_and_slips_at_it():
     assert_close(np.linalg.norm(force), 15.0)
 
 
+@pytest.mark.slow
 def test_forces_enter_the_dynamics_at_their_points():
     """J^T f of the points is what the wrenches on the bodies do to the joints."""
     model = random_tree(4, ("floating", "revolute", "prismatic"), 4)

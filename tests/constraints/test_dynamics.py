@@ -32,6 +32,7 @@ def linkage():
     return model, (loop,), closed.q, v
 
 
+@pytest.mark.slow
 def test_maximal_coordinates_move_in_the_same_way():
     """P27: a random tree, and the same links flying freely with the joints as constraints."""
     description = random_description(5, KINDS, 4, branching=0.2, armature=False)
@@ -63,6 +64,7 @@ def test_maximal_coordinates_move_in_the_same_way():
     assert_close(rate, np.zeros(rate.shape), scale=100.0)
 
 
+@pytest.mark.slow
 def test_a_held_arm_accelerates_as_in_pinocchio():
     """Its tool welded to its base, and held by a ball joint."""
     pin = oracle("pinocchio")
@@ -99,6 +101,7 @@ def test_a_held_arm_accelerates_as_in_pinocchio():
             assert_close(tau - force, twin.rnea(q, v, want), 1e-7)
 
 
+@pytest.mark.slow
 def test_a_rank_deficient_loop_is_solved(linkage):
     """Five equations of rank two: the accelerations keep it closed, and satisfy the equations of motion."""
     model, loops, q, v = linkage
@@ -160,6 +163,7 @@ def test_power_of_a_closed_loop(linkage):
     assert_close(along(model, energy, q, v, (v, a))[1], tau @ v, kind="solve", scale=10.0)
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_the_motion_along_the_loop():
     """In both modes, at deficient rank, against finite differences along directions that keep the rank."""
     model, loop = four_bar()
@@ -241,6 +245,7 @@ def test_batches_and_shapes(linkage):
         impulse(model, q, v, rows=jnp.zeros((1, 2)))
 
 
+@pytest.mark.slow
 def test_a_link_held_to_the_world_by_numbers_that_are_traced():
     """Poses of loop joints are inputs: the arm follows the point that holds it."""
     arm = robots.two_link_arm()

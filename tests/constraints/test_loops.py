@@ -52,6 +52,7 @@ def test_what_a_joint_bears_does_no_work_on_what_it_allows(kind, axis):
         assert_close(bearing.T @ S, np.zeros((6 - free, free)), scale=1.0)
 
 
+@pytest.mark.slow
 def test_the_equations_of_every_type_are_the_rates_of_twists(robot):
     """K v is the relative twist along the bearing directions, and K a + k its rate."""
     q, v, a = rb.random_configuration(robot, jax.random.key(0)), normal(1, robot.nv), normal(2, robot.nv)
@@ -67,6 +68,7 @@ def test_the_equations_of_every_type_are_the_rates_of_twists(robot):
     assert_close(rate, want)
 
 
+@pytest.mark.slow
 def test_the_gap_closes_as_its_equations_say(robot):
     """Near a closed loop the rate of the gap is K v: the gap of loops that are closed moves with K v."""
     q, v = rb.random_configuration(robot, jax.random.key(4)), normal(5, robot.nv)

@@ -35,6 +35,7 @@ def test_times_and_shapes(method):
     assert motion.qs[0].tolist() == [1.0, 1.0]
 
 
+@pytest.mark.slow
 @needs_x64
 def test_order_of_convergence():
     """On a tree with every curved type of joint, against steps eight times as short."""
@@ -68,6 +69,7 @@ def test_energy_of_an_acrobot():
     assert np.ptp(_energies(model, motion)) < 1e-5
 
 
+@pytest.mark.slow
 @needs_x64
 def test_a_free_body_keeps_its_momentum_and_energy():
     """A tumbling body, in both of its coordinates, which also have to agree."""
@@ -108,6 +110,7 @@ def linkage():
     return model, q, v, move
 
 
+@pytest.mark.slow
 @needs_x64
 def test_a_four_bar_linkage_keeps_its_energy_and_its_loop(linkage):
     """P25: without stabilization, energy within 1e-8 J and the gap within 1e-10 m after 1 s of steps of 1 ms."""
@@ -135,6 +138,7 @@ def _gap(q):
     return np.linalg.norm(end - np.array([GROUND + ROCKER * np.cos(d), -ROCKER * np.sin(d)]))
 
 
+@pytest.mark.slow
 @needs_x64
 def test_an_elastic_ball_bounces_with_its_energy():
     """P24: without dissipation more than three bounces, energy within 1 %."""
@@ -149,6 +153,7 @@ def test_an_elastic_ball_bounces_with_its_energy():
     assert np.abs(energy[flying] / energy[0] - 1).max() < 1e-2
 
 
+@pytest.mark.slow
 @needs_x64
 def test_a_block_on_an_inclined_plane():
     """P24: on a slope of 0.5 rad it sticks for mu = tan + 0.01 and slips for tan - 0.01, whatever other planes there
@@ -189,6 +194,7 @@ def test_bristles_stand_up_again_after_the_touch():
     assert not np.asarray(motion.bristles[1:])[~touching].any()
 
 
+@pytest.mark.slow
 def test_control_sees_time_and_state_and_gradients_go_through():
     model = robots.pendulum(mass=2.0, length=0.5)
 

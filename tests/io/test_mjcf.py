@@ -61,6 +61,7 @@ def reference(mj, q, v, a):
     return np.array(poses), np.array(masses), np.array(forces)
 
 
+@pytest.mark.slow
 def test_arm_with_several_joints_a_body():
     mj = mujoco.MjModel.from_xml_string(ARM)
     model = from_mujoco(mj)

@@ -78,6 +78,7 @@ def test_the_masks_of_a_sphere_are_read_without_a_warning():
     assert (again.tree.shape_coltypes, again.tree.shape_colaffinities, again.report) == ((3,), (4,), ())
 
 
+@pytest.mark.slow
 def test_dynamics_are_unchanged():
     model = mixture()
     again = load_urdf_string(to_urdf(model))
@@ -87,6 +88,7 @@ def test_dynamics_are_unchanged():
     assert_close(jax.vmap(rnea, (None, 0, 0, 0))(again, q, v, a), jax.vmap(rnea, (None, 0, 0, 0))(model, q, v, a))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", VENDOR + EXAMPLES, ids=lambda path: path.stem)
 def test_real_robots(path):
     model = load_urdf(path)

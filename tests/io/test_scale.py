@@ -21,6 +21,7 @@ def document(count: int, parent, kind: str) -> str:
     return f'<robot name="big">{links}{"".join(JOINT % (i, kind, parent(i), i) for i in range(1, count))}</robot>'
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)  # three seconds on a quiet machine; what is quadratic takes minutes
 def test_ten_thousand_links():
     robot, report = load(document(10_000, lambda i: 0, "revolute"))

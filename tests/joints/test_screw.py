@@ -53,6 +53,7 @@ def press(kind: str, axis=AXIS, **pitch):
     return build_model(b.prismatic("slide", "nut", "b", axis=axis))
 
 
+@pytest.mark.slow
 @needs_float64
 def test_pinocchio(tree, states):
     oracle("pinocchio")
@@ -67,6 +68,7 @@ def test_pinocchio(tree, states):
     assert_all_close(ours, twin.rnea_derivatives(q[0], v[0], a[0], f[0]), kind="solve")
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 def test_traversals_agree_and_power_is_balanced(tree, states):
     """tau v is the rate of the energy along the motion that aba predicts, whichever way the tree is walked."""
@@ -87,6 +89,7 @@ def test_traversals_agree_and_power_is_balanced(tree, states):
     assert_close(here[2], (states[1] * states[2]).sum(axis=1), kind="solve")
 
 
+@pytest.mark.slow
 @needs_float64
 def test_slopes_are_finite_differences(tree, states):
     """Of all bodies' poses along q, and of inverse dynamics in the pitches."""
@@ -108,6 +111,7 @@ def changed(model, pitches):
     return rb.with_joint_parameters(model, {i: {"pitch": x} for i, x in zip(screws, pitches, strict=True)})
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 @pytest.mark.parametrize("axis", [AXIS, (0, 0, -1)])
 def test_a_screw_is_a_hinge_and_a_slide_that_mimics_it(axis):
@@ -132,6 +136,7 @@ def test_a_screw_is_a_hinge_and_a_slide_that_mimics_it(axis):
     assert_all_close(both(one), both(two), kind="solve", scale=1.0)
 
 
+@pytest.mark.slow
 def test_a_screw_without_pitch_is_a_hinge_and_pitches_are_parameters():
     """Of no pitch it can be given one later: it is never a constant of the program."""
     flat, hinge = press("screw", pitch=0.0), press("free")
@@ -149,6 +154,7 @@ def test_a_screw_without_pitch_is_a_hinge_and_pitches_are_parameters():
     assert_close(rb.fk(moved, q)[1:, 0, 3], rb.fk(steep, q)[1:, 0, 3] + 1.0)
 
 
+@pytest.mark.slow
 def test_a_screw_that_closes_a_loop_couples_a_hinge_and_a_slide():
     one, two = press("screw", pitch=PITCH), press("free")
     where = one.joint_placements[one.joint_index("spindle")]
@@ -172,6 +178,7 @@ def test_a_screw_that_closes_a_loop_couples_a_hinge_and_a_slide():
     assert bool(jnp.isfinite(jax.jacrev(lambda R: loop_gap(loop.cast(R.dtype), jnp.eye(4), R))(jnp.eye(4))).all())
 
 
+@pytest.mark.slow
 def test_descriptions_edits_and_layouts(tree, states):
     q = states[0][0]
     again = build_model(describe(tree), joint_order=tree.joint_names)

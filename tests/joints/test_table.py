@@ -45,6 +45,7 @@ def _robot(join):
     return build_model(join(b))
 
 
+@pytest.mark.slow
 def test_a_new_type_moves_as_the_types_that_it_is_made_of(cylindrical):
     axis = (0.0, 0.6, 0.8)
     one = _robot(lambda b: b.cylindrical("j", "a", "b", axis=axis, xyz=(0, 0, 1), damping=0.5))

@@ -112,6 +112,7 @@ def test_unstructured_robot_is_the_same_robot(model, state):
     assert_close(rb.fk(rb.unstructured(with_zeros), q), rb.fk(with_zeros, q))
 
 
+@pytest.mark.slow
 def test_gradient_with_respect_to_lengths(model, state):
     """The change of a link's height along a direction of the joints' places, by differences."""
     q = state[0][0]
@@ -126,6 +127,7 @@ def test_gradient_with_respect_to_lengths(model, state):
     assert_close(jax.grad(height)(zero), (height(zero + step) - height(zero - step)) / (2 * step), kind="solve")
 
 
+@pytest.mark.slow
 def test_models_of_one_topology_run_as_one_batch():
     description = random_description(13, ("revolute", "prismatic"), 6)
     straight = dataclasses.replace(

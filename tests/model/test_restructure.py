@@ -62,6 +62,7 @@ def test_joints_that_mimic_a_locked_one_are_locked_with_it():
         rb.lock_joints(model, {model.joint_names[follower]: 0.0})
 
 
+@pytest.mark.slow
 def test_submodel_is_what_the_link_carries(model, q):
     base = next(model.link_names[i] for i, b in enumerate(model.tree.link_bodies) if b >= 0 and b in model.tree.parents)
     part = rb.submodel(model, base)
@@ -133,6 +134,7 @@ def assert_numbers_of(part, whole, prefix=""):
             np.testing.assert_array_equal(new, old, err_msg=f"{name} {leaf}")
 
 
+@pytest.mark.slow
 def test_every_coordinate_keeps_its_numbers():
     model = with_own_numbers(random_tree(5, KINDS, 10))
     tool = with_own_numbers(random_tree(6, KINDS, 5))
@@ -150,6 +152,7 @@ def test_every_coordinate_keeps_its_numbers():
     assert_numbers_of(tool, both, "tool_")
 
 
+@pytest.mark.slow
 def test_light_links_on_a_heavy_body_stay():
     """A sensor of a milligram on a ton: its own numbers are stored, so that nothing has to be told from rounding."""
     b = RobotBuilder().link("base").link("heavy", 1000.0, inertia=500.0).link("sensor", 1e-6, (0.1, 0, 0), 1e-9)

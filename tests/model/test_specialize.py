@@ -52,6 +52,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", FUNCTIONS)
 def test_functions_take_it_for_the_model(arm, which):
     q = normal(0, 2)

@@ -23,6 +23,7 @@ print("same")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("salt", ["1", "2"])
 def test_a_pickled_tree_is_the_same_key_in_another_process(salt):
     tree = robots.two_link_arm(dtype="float32").tree

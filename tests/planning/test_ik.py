@@ -48,6 +48,7 @@ def solved(panda):
     return target, solve_ik(panda, "tool", target, key=jax.random.key(0))
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 def test_random_poses_are_reached_within_the_limits(panda, solved):
     oracle("pinocchio")
@@ -74,6 +75,7 @@ def test_results_depend_on_the_key_and_nothing_else(panda, solved):
     assert (np.abs(np.asarray(other.q - result.q)).max(axis=1) > 1e-3).sum() > COUNT / 4  # other arms' postures
 
 
+@pytest.mark.slow
 def test_two_links_reach_two_targets_at_once():
     """On a tree with quaternions in its configuration, a slider, and a joint that mimics another."""
     model = random_tree(4, ("floating", "spherical", "revolute", "prismatic", "revolute"), n=5, mimics=1)
@@ -128,6 +130,7 @@ def case(panda):
     return q, rb.link_pose(panda, q, "tool")
 
 
+@pytest.mark.slow
 @differences
 def test_a_redundant_arm_moves_least(panda, case):
     """dq = J^+ times the twist of the target, of pinocchio's Jacobian."""
@@ -153,6 +156,7 @@ def test_a_redundant_arm_moves_least(panda, case):
     assert_close(dq, want, kind="solve")
 
 
+@pytest.mark.slow
 @differences
 def test_solutions_follow_target_robot_and_other_joints(panda, case):
     """Six joints have one solution nearby, so differences of solutions are derivatives."""
@@ -172,6 +176,7 @@ def test_solutions_follow_target_robot_and_other_joints(panda, case):
     assert_close(moving(0.0)[1], (moving(h)[0] - moving(-h)[0]) / (2 * h), kind="difference")
 
 
+@pytest.mark.slow
 @differences
 def test_finite_where_the_arm_is_singular():
     """The stretched arm cannot reach further: what it cannot follow, it does not."""

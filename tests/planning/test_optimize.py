@@ -96,6 +96,7 @@ def test_limits_of_zero_leave_the_cost_finite(dtype):
     assert np.isfinite(result.costs).all() and np.isfinite(result.trajectory.coefficients).all()
 
 
+@pytest.mark.slow
 def test_a_limit_of_zero_means_the_same_to_cost_and_report(dtype):
     """What the report calls infinitely beyond a limit costs something, and what stands still costs nothing."""
     model = with_limits(pole_arm(), velocity_limit=jnp.array([0.0, 9.0]))

@@ -318,6 +318,7 @@ def test_nonlinear_motion_against_pinocchio_and_scipy():
     assert_close(2 * ends[1] - ends[0], want, 1e-6)
 
 
+@pytest.mark.slow
 def test_holds_still_against_gravity_on_the_target():
     model = robots.panda_like()
     q = 0.3 * normal(7, model.nq)

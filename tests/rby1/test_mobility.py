@@ -62,6 +62,7 @@ ROBOTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROBOTS)
 def test_maps_are_those_of_the_sdk(name):
     sdk = oracle("rby1_sdk.dynamics")
@@ -145,6 +146,7 @@ def test_mecanum_wheels_slip_along_their_free_rollers_only():
     assert abs((slip * axes).sum(axis=1)).max() < 1e-12 < abs(slip).max()
 
 
+@pytest.mark.slow
 def test_planar_base_moves_the_whole_body():
     """Poses and Jacobians are those of the fixed robot, carried along by the base."""
     fixed = cart("differential")
@@ -173,6 +175,7 @@ def test_planar_base_moves_the_whole_body():
     assert_close(gravity_forces(model, q)[:3], np.zeros(3), scale=9.81 * float(total_mass(model)))
 
 
+@pytest.mark.slow
 def test_whole_body_jacobian_of_rby1_against_differences():
     model = with_planar_base(robots.rby1a())
     if not X64:

@@ -48,6 +48,7 @@ def test_two_link_arm_reaches_where_trigonometry_says():
     assert_close(jax.vmap(gravity_forces, (None, 0))(model, q), np.zeros((100, 2)), scale=1.0)
 
 
+@pytest.mark.slow
 def test_panda_like_is_a_sound_arm():
     model = robots.panda_like()
     assert (model.nq, model.link_names[-1]) == (7, "tool")

@@ -52,6 +52,7 @@ def test_shares_its_compilation_with_the_makers_file(form):
     assert getattr(robots, form)().tree == load_urdf(rby1_file(FORMS[form][0])).tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_equals_the_makers_library(form):
     oracle("rby1_sdk")

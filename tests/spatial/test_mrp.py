@@ -59,6 +59,7 @@ def test_rate_is_that_of_the_rotation_and_inverts():
     assert_close(jax.vmap(mrp.angular_velocity)(SIGMA, rate), OMEGA, 5 * TOL)
 
 
+@pytest.mark.slow
 def test_derivatives_at_zero():
     zero = jnp.zeros(3, DTYPE)
     for f in (mrp.to_matrix, mrp.principal, mrp.to_quaternion):

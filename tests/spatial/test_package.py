@@ -58,6 +58,7 @@ def arguments(kinds: str, dtype) -> list[np.ndarray]:
     return [pick[k]().astype(dtype) for k in kinds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "kinds"), CASES)
 def test_eager_jit_and_vmap_agree_and_keep_the_dtype(function, kinds):
     batch = arguments(kinds, DTYPE)

@@ -53,6 +53,7 @@ def test_gradients_do_not_see_the_length():
         assert_close(jax.vmap(radial(f))(WXYZ), jax.vmap(lambda q, f=f: 0 * f(q))(WXYZ), scale=1.0)
 
 
+@pytest.mark.slow
 def test_exp_and_its_derivatives():
     composed = lambda phi: quat.to_matrix(quat.exp(phi))  # noqa: E731
     value, forward, reverse, hessian, _ = derivatives(composed)(PHI)
@@ -61,6 +62,7 @@ def test_exp_and_its_derivatives():
     assert_close(jnp.linalg.norm(Q, axis=1), np.ones(len(Q)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_log_inverts_exp_to_second_order_for_both_signs(sign):
     value, forward, reverse, hessian, hessian_reverse = derivatives(lambda phi: quat.log(sign * quat.exp(phi)))(PHI)
@@ -71,6 +73,7 @@ def test_log_inverts_exp_to_second_order_for_both_signs(sign):
         assert_close(got, expected, 1e-11 if X64 else 1e-4, scale=1.0)
 
 
+@pytest.mark.slow
 def test_from_matrix_and_its_derivatives_at_every_angle():
     there_and_back = lambda phi: quat.to_matrix(quat.from_matrix(so3.exp(phi)))  # noqa: E731
     value, forward, reverse, hessian, _ = derivatives(there_and_back)(PHI)
@@ -78,6 +81,7 @@ def test_from_matrix_and_its_derivatives_at_every_angle():
         assert_close(got, want, 5 * TOL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diagonal", [(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)])
 def test_from_matrix_has_finite_derivatives_at_the_identity_and_half_turns(diagonal):
     R = jnp.diag(jnp.array(diagonal, DTYPE))
@@ -115,6 +119,7 @@ def test_slerp_against_scipy():
     assert_close(jax.vmap(lambda t: quat.to_matrix(quat.slerp(a, b, t)))(t), want, 2 * TOL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_slerp_between_coinciding_rotations_has_the_right_derivatives(sign):
     # Along b = q exp(delta) the way is q exp(t delta), whatever the sign of b.

@@ -32,6 +32,7 @@ def stumpff_exactly(k: int, x: float, order: int) -> float:
     return float(total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", range(6))
 def test_stumpff_and_its_derivatives_are_exact(k):
     f = partial(safe.stumpff, k)
@@ -46,6 +47,7 @@ def test_stumpff_and_its_derivatives_are_exact(k):
         f = jax.grad(f) if order % 2 else slope(f)
 
 
+@pytest.mark.slow
 def test_angle_ratio_at_zero_has_the_derivatives_of_its_series():
     # 2/w - 2 s2/(3 w^3) + 2 s2^2/(5 w^5) - ...
     w = np.array([0.3, 1.0, 2.0], DTYPE)

@@ -18,6 +18,7 @@ T = jax.vmap(se3.exp)(XI)
 ANGLE = np.linalg.norm(XI[:, :3], axis=1)
 
 
+@pytest.mark.slow
 def test_exp_and_its_derivatives_equal_the_matrix_exponential():
     value, forward, reverse, hessian, hessian_reverse = derivatives(se3.exp)(XI)
     for got, order in ((value, 0), (forward, 1), (reverse, 1), (hessian, 2), (hessian_reverse, 2)):

@@ -55,6 +55,7 @@ def test_log_has_length_at_most_pi_and_gives_the_rotation_back():
     assert_close(jax.vmap(so3.exp)(phi), ROTATIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [(1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0), (1.0, 2, 3), (0, 1.0, -1)])
 def test_log_at_exactly_half_a_turn(axis):
     a = np.array(axis) / np.linalg.norm(axis)

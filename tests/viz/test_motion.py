@@ -102,6 +102,7 @@ def test_picture_is_drawn_without_a_window(picture):
     assert not hasattr(picture, "number")  # pyplot numbers its figures, and keeps them
 
 
+@pytest.mark.slow
 def test_picture_of_joints_without_limits_capsules_or_comparison():
     model = robots.double_pendulum()
     motion = Trajectory(jnp.zeros(2), jnp.ones((1, 2)), jnp.asarray(1.0), (0, 1), (0, 1), 2)
