@@ -33,7 +33,9 @@ def robot(name: str) -> Model:
         case "every_type":
             return random_tree(1, n=9)
         case "few_types":
-            return random_tree(3, ("prismatic", "sin_cos_revolute", "planar", "spherical", "mrp_floating"), 5)
+            return random_tree(3, ("sin_cos_revolute", "planar", "spherical", "mrp_floating"), 4)
+        case "short":
+            return random_tree(2, ("revolute", "prismatic"), 4, mimics=1)
         case "mimic":
             return random_tree(2, ("revolute", "prismatic", "continuous"), 7, mimics=2)
         case "chain":

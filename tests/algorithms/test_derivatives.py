@@ -162,8 +162,9 @@ def test_hessians_equal_differentiation_of_the_plain_algorithm(name, which):
     ruled, plain = RULES[which]
     want = hessian(plain)
     assert_all_close(hessian(ruled), want, tol=1e-9)
-    loss = lambda q: weight @ ruled(model, q, v, a, f) ** 2  # noqa: E731
-    assert_close(jax.jit(jax.jacrev(jax.grad(loss)))(q), want[0][0], 1e-9)
+    if name == "mimic":  # the smaller program
+        loss = lambda q: weight @ ruled(model, q, v, a, f) ** 2  # noqa: E731
+        assert_close(jax.jit(jax.jacrev(jax.grad(loss)))(q), want[0][0], 1e-9)
 
 
 @pytest.mark.slow
