@@ -61,7 +61,7 @@ def traverse(
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
         return algorithm(Arrays(model, q), *rest)
 
-    unrolled, scanned = in_parts(unrolled, cut=parts), in_parts(scanned, cut=False)
+    unrolled, scanned = in_parts(unrolled, cut=parts), in_parts(scanned, cut=parts)
     if tree.traversal == "arrays" or model.nb > UNROLLED_LIMIT:
         return scanned(model, q, *arrays)
     warn_if_untested()

@@ -22,6 +22,7 @@ from ..joints import JointType, Prismatic, Revolute, rotation_about
 from ..model.model import Model, numbers_from_pattern
 from ..model.tree import KinematicTree
 from ..spatial.algebra import Force, Motion, Transform, Vec3
+from ..xla.fusion import kernel
 from ..xla.structural import ZERO, Scalar, Structural
 from .body import Body, Coordinates, inertia_from_row, transform_from_numbers
 from .topology import Blocks, ancestors, owners, whole
@@ -221,11 +222,11 @@ class Arrays:
             after, out = step(Body(group.joint, axis, placement, inertia, x), carry, *rest)
             return _dense(after, (runs,), self.dtype), out
 
-        carry = _dense(init, (runs,), self.dtype)
+        carry, one = _dense(init, (runs,), self.dtype), kernel(body_step, exportable=True)
         if length == 1:
-            carry, out = body_step(carry, jax.tree.map(lambda a: a[0], xs))
+            carry, out = one(carry, jax.tree.map(lambda a: a[0], xs))
             return carry, jax.tree.map(lambda a: a[None], out)
-        return jax.lax.scan(body_step, carry, xs, reverse=reverse)
+        return jax.lax.scan(one, carry, xs, reverse=reverse)
 
     def _inputs(self, g: int, inputs: Sequence[list]) -> Any:
         body = self._bodies[g]

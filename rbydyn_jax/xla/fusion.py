@@ -18,7 +18,7 @@ from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .._errors import RbydynError
-from .emission import in_one_loop, is_partly_manual, on_one_device, separate
+from .emission import hidden, in_one_loop, is_partly_manual, on_one_device, separate
 from .partitioned import devices_needed, on_each_device
 from .tuning import fusions_available
 
@@ -28,16 +28,19 @@ def opaque(values: Any) -> Any:
     return jax.tree.map(jax.lax.optimization_barrier, values)
 
 
-def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f`, of pytrees of arrays, with all results of one shape computed in one loop on a CPU."""
+def kernel(f: Callable[..., Any], exportable: bool = False) -> Callable[..., Any]:
+    """`f`, of pytrees of arrays, with all results of one shape computed in one loop on a CPU.
+
+    Exported programs do not hold what is private to XLA: there an `exportable` kernel is a barrier, another an error.
+    """
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
-        started = _bind(_start_p, given)
+        started = _bind(_start_p, given, exportable)
         results, shape = jax.tree.flatten(f(*jax.tree.unflatten(tree, started)))
         known = {id(x) for x in started}
         new = {id(x): x for x in results if id(x) not in known}  # without arguments, and each once
-        ended = dict(zip(new, _bind(_end_p, new.values()), strict=True)) if new else {}
+        ended = dict(zip(new, _bind(_end_p, new.values(), exportable), strict=True)) if new else {}
         return jax.tree.unflatten(shape, [ended.get(id(x), x) for x in results])
 
     return call
@@ -46,7 +49,7 @@ def kernel(f: Callable[..., Any]) -> Callable[..., Any]:
 def within(values: Any) -> Any:
     """Arguments of a kernel that it copies where they are its results: slices, each of which XLA would copy alone."""
     given, tree = jax.tree.flatten(values)
-    return jax.tree.unflatten(tree, _bind(_start_p, given))
+    return jax.tree.unflatten(tree, _bind(_start_p, given, False))
 
 
 # Where the arguments of a kernel begin and where its results end: the identity, and each the transpose of the other, so
@@ -54,13 +57,13 @@ def within(values: Any) -> Any:
 _start_p, _end_p = Primitive("rbydyn_start"), Primitive("rbydyn_end")
 
 
-def _bind(primitive: Primitive, values: Iterable) -> list:
-    return primitive.bind(*values, devices=devices_needed())
+def _bind(primitive: Primitive, values: Iterable, exportable: bool) -> list:
+    return primitive.bind(*values, exportable=exportable, devices=devices_needed())
 
 
-def _of_each(primitive: Primitive, values: Sequence) -> list:
+def _of_each(primitive: Primitive, values: Sequence, exportable: bool) -> list:
     """The primitive on those of the values that are not symbolic zeros."""
-    results = iter(_bind(primitive, (x for x in values if type(x) is not ad.Zero)))
+    results = iter(_bind(primitive, (x for x in values if type(x) is not ad.Zero), exportable))
     return [x if type(x) is ad.Zero else next(results) for x in values]
 
 
@@ -74,13 +77,16 @@ def _pruned(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | Non
 
 
 def _define(primitive: Primitive, transpose: Primitive) -> None:
+    def jvp(primals: Sequence, tangents: Sequence, *, exportable: bool, **_: Any) -> tuple[list, list]:
+        return _bind(primitive, primals, exportable), _of_each(primitive, tangents, exportable)
+
     primitive.multiple_results = True
     primitive.def_impl(lambda *xs, **_: list(xs))
     primitive.def_abstract_eval(lambda *xs, **_: [x.update(weak_type=False) for x in xs])
     mlir.register_lowering(primitive, lambda ctx, *xs, **_: list(xs))
-    batching.primitive_batchers[primitive] = lambda xs, axes, **_: (_bind(primitive, xs), list(axes))
-    ad.primitive_jvps[primitive] = lambda xs, tangents, **_: (_bind(primitive, xs), _of_each(primitive, tangents))
-    ad.primitive_transposes[primitive] = lambda cts, *xs, **_: _of_each(transpose, cts)
+    batching.primitive_batchers[primitive] = lambda xs, axes, **params: (primitive.bind(*xs, **params), list(axes))
+    ad.primitive_jvps[primitive] = jvp
+    ad.primitive_transposes[primitive] = lambda cts, *_, exportable, **__: _of_each(transpose, cts, exportable)
     partial_eval.dce_rules[primitive] = _pruned
 
 
@@ -88,9 +94,11 @@ _define(_start_p, _end_p)
 _define(_end_p, _start_p)
 
 
-def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value, devices: Any) -> list[ir.Value]:
+def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value, exportable: bool, devices: Any) -> list[ir.Value]:
     distinct = list(dict.fromkeys(values))  # the cotangents of the terms of a sum are one
     if ctx.module_context.lowering_parameters.for_export:
+        if exportable:
+            return hidden(values)
         raise RbydynError("jax.export cannot write the CPU kernels of this library: use rbydyn_jax.export_function")
     results: dict[ir.Value, ir.Value] = {}
     if fusions_available() and not is_partly_manual(ctx):
