@@ -69,6 +69,7 @@ from .algorithms.zmp import Zmp as Zmp
 from .algorithms.zmp import gravito_inertial_wrench as gravito_inertial_wrench
 from .algorithms.zmp import net_contact_wrench as net_contact_wrench
 from .algorithms.zmp import zmp as zmp
+from .compilation.execution_plan import execution_plan as execution_plan
 from .compilation.export import ExportedFunction as ExportedFunction
 from .compilation.export import export_function as export_function
 from .compilation.export import load_function as load_function
@@ -109,11 +110,13 @@ from .model.edit import with_gravity as with_gravity
 from .model.edit import with_inertias as with_inertias
 from .model.edit import with_joint_parameters as with_joint_parameters
 from .model.edit import with_limits as with_limits
+from .model.edit import with_traversal as with_traversal
 from .model.model import Model as Model
 from .model.tree import KinematicTree as KinematicTree
 from .precision import AlgorithmPrecision as AlgorithmPrecision
 from .precision import PrecisionReport as PrecisionReport
 from .precision import precision_report as precision_report
+from .sweeps.plan import ExecutionPlan as ExecutionPlan
 
 if TYPE_CHECKING:
     from . import collision as collision

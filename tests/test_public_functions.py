@@ -125,6 +125,7 @@ EDITS: dict[str, Callable[[Model], Model]] = {
     "with_gravity": lambda m: rb.with_gravity(m, jnp.array([0.0, 0.0, -1.62])),
     "with_inertias": lambda m: rb.with_inertias(m, {LINK: 2.0 * m.inertias[-1]}),
     "with_joint_parameters": lambda m: rb.with_joint_parameters(m, {}),
+    "with_traversal": lambda m: rb.with_traversal(m, "scanned"),
     "with_limits": lambda m: rb.with_limits(m, velocity_limit=2.0 * m.velocity_limit),
 }
 
@@ -268,9 +269,14 @@ def _precision(folder: Path) -> None:
     assert all(np.isfinite(x.worst) and 0.0 < x.worst < 1e-3 for x in report.algorithms)
 
 
+def _plan(folder: Path) -> None:
+    assert rb.execution_plan(TREE, "cpu").sweep == "unrolled"
+
+
 # What one call checks, by the functions that it calls.
 CALLS: dict[tuple[str, ...], Callable[[Path], None]] = {
     ("build_model",): _build_model,
+    ("execution_plan",): _plan,
     ("export_function", "load_function"): _export,
     ("from_mujoco", "load_mjcf"): _mujoco,
     ("load_urdf", "load_urdf_string", "save_urdf", "to_urdf"): _urdf,

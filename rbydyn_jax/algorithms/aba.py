@@ -29,7 +29,7 @@ from ..spatial.algebra import (
     skew,
 )
 from ..sweeps.body import Body
-from ..sweeps.plan import Traversal, gravity_root, traverse
+from ..sweeps.plan import Sweep, gravity_root, traverse
 from ..xla.reciprocal import reciprocal
 from ..xla.structural import ZERO, Scalar, add, mul, sub
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
@@ -149,7 +149,7 @@ def _outward_acceleration(
     return moved + body.spin(a), a
 
 
-def _aba(run: Traversal, tau: Array, v: Array | None, f_ext: Array | None, *, gravity: bool) -> Array:
+def _aba(run: Sweep, tau: Array, v: Array | None, f_ext: Array | None, *, gravity: bool) -> Array:
     velocities = run.no_v() if v is None else run.split_v(v)
     wrenches = run.nothing() if f_ext is None else run.split_wrenches(f_ext)
     motions = run.outward(_outward_velocity, NO_MOTION, velocities, wrenches)
@@ -161,7 +161,7 @@ def _aba(run: Traversal, tau: Array, v: Array | None, f_ext: Array | None, *, gr
 def _plain(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
     if model.tree.has_mimics:  # they couple distant joints
         return _solve_dense(model, q, tau - newton_euler(model, q, v, None, f_ext))
-    return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext, parts=True, side_by_side=True)
+    return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext, tile=True, side_by_side=True)
 
 
 def _solve_dense(model: Model, q: Array, tau: Array) -> Array:
@@ -195,7 +195,7 @@ def _plain_solve(model: Model, q: Array, tau: Array) -> Array:
     if model.tree.has_mimics:
         return _solve_dense(model, q, tau)
     return traverse(
-        model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau, parts=True, side_by_side=True
+        model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau, tile=True, side_by_side=True
     )
 
 

@@ -13,11 +13,11 @@ from .._check import public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
 from ..spatial import inertia, se3
-from ..sweeps.plan import Traversal, traverse
-from ..sweeps.world_frame import at_origin, composite_momenta
+from ..sweeps.plan import Sweep, traverse
+from ..sweeps.world_frame import composite_momenta, recentre
 from .arguments import arguments
 from .crba import mass_matrix_inverse
-from .jacobians import along_velocities, jacobian
+from .jacobians import jacobian, tangent_jacobian
 from .kinematics import body_poses, fk, link_pose
 
 Links = Sequence[str | int] | None
@@ -107,7 +107,7 @@ def center_of_mass(
     return moment / mass
 
 
-def _momentum_matrix(run: Traversal) -> Array:
+def _momentum_matrix(run: Sweep) -> Array:
     momenta = jnp.stack(composite_momenta(run)[1])
     return run.coordinates.gather(momenta.T).T
 
@@ -129,7 +129,7 @@ def momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _momentum_matrix, q, parts=True)
+    return traverse(model, _momentum_matrix, q, tile=True)
 
 
 @public()
@@ -160,7 +160,7 @@ def com_jacobian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3 nv"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return momentum_matrix(model, at_origin(model, q))[3:] / total_mass(model)
+    return momentum_matrix(model, recentre(model, q))[3:] / total_mass(model)
 
 
 @public()
@@ -211,7 +211,7 @@ def com_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 3 nv"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return along_velocities(lambda x: com_jacobian(model, x), model, q)
+    return tangent_jacobian(lambda x: com_jacobian(model, x), model, q)
 
 
 @public("ref")

@@ -9,16 +9,16 @@ from jaxtyping import Array, Float
 from .._check import public
 from ..model.model import Model
 from ..spatial.algebra import O3, Force, Inertia, Mat3, Motion, Vec3, skew
-from ..sweeps.plan import Traversal, traverse
+from ..sweeps.plan import Sweep, traverse
 from ..sweeps.world_frame import (
     Table,
-    at_origin,
+    fused_map,
     inertia,
     inertias,
     motion,
     moving,
-    of_owners,
-    stage,
+    per_dof,
+    recentre,
     unsymmetric,
 )
 from .arguments import arguments
@@ -56,22 +56,22 @@ def velocity_product(inertia: Inertia, v: Motion, momentum: Force) -> VelocityPr
     return VelocityProduct(momentum.f, b)
 
 
-def _coriolis(run: Traversal, v: Array) -> Array:
+def _coriolis(run: Sweep, v: Array) -> Array:
     poses, motions, V, *_ = moving(run, v, None)
     own = inertias(run, poses)
 
     def product(C: Table, V: Table) -> VelocityProduct:
         return velocity_product(inertia(C), motion(V), inertia(C).apply(motion(V)))
 
-    own += stage(run, product, own, V)
-    carried = of_owners(run, run.sum_subtrees(own))
+    own += fused_map(run, product, own, V)
+    carried = per_dof(run, run.sum_subtrees(own))
 
     def forces(S: Table, V: Table, C: Table) -> tuple:
         s, I, B = motion(S), inertia(C), VelocityProduct.of_rows(C[10:])  # noqa: E741 - Featherstone's letter
         rate = motion(V).cross(s)
         return I.apply(rate) + B.apply(s), I.apply(s), B.apply_transposed(s).n, rate
 
-    found = stage(run, forces, motions, of_owners(run, V), carried)
+    found = fused_map(run, forces, motions, per_dof(run, V), carried)
     return unsymmetric(run, (found[6:15], (*found[15:], *motions[:3])), (motions, found[:6]))
 
 
@@ -100,4 +100,4 @@ def coriolis_matrix(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) 
         True
     """
     model, q, v = arguments(model, q=q, v=v)
-    return traverse(model, _coriolis, at_origin(model, q), v, parts=True)
+    return traverse(model, _coriolis, recentre(model, q), v, tile=True)

@@ -7,13 +7,13 @@ from jaxtyping import Array, Float
 from .._check import public
 from ..model.model import Model
 from ..sweeps.block_matrix import inverse, mass_matrix
-from ..sweeps.plan import Traversal, traverse
-from ..sweeps.world_frame import at_origin, composite_momenta, symmetric
-from ..xla.batch_last import apart
+from ..sweeps.plan import Sweep, traverse
+from ..sweeps.world_frame import composite_momenta, recentre, symmetric
+from ..xla.batch_last import matrix_major
 from .arguments import arguments
 
 
-def _crba(run: Traversal) -> Array:
+def _crba(run: Sweep) -> Array:
     S, momenta = composite_momenta(run)
     return symmetric(run, momenta, S)
 
@@ -41,12 +41,12 @@ def crba(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
         0.5
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _crba, at_origin(model, q), parts=True)
+    return traverse(model, _crba, recentre(model, q), tile=True)
 
 
-def _inverse(run: Traversal) -> Array:
+def _inverse(run: Sweep) -> Array:
     S, momenta = composite_momenta(run)
-    return run.lanes(apart)(inverse(run, mass_matrix(run, momenta, S)).dense(run))
+    return run.lanes(matrix_major)(inverse(run, mass_matrix(run, momenta, S)).dense(run))
 
 
 @public()
@@ -61,4 +61,4 @@ def mass_matrix_inverse(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _inverse, at_origin(model, q), parts=True)
+    return traverse(model, _inverse, recentre(model, q), tile=True)

@@ -19,28 +19,28 @@ from jaxtyping import Array, Float
 from ..model.model import Model
 from ..spatial.algebra import Force
 from ..sweeps.block_matrix import inverse, mass_matrix, times
-from ..sweeps.plan import Traversal, traverse
+from ..sweeps.plan import Sweep, traverse
 from ..sweeps.world_frame import (
     Moving,
     Table,
-    at_origin,
     force,
+    fused_map,
     inertia,
     inertias,
     motion,
     moving,
-    of_owners,
+    per_dof,
     pose,
-    stage,
+    recentre,
     symmetric,
     unsymmetric,
 )
-from ..xla.batch_last import apart
+from ..xla.batch_last import matrix_major
 from ..xla.layout import batch_first
 from .coriolis import VelocityProduct, velocity_product
 
 
-def _loads(run: Traversal, state: Moving, f_ext: Array | None) -> tuple[Array, ...]:
+def _loads(run: Sweep, state: Moving, f_ext: Array | None) -> tuple[Array, ...]:
     """Of each body about the world origin: its inertia, its velocity product, and the force that it takes."""
 
     def loads(C: Table, P: Table, V: Table, A: Table, *f: Table) -> tuple[VelocityProduct, Force]:
@@ -51,7 +51,7 @@ def _loads(run: Traversal, state: Moving, f_ext: Array | None) -> tuple[Array, .
 
     own = inertias(run, state.poses)
     f = () if f_ext is None else (f_ext.T,)
-    return own + stage(run, loads, own, state.poses, state.V, state.A, *f)
+    return own + fused_map(run, loads, own, state.poses, state.V, state.A, *f)
 
 
 class _Variation(NamedTuple):
@@ -64,7 +64,7 @@ class _Variation(NamedTuple):
     loads: dict[str, Table]  # 6 rows for each of them
 
 
-def _variation(run: Traversal, state: Moving, carried: Table) -> _Variation:
+def _variation(run: Sweep, state: Moving, carried: Table) -> _Variation:
     """`carried` are the loads of the subtrees."""
 
     def variations(S: Table, V0: Table, A0: Table, V: Table) -> tuple:
@@ -79,23 +79,23 @@ def _variation(run: Traversal, state: Moving, carried: Table) -> _Variation:
         of_v = B.apply(s).scale(2.0) + I.apply(both)
         return I.apply(s), B.apply_transposed(s).n.scale(2.0), of_q, of_v
 
-    carried = of_owners(run, carried)
-    changes = stage(run, variations, state.S, *(of_owners(run, x) for x in (state.V0, state.A0, state.V)))
-    found = stage(run, answers, state.S, carried, changes)
+    carried = per_dof(run, carried)
+    changes = fused_map(run, variations, state.S, *(per_dof(run, x) for x in (state.V0, state.A0, state.V)))
+    found = fused_map(run, answers, state.S, carried, changes)
     psi, psi2, both = changes[:3], changes[6:12], changes[12:]
     return _Variation(
         state.S, found[:9], {"q": (*psi2, *psi), "v": (*both, *state.S[:3])}, {"q": found[9:15], "v": found[15:]}
     )
 
 
-def _matrix(run: Traversal, found: _Variation, wrt: str) -> Array:
+def _matrix(run: Sweep, found: _Variation, wrt: str) -> Array:
     if wrt == "a":
         return symmetric(run, found.answers[:6], found.S)
     return unsymmetric(run, (found.answers, found.changes[wrt]), (found.S, found.loads[wrt]))
 
 
 def _matrices(
-    wrt: Sequence[str], run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None
+    wrt: Sequence[str], run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None
 ) -> tuple[Array, ...]:
     state = moving(run, v, a)
     found = _variation(run, state, run.sum_subtrees(_loads(run, state, f_ext)))
@@ -106,10 +106,10 @@ def inverse_dynamics_matrices(
     model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None, *, wrt: Sequence[str]
 ) -> tuple[Float[Array, "nv nv"], ...]:
     """The derivatives of `newton_euler` with respect to those of q (as a velocity), v and a that are in `wrt`."""
-    return traverse(model, partial(_matrices, wrt), at_origin(model, q), v, a, f_ext, parts=True)
+    return traverse(model, partial(_matrices, wrt), recentre(model, q), v, a, f_ext, tile=True)
 
 
-def _forward_matrices(run: Traversal, v: Array, tau: Array, f_ext: Array | None) -> tuple[Array, Array, Array]:
+def _forward_matrices(run: Sweep, v: Array, tau: Array, f_ext: Array | None) -> tuple[Array, Array, Array]:
     state = moving(run, v, None)
     loads = _loads(run, state, f_ext)
     carried = run.sum_subtrees(loads)
@@ -117,20 +117,20 @@ def _forward_matrices(run: Traversal, v: Array, tau: Array, f_ext: Array | None)
     def answers(S: Table, C: Table) -> tuple:
         return inertia(C).apply(motion(S)), motion(S).dot(force(C[22:]))
 
-    found = stage(run, answers, state.S, of_owners(run, carried))
+    found = fused_map(run, answers, state.S, per_dof(run, carried))
     M_inverse = inverse(run, mass_matrix(run, found[:6], state.S)).dense(run)
     a = times(run, M_inverse, tau - run.coordinates.gather(found[6]))
-    driven = stage(run, lambda S, a: motion(S).scale(a), state.S, run.coordinates.spread_v(a))
+    driven = fused_map(run, lambda S, a: motion(S).scale(a), state.S, run.coordinates.spread_v(a))
     A, A0 = run.sum_paths(driven)
-    gained = run.sum_subtrees(stage(run, lambda C, A: inertia(C).apply(motion(A)), loads[:10], A))
+    gained = run.sum_subtrees(fused_map(run, lambda C, A: inertia(C).apply(motion(A)), loads[:10], A))
 
     def accelerated(A: Table, A0: Table, old_A: Table, old_A0: Table, gained: Table, F: Table) -> tuple:
         return motion(old_A) + motion(A), motion(old_A0) + motion(A0), force(F) + force(gained)
 
-    rows = stage(run, accelerated, A, A0, state.A, state.A0, gained, carried[22:])
+    rows = fused_map(run, accelerated, A, A0, state.A, state.A0, gained, carried[22:])
     state = state._replace(A=rows[:6], A0=rows[6:12])
     varied = _variation(run, state, (*carried[:22], *rows[12:]))
-    M_inverse = run.lanes(apart)(M_inverse)
+    M_inverse = run.lanes(matrix_major)(M_inverse)
 
     def moved(wrt: str) -> Array:
         return jnp.matmul(M_inverse, batch_first(-_matrix(run, varied, wrt)), precision=jax.lax.Precision.HIGHEST)
@@ -142,4 +142,4 @@ def forward_dynamics_matrices(
     model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None
 ) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
     """The derivatives of the acceleration with respect to q (as a velocity), v and tau: the last is M^-1."""
-    return traverse(model, _forward_matrices, at_origin(model, q), v, tau, f_ext, parts=True)
+    return traverse(model, _forward_matrices, recentre(model, q), v, tau, f_ext, tile=True)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from .._check import public
 from ..model.model import Model
-from ..sweeps.plan import Traversal, traverse
+from ..sweeps.plan import Sweep, traverse
 from .arguments import arguments
 from .rnea import joint_wrenches, newton_euler
 
@@ -158,8 +158,8 @@ def joint_reaction_wrenches(
     """
     model, q, v, a, f_ext = arguments(model, q=q, v=v, a=a, f_ext=f_ext)
 
-    def wrenches(run: Traversal, v: Array, a: Array, f_ext: Array | None) -> Array:
+    def wrenches(run: Sweep, v: Array, a: Array, f_ext: Array | None) -> Array:
         through = joint_wrenches(run, v, a, f_ext)
-        return run.stack_bodies([(*x.n, *x.f) for x in run.item(through, 1)], 6)
+        return run.stack_bodies([(*x.n, *x.f) for x in run.unzip(through, 1)], 6)
 
     return traverse(model, wrenches, q, v, a, f_ext)

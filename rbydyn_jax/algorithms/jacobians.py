@@ -15,7 +15,7 @@ from ..model.model import Model
 from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
 from ..sweeps.body import Body
-from ..sweeps.plan import Traversal, traverse
+from ..sweeps.plan import Sweep, traverse
 from ..xla.structural import Scalar
 from .arguments import Frame, arguments, check_frame
 from .kinematics import link_pose
@@ -45,13 +45,13 @@ def _column(body: Body, motion: tuple[Transform, tuple[Motion, ...]], sign: Scal
     return tuple(rows)
 
 
-def _jacobian(run: Traversal, link: int, ref: int | None, frame: Frame | Vec3) -> Array:
+def _jacobian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Array:
     """The Jacobian of a link; instead of a frame, of the twist about a point of the link in the axes of `ref`."""
     tree = run.tree
     path, ref_path = (() if k is None else tree.path(tree.link_bodies[k]) for k in (link, ref))
     signs = [int(i in path) - int(i in ref_path) for i in range(tree.nb)]
     motions = run.outward(_step, IDENTITY)
-    poses = run.item(motions, 0)
+    poses = run.unzip(motions, 0)
     target = run.link_transform(poses, link)
     origin = IDENTITY if ref is None else run.link_transform(poses, ref)
     point = target.apply(frame) if isinstance(frame, Vec3) else origin.p if frame == "world" else target.p
@@ -248,7 +248,7 @@ def link_acceleration(
     return J @ a + Jdot @ v
 
 
-def along_velocities(f: Callable, model: Model, q: Array) -> Array:
+def tangent_jacobian(f: Callable, model: Model, q: Array) -> Array:
     """d f(q (+) e_i) for each velocity direction i, as the first axis."""
     return jax.vmap(lambda e: _rate(f, model, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
 
@@ -279,7 +279,7 @@ def hessian(
         ShapeError: An argument has another shape.
     """
     model, q = arguments(model, q=q)
-    return along_velocities(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q)
+    return tangent_jacobian(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q)
 
 
 @public("link", "ref")
@@ -306,7 +306,7 @@ def point_jacobian(
     model, q, point = arguments(model, q=q, point=point)
     index, base = model.link_index(link), None if ref is None else model.link_index(ref)
 
-    def columns(run: Traversal, point: Array) -> Array:
+    def columns(run: Sweep, point: Array) -> Array:
         return _jacobian(run, index, base, Vec3(*(point[k] for k in range(3))))[3:]
 
     return traverse(model, columns, q, point, bodies=_paths(model, index, base))
@@ -329,7 +329,7 @@ def point_hessian(
         ShapeError: An argument has another shape.
     """
     model, q, point = arguments(model, q=q, point=point)
-    return along_velocities(lambda x: point_jacobian(model, x, link, point), model, q)
+    return tangent_jacobian(lambda x: point_jacobian(model, x, link, point), model, q)
 
 
 @public("link")

@@ -9,7 +9,7 @@ from .._check import public
 from ..model.model import Model
 from ..spatial import se3
 from ..spatial.algebra import IDENTITY
-from ..sweeps.plan import Traversal, traverse
+from ..sweeps.plan import Sweep, traverse
 from .arguments import arguments
 from .poses import body_pose_step, link_poses
 
@@ -62,7 +62,7 @@ def link_pose(
     model, q = arguments(model, q=q)
     links = [model.link_index(link)] + ([] if ref is None else [model.link_index(ref)])
 
-    def poses(run: Traversal) -> list[Array]:
+    def poses(run: Sweep) -> list[Array]:
         frames = run.outward(body_pose_step, IDENTITY)
         return [run.link_matrix(frames, k) for k in links]
 

@@ -12,7 +12,7 @@ from ..model.model import Model
 from ..spatial import so3
 from .arguments import arguments
 from .centroidal import center_of_mass, momentum_matrix
-from .jacobians import along_velocities
+from .jacobians import tangent_jacobian
 
 
 def _about(point: Array, matrix: Float[Array, "6 nv"]) -> Float[Array, "6 nv"]:
@@ -97,7 +97,7 @@ def centroidal_momentum_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Ar
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return along_velocities(lambda x: centroidal_momentum_matrix(model, x), model, q)
+    return tangent_jacobian(lambda x: centroidal_momentum_matrix(model, x), model, q)
 
 
 @public()
@@ -158,4 +158,4 @@ def angular_momentum_hessian(model: Model, q: Float[Array, "nq"], point: Float[A
         ShapeError: An argument has another shape.
     """
     model, q, point = arguments(model, q=q, point=point)
-    return along_velocities(lambda x: angular_momentum_jacobian(model, x, point), model, q)
+    return tangent_jacobian(lambda x: angular_momentum_jacobian(model, x, point), model, q)

@@ -18,7 +18,7 @@ from ..model.configuration import v_from_qdot
 from ..model.model import Model
 from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Motion, Transform, skew
 from ..sweeps.body import Body, transform_from_numbers
-from ..sweeps.plan import Traversal, traverse
+from ..sweeps.plan import Sweep, traverse
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
 
 
@@ -41,7 +41,7 @@ def _rate(V: Motion, pose: Transform) -> Transform:
     return Transform(skew(V.w) @ pose.R, V.v + V.w.cross(pose.p))
 
 
-def _push_forward(run: Traversal, T: Array, v: Array) -> Array:
+def _push_forward(run: Sweep, T: Array, v: Array) -> Array:
     return run.move_links(_rate, run.outward(_outward, NO_MOTION, run.split_poses(T), run.split_v(v)), T)
 
 
@@ -57,7 +57,7 @@ def _inward(body: Body, children: Force, numbers: tuple, own: Force) -> tuple[Fo
     return total, tuple(pose.motion(s).dot(total) for s in body.subspace)
 
 
-def _pull_back(run: Traversal, T: Array, cotangent: Array) -> Array:
+def _pull_back(run: Sweep, T: Array, cotangent: Array) -> Array:
     wrenches = run.sum_links(_wrench, T, cotangent)
     return run.stack_v(run.inward(_inward, NO_FORCE, run.split_poses(T), wrenches))
 

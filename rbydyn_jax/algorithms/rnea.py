@@ -20,7 +20,7 @@ from ..model.configuration import qdot_from_v, v_from_qdot
 from ..model.model import Model
 from ..spatial.algebra import NO_FORCE, NO_MOTION, O3, Force, Motion, Vec3
 from ..sweeps.body import Body
-from ..sweeps.plan import Traversal, gravity_root, traverse
+from ..sweeps.plan import Sweep, gravity_root, traverse
 from ..xla.structural import add, mul
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
 from .derivative_matrices import inverse_dynamics_matrices
@@ -53,7 +53,7 @@ def _inward(body: Body, children: Force, taken: Force, a: tuple, rotors: tuple) 
     return body.transform.force(through), (tuple(forces), through)
 
 
-def _inputs(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None) -> tuple[list, list, list]:
+def _inputs(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> tuple[list, list, list]:
     return (
         run.no_v() if v is None else run.split_v(v),
         run.no_v() if a is None else run.split_v(a),
@@ -61,7 +61,7 @@ def _inputs(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | Non
     )
 
 
-def joint_wrenches(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None) -> list:
+def joint_wrenches(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> list:
     """For each joint: its generalised forces, and the wrench that goes through it."""
     velocities, accelerations, wrenches = _inputs(run, v, a, f_ext)
     root = (O3, O3, gravity_root(run.model))
@@ -69,12 +69,12 @@ def joint_wrenches(run: Traversal, v: Array | None, a: Array | None, f_ext: Arra
     return run.inward(_inward, NO_FORCE, taken, accelerations, run.split_armature())
 
 
-def _rnea(run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
-    return run.stack_v(run.item(joint_wrenches(run, v, a, f_ext), 0))
+def _rnea(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
+    return run.stack_v(run.unzip(joint_wrenches(run, v, a, f_ext), 0))
 
 
 def _plain(model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
-    return traverse(model, _rnea, q, v, a, f_ext, parts=True, side_by_side=True)
+    return traverse(model, _rnea, q, v, a, f_ext, tile=True, side_by_side=True)
 
 
 def _adjoint_outward(
@@ -116,7 +116,7 @@ def _adjoint_inward(
 
 
 def _adjoint(
-    wrt: Sequence[str], run: Traversal, v: Array | None, a: Array | None, f_ext: Array | None, cotangent: Array
+    wrt: Sequence[str], run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None, cotangent: Array
 ) -> tuple[Array, ...]:
     velocities, accelerations, wrenches = _inputs(run, v, a, f_ext)
     cotangents = run.split_v(cotangent)
@@ -125,8 +125,8 @@ def _adjoint(
     results = run.inward(
         _adjoint_inward,
         (NO_FORCE, NO_FORCE, NO_FORCE),
-        run.item(motions, 0),
-        run.item(motions, 1),
+        run.unzip(motions, 0),
+        run.unzip(motions, 1),
         velocities,
         cotangents,
         run.split_armature(),
@@ -134,8 +134,8 @@ def _adjoint(
 
     def gradient(name: str) -> Array:
         if name == "f_ext":
-            return -run.stack_bodies([(*mu.w, *mu.v) for mu in run.item(motions, 2)], 6)
-        return run.stack_v(run.item(results, _NAMES.index(name)))
+            return -run.stack_bodies([(*mu.w, *mu.v) for mu in run.unzip(motions, 2)], 6)
+        return run.stack_v(run.unzip(results, _NAMES.index(name)))
 
     return tuple(gradient(name) for name in wrt)
 
@@ -171,7 +171,7 @@ class _Adjoint(LinearMap):
 
     def apply(self, parameters: tuple, arguments: tuple) -> tuple:
         model, q, v, a, f_ext = parameters
-        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, parts=True, side_by_side=True)
+        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, tile=True, side_by_side=True)
 
     def transpose(self) -> LinearMap:
         return _Tangent(self.wrt)

@@ -14,7 +14,7 @@ from ..algorithms.poses import body_pose_step
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial.algebra import IDENTITY
-from ..sweeps.plan import Traversal, traverse
+from ..sweeps.plan import Sweep, traverse
 from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
 from .pair_table import PairFunction, pair_function
@@ -43,7 +43,7 @@ class PairGroup(NamedTuple):
         return self.function(a, b).distance
 
 
-def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Traversal, list[PairGroup]], Result]) -> Result:
+def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, list[PairGroup]], Result]) -> Result:
     """`f(traversal, groups)` of the pairs in a configuration.
 
     Matrices are never written: the traversal gives what moves of each shape as scalars, and each of them of all pairs
@@ -57,7 +57,7 @@ def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Traversal
     functions = {k: pair_function(*k) for k in groups}
     shapes = sorted({int(i) for i in indices.flat})
 
-    def on(run: Traversal) -> Result:
+    def on(run: Sweep) -> Result:
         moved = dict(zip(shapes, _moved(run, shapes), strict=True))
 
         def side(kind: str, chosen: np.ndarray) -> Any:
@@ -86,7 +86,7 @@ def in_order(groups: Sequence[PairGroup], found: Sequence[Result]) -> Result:
     return jax.tree.map(lambda *x: rows_of(join(x, x[0].dtype), order), *found)
 
 
-def _moved(run: Traversal, shapes: Sequence[int]) -> list[tuple[Scalar, ...]]:
+def _moved(run: Sweep, shapes: Sequence[int]) -> list[tuple[Scalar, ...]]:
     """What moves of each shape, in world coordinates."""
     tree: KinematicTree = run.tree
     poses = run.outward(body_pose_step, IDENTITY)

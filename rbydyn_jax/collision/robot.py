@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from .._check import check_array, check_integer, public
 from .._errors import ArgumentError
 from ..model.model import Model, check_model
-from ..sweeps.plan import Traversal
+from ..sweeps.plan import Sweep
 from .groups import PairGroup, in_order, on_pairs
 from .pairing import CapsulePairs, resolve
 from .witness import CapsuleDistance, Witness
@@ -55,8 +55,8 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
         True
     """
 
-    def distances(run: Traversal, groups: Sequence[PairGroup]) -> Array:
-        return in_order(groups, [run.stage(g.distance)(g.a, g.b) for g in groups])
+    def distances(run: Sweep, groups: Sequence[PairGroup]) -> Array:
+        return in_order(groups, [run.fused_map(g.distance)(g.a, g.b) for g in groups])
 
     return on_pairs(model, q, resolve(check_model(model), pairs), distances)
 
@@ -89,8 +89,8 @@ def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs |
         True
     """
 
-    def witnesses(run: Traversal, groups: Sequence[PairGroup]) -> Witness:
-        return in_order(groups, [run.stage(g.function)(g.a, g.b) for g in groups])
+    def witnesses(run: Sweep, groups: Sequence[PairGroup]) -> Witness:
+        return in_order(groups, [run.fused_map(g.function)(g.a, g.b) for g in groups])
 
     return CapsuleDistance(*on_pairs(model, q, resolve(check_model(model), pairs), witnesses).stacked())
 
@@ -133,11 +133,11 @@ def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> Near
     if not 1 <= k <= len(chosen):
         raise ArgumentError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
 
-    def nearest_of(run: Traversal, g: PairGroup) -> tuple[Witness, Array]:
-        _, row = lax.top_k(-run.stage(g.distance)(*lax.stop_gradient((g.a, g.b))), min(k, len(g.places)))
-        return run.stage(g.function)(*jax.tree.map(lambda x: x[row], (g.a, g.b))), row
+    def nearest_of(run: Sweep, g: PairGroup) -> tuple[Witness, Array]:
+        _, row = lax.top_k(-run.fused_map(g.distance)(*lax.stop_gradient((g.a, g.b))), min(k, len(g.places)))
+        return run.fused_map(g.function)(*jax.tree.map(lambda x: x[row], (g.a, g.b))), row
 
-    def select(run: Traversal, groups: Sequence[PairGroup]) -> tuple[Witness, Array]:
+    def select(run: Sweep, groups: Sequence[PairGroup]) -> tuple[Witness, Array]:
         found = [nearest_of(run, g) for g in groups]
         if len(found) == 1:
             return found[0]

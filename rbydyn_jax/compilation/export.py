@@ -141,7 +141,7 @@ def export_function(
         raise DtypeError(f"platforms must be a sequence of names such as ('cpu', 'cuda'), got {platforms!r}")
     size: Any = export.symbolic_shape("batch")[0] if batch == "any" else check_batch(batch)
     call = resolve_call(function, model, dtype)
-    tree = dataclasses.replace(model.tree, traversal="arrays")  # the CPU kernels of an unrolled tree are not portable
+    tree = dataclasses.replace(model.tree, traversal="scanned")  # the CPU kernels of an unrolled sweep are not portable
     paths, structure = jax.tree.flatten_with_path(dataclasses.replace(model, tree=tree))
     names = [jax.tree_util.keystr(path).removeprefix(".") for path, _ in paths]
     kinds: list[str | None] = []

@@ -11,7 +11,7 @@ from ..model.model import Model
 from ..spatial import se3
 from ..spatial.algebra import IDENTITY, NO_MOTION, Motion, Transform
 from ..sweeps.body import Body
-from ..sweeps.plan import Traversal, traverse
+from ..sweeps.plan import Sweep, traverse
 from ._vectors import Numbers
 
 _State = tuple[Transform, Motion, Motion]
@@ -47,10 +47,10 @@ def _step(body: Body, parent: _State, v: tuple, a: tuple) -> tuple[_State, tuple
 def body_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> BodyMotions:
     """The motions of all bodies; O(n) [Featherstone 2008, table 5.1]. Without accelerations they count as zero."""
 
-    def tables(run: Traversal, v: Array, a: Array | None) -> tuple[Array, Array]:
+    def tables(run: Sweep, v: Array, a: Array | None) -> tuple[Array, Array]:
         rates = run.no_v() if a is None else run.split_v(a)
         found = run.outward(_step, (IDENTITY, NO_MOTION, NO_MOTION), run.split_v(v), rates)
-        return run.stack_bodies(run.item(found, 0), 24), run.columns(run.item(found, 1), 6)
+        return run.stack_bodies(run.unzip(found, 0), 24), run.columns(run.unzip(found, 1), 6)
 
     x, subspaces = traverse(model, tables, q, v, a)
     poses = jax.vmap(se3.from_R_p)(x[:, :9].reshape(-1, 3, 3), x[:, 9:12])

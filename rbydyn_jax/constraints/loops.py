@@ -22,7 +22,7 @@ from ..joints import JOINT_TYPES, JointType
 from ..model.model import Model
 from ..spatial import motion, se3
 from ..sweeps.body import Coordinates
-from ..sweeps.topology import owners
+from ..sweeps.topology import dof_bodies
 from ._bodies import BodyMotions, body_of, link_frame
 from ._vectors import Numbers, direction, pose, scalar
 
@@ -150,7 +150,7 @@ def _rows(model: Model, bodies: BodyMotions, joint: LoopJoint, after: Array) -> 
     bearing, to_after = bearing_wrenches(joint), se3.inverse(after)
     ends = [body_of(model, link) for link in (joint.successor, joint.predecessor)]
     paths = [model.tree.path(body) for body in ends]
-    signs = np.array([float(i in paths[0]) - float(i in paths[1]) for i in owners(model.tree)])
+    signs = np.array([float(i in paths[0]) - float(i in paths[1]) for i in dof_bodies(model.tree)])
     columns = (bearing.T @ motion.Ad(to_after)) @ (bodies.subspaces * signs[None].astype(after.dtype))
     zero = jnp.zeros(6, after.dtype)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import equinox as eqx
 import jax
@@ -43,6 +43,28 @@ def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
     gravity = check_array(gravity, "gravity", (3,)).astype(model.gravity.dtype)
     _finite(gravity, "gravity")
     return eqx.tree_at(lambda m: m.gravity, model, gravity)
+
+
+def with_traversal(model: Model, traversal: Literal["auto", "unrolled", "scanned"]) -> Model:
+    """The same robot with another form of the sweeps over its tree; `execution_plan` tells which one runs, and why.
+
+    Args:
+        model: The robot.
+        traversal: ``"unrolled"``: body by body, fastest to run on a CPU; its programs grow with the number of bodies.
+            ``"scanned"``: loops along runs of joints, fastest to compile for long chains; on a CPU some 2 to 5 times
+            slower. ``"auto"``: unrolled on a CPU for up to 64 bodies, scanned everywhere else.
+
+    Raises:
+        ArgumentError: `traversal` is none of these.
+
+    Example:
+        >>> execution_plan(with_traversal(robots.pendulum(), "scanned")).sweep
+        'scanned'
+    """
+    model = check_model(model)
+    if traversal not in (allowed := ("auto", "unrolled", "scanned")):
+        raise ArgumentError(f"traversal must be one of {', '.join(allowed)}, got {traversal!r}")
+    return dataclasses.replace(model, tree=dataclasses.replace(model.tree, traversal=traversal))
 
 
 def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:

@@ -58,8 +58,8 @@ class KinematicTree:
         shape_coltypes: Its group bits.
         shape_colaffinities: The group bits that it is tested against.
             mobile_base: Wheels, if the robot has them.
-        traversal: Form of the sweeps over the tree: ``"auto"`` depends on the platform, ``"arrays"`` uses plain array
-            operations everywhere, which only `export_function` needs.
+        traversal: Form of the sweeps over the tree: ``"auto"`` (by platform and size), ``"unrolled"`` or ``"scanned"``;
+            see `with_traversal`.
         report: What was corrected or ignored when the robot was read; not part of the identity of the tree.
     """
 
@@ -78,7 +78,7 @@ class KinematicTree:
     shape_coltypes: tuple[int, ...] = ()
     shape_colaffinities: tuple[int, ...] = ()
     mobile_base: MobileBase | None = None
-    traversal: Literal["auto", "arrays"] = "auto"
+    traversal: Literal["auto", "unrolled", "scanned"] = "auto"
     report: tuple[Finding, ...] = field(default=(), repr=False)
 
     @cached_property

@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..xla.batch_last import spread_to
-from ..xla.fusion import opaque
+from ..xla.batch_last import broadcast_leading
+from ..xla.fusion import barrier
 from ..xla.layout import batch_first
 from ..xla.reciprocal import reciprocal
 from ..xla.tuning import LONGEST_SUM, SMALL_MATRIX
-from .plan import Traversal
+from .plan import Sweep
 from .topology import Blocks, in_a_row, masks
-from .unrolled import Unrolled
+from .unrolled import UnrolledSweep
 from .world_frame import Table, outer, symmetric, symmetric_products
 
 Entries = Mapping[tuple[int, int], jax.Array]  # by the block of the row and that of the column; others are zero
@@ -39,7 +39,7 @@ class BlockMatrix(NamedTuple):
         part = blocks.slices
         return BlockMatrix(blocks, {(j, i): dense[part[j], part[i]] for j, i in blocks.pairs})
 
-    def dense(self, run: Traversal) -> jax.Array:
+    def dense(self, run: Sweep) -> jax.Array:
         """The whole matrix, in lanes."""
         sizes = [_size(part) for part in self.blocks.slices]
         if not sizes:
@@ -65,7 +65,7 @@ def _size(part: slice) -> int:
     return part.stop - part.start
 
 
-def mass_matrix(run: Traversal, momenta: Table, S: Table) -> BlockMatrix:
+def mass_matrix(run: Sweep, momenta: Table, S: Table) -> BlockMatrix:
     """The joint-space inertia matrix, of the columns of S and of I_c S."""
     if run.tree.has_mimics:  # they couple distant joints
         return BlockMatrix.of(in_a_row(run.tree.nv), symmetric(run, momenta, S))
@@ -81,7 +81,7 @@ def mass_matrix(run: Traversal, momenta: Table, S: Table) -> BlockMatrix:
             found[k, k] = symmetric_products(part(momenta, k), part(S, k), armature[own], own_below, own_same)
         return found
 
-    return BlockMatrix(blocks, run.stage(entries)(momenta, S, run.coordinates.armature))
+    return BlockMatrix(blocks, run.fused_map(entries)(momenta, S, run.coordinates.armature))
 
 
 def _sum_of_products(a: Array, b: Array) -> Array:
@@ -92,8 +92,8 @@ def _product(a: Array, b: Array) -> Array:
     if max(*a.shape, *b.shape) > SMALL_MATRIX:
         return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
     # XLA:CPU takes several times as long for a batch of products of matrices as small as these.
-    a, b = opaque((a, b))
-    return opaque(_sum_of_products(a, b))
+    a, b = barrier((a, b))
+    return barrier(_sum_of_products(a, b))
 
 
 def inverse_by_blocks(M: Float[Array, "n n"]) -> Float[Array, "n n"]:
@@ -131,8 +131,8 @@ def _swept(M: jax.Array) -> list[jax.Array]:
     return [-x for row in A for x in row]
 
 
-def _inverses(run: Traversal, of: Mapping[int, jax.Array]) -> dict[int, jax.Array]:
-    if not isinstance(run, Unrolled):
+def _inverses(run: Sweep, of: Mapping[int, jax.Array]) -> dict[int, jax.Array]:
+    if not isinstance(run, UnrolledSweep):
         return {b: _mirrored(inverse_by_blocks(x)) for b, x in of.items()}
 
     def full(triangles: dict[int, list]) -> dict[int, jax.Array]:
@@ -144,7 +144,7 @@ def _inverses(run: Traversal, of: Mapping[int, jax.Array]) -> dict[int, jax.Arra
             found[b] = rows.reshape(n, n, *rows.shape[1:])
         return found
 
-    return run.lanes(full)(run.stage(lambda of: {b: _swept(x) for b, x in of.items()})(of))
+    return run.lanes(full)(run.fused_map(lambda of: {b: _swept(x) for b, x in of.items()})(of))
 
 
 def _times(a: jax.Array, b: jax.Array) -> jax.Array:
@@ -154,7 +154,7 @@ def _times(a: jax.Array, b: jax.Array) -> jax.Array:
     return _sum_of_products(a, b)
 
 
-def times(run: Traversal, M: jax.Array, x: jax.Array) -> jax.Array:
+def times(run: Sweep, M: jax.Array, x: jax.Array) -> jax.Array:
     """M x, of a matrix in lanes."""
     return run.lanes(lambda M, x: _times(M, x[:, None])[:, 0])(M, x) if len(x) else x
 
@@ -165,14 +165,14 @@ def _T(x: jax.Array) -> jax.Array:
 
 def _mirrored(x: jax.Array) -> jax.Array:
     """A matrix made symmetric to the last bit; a mean would not be, where a product and the sum are rounded as one."""
-    return jnp.where(spread_to(np.tri(len(x), dtype=bool), x), x, _T(x))
+    return jnp.where(broadcast_leading(np.tri(len(x), dtype=bool), x), x, _T(x))
 
 
 def _sum(terms: Iterable[jax.Array]) -> jax.Array:
     return functools.reduce(jax.lax.add, terms)
 
 
-def inverse(run: Traversal, M: BlockMatrix) -> BlockMatrix:
+def inverse(run: Sweep, M: BlockMatrix) -> BlockMatrix:
     """The inverse of a positive definite matrix; blocks that carry as many others below each other at once."""
     blocks, levels = M.blocks, M.blocks.levels
     # M is L^T D L: of each block and its ancestors, D^-1, L, and D L.
@@ -189,11 +189,11 @@ def inverse(run: Traversal, M: BlockMatrix) -> BlockMatrix:
     for level in reversed(levels):
         rows = {(b, i): M.entries[b, i] for b in level for i in (*blocks.above[b], b)}
         if any(blocks.below[b] for b in level):
-            rows |= run.stage(less)({key: x for key, x in rows.items() if blocks.below[key[0]]}, L, DL)
+            rows |= run.fused_map(less)({key: x for key, x in rows.items() if blocks.below[key[0]]}, L, DL)
         D_inverse |= _inverses(run, {b: rows.pop((b, b)) for b in level})
         DL |= rows
         if rows:
-            L |= run.stage(lambda D, rows: {(b, i): _times(D[b], x) for (b, i), x in rows.items()})(D_inverse, rows)
+            L |= run.fused_map(lambda D, rows: {(b, i): _times(D[b], x) for (b, i), x in rows.items()})(D_inverse, rows)
 
     def across(b: int, k: int, L: dict, X: dict) -> jax.Array:
         return _sum(_times(L[b, a], X[a, k] if (a, k) in X else _T(X[k, a])) for a in blocks.above[b])
@@ -212,6 +212,6 @@ def inverse(run: Traversal, M: BlockMatrix) -> BlockMatrix:
     for depth, level in enumerate(levels[1:], start=1):
         known = [k for upper in levels[:depth] for k in upper]
         pairs = [(b, k) for b in level for k in known if blocks.root(k) == blocks.root(b)]
-        X |= run.stage(functools.partial(to_those_above, pairs=pairs))(L, X)
-        X |= run.stage(functools.partial(to_those_beside, level=level))(D_inverse, L, X)
+        X |= run.fused_map(functools.partial(to_those_above, pairs=pairs))(L, X)
+        X |= run.fused_map(functools.partial(to_those_beside, level=level))(D_inverse, L, X)
     return BlockMatrix(blocks, X)

@@ -14,7 +14,7 @@ from ..model.model import Model
 from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
 from ..spatial.algebra import Force, Vec3
 from ..xla.batch_last import in_lanes
-from ..xla.fusion import opaque
+from ..xla.fusion import barrier
 from ..xla.layout import batch_last, join, rows_of
 from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, Structural
 from ..xla.trigonometry import sincos
@@ -125,7 +125,7 @@ class PerBody:
 
         return [of(group) for group in self.groups]
 
-    def item(self, values: list, k: int) -> list:
+    def unzip(self, values: list, k: int) -> list:
         """The k-th element of each body's tuple."""
         return [x[k] for x in values]
 
@@ -201,7 +201,7 @@ class PerBody:
         def in_order(x: jax.Array) -> jax.Array:
             return rows_of(x.reshape(width, size, *x.shape[1:]), order, axis=1)
 
-        return opaque(in_lanes(in_order)(join(pieces, self.dtype)))  # or XLA joins the rows of a part of it once more
+        return barrier(in_lanes(in_order)(join(pieces, self.dtype)))  # or XLA joins the rows of a part of it once more
 
     def of_parents(self, table: jax.Array, root: Sequence[Scalar]) -> jax.Array:
         """The columns of the parents of all bodies; `root` is that of the world."""

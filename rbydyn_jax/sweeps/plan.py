@@ -1,38 +1,76 @@
-"""Walks over the tree. The only place that knows tree order and memory layout.
+"""Which of the two forms of a sweep runs: the only place that knows platforms.
 
-An algorithm is written once, as steps on one body in the scalars of `xla.structural`; a traversal takes
-the steps from the root outward or from the leaves inward. There are two, with one interface:
+An algorithm is written once, as steps on one body in the scalars of `xla.structural`; a sweep takes the steps from the
+root outward or from the leaves inward. There are two, with one interface:
 
-- `Unrolled` (in `unrolled`) takes each body in turn, or those of limbs alike side by side, drops what is structurally
-  zero, and makes one CPU kernel of each step.
-- `Arrays` (in `scanned`) takes all isomorphic unbranched runs of joints at once and scans along them: its program does
-  not grow with the length of a chain, and holds nothing that is private to XLA:CPU.
-
-`traverse` chooses: `Unrolled` when lowering for CPU a tree of moderate size, `Arrays` everywhere else.
+- `UnrolledSweep` (in `unrolled`) takes each body in turn, or isomorphic limbs at once, drops what is structurally zero,
+  and makes one CPU kernel of each step.
+- `ScannedSweep` (in `scanned`) takes all isomorphic unbranched runs of joints at once and scans along them: its program
+  does not grow with the length of a chain, and can be exported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import jax
 
 from ..model.model import Model
+from ..model.tree import KinematicTree
 from ..spatial.algebra import Vec3
-from ..xla.fusion import opaque
-from ..xla.tiling import in_parts
-from ..xla.tuning import UNROLLED_LIMIT, warn_if_untested
-from .scanned import Arrays
+from ..xla.fusion import barrier
+from ..xla.sharding import may_be_split
+from ..xla.tiling import tiled
+from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, warn_if_untested
+from .scanned import ScannedSweep
 from .schedule import groups, one_by_one
-from .unrolled import Unrolled
+from .unrolled import UnrolledSweep
 
-Traversal = Unrolled | Arrays
+Sweep = UnrolledSweep | ScannedSweep
+
+
+class ExecutionPlan(NamedTuple):
+    """How the sweeps over a robot run: see `execution_plan`."""
+
+    sweep: Literal["unrolled", "scanned"]
+    """Body by body in one straight program, or with loops along runs of joints."""
+    kernels: bool
+    """Whether each step is one loop on the CPU; without, the unrolled sweep is 2-4 times slower."""
+    tiles: bool
+    """Whether large batches are computed a tile at a time, which stays in cache."""
+    reason: str
+    """Why, in words."""
 
 
 def gravity_root(model: Model) -> Vec3:
     """The acceleration of the base that stands for gravity: its opposite."""
     return Vec3(*(-model.gravity[k] for k in range(3)))
+
+
+def _is_scanned(tree: KinematicTree) -> bool:
+    """Whether the scanned sweep runs on every platform."""
+    return tree.traversal == "scanned" or (tree.traversal == "auto" and tree.nb > UNROLLED_LIMIT)
+
+
+def plan_of(tree: KinematicTree, platform: str) -> ExecutionPlan:
+    """The plan for programs that are compiled for a platform, outside of `shard_map`."""
+    is_cpu = platform == "cpu"
+    scanned = _is_scanned(tree) or (tree.traversal == "auto" and not is_cpu)
+    kernels = is_cpu and fusions_available()
+    if tree.traversal != "auto":
+        why = f'the traversal "{tree.traversal}" was asked for'
+    elif tree.nb > UNROLLED_LIMIT:
+        why = f"{tree.nb} bodies are more than {UNROLLED_LIMIT}, and an unrolled program would take long to compile"
+    elif scanned:
+        why = f'it suits the platform "{platform}"'
+    else:
+        why = f"{tree.nb} bodies are few enough to unroll on a CPU"
+    if is_cpu and not kernels:
+        why += f"; jaxlib {'.'.join(map(str, jaxlib_version()))} was not tested, so that there are no kernels"
+    if is_cpu and may_be_split():
+        why += f"; {jax.device_count()} devices may split a batch, so that there are no tiles outside of shard_map"
+    return ExecutionPlan("scanned" if scanned else "unrolled", kernels, is_cpu and not may_be_split(), why)
 
 
 def traverse(
@@ -41,30 +79,31 @@ def traverse(
     q: jax.Array,
     *arrays: Any,
     bodies: Sequence[int] | None = None,
-    parts: bool = False,
+    tile: bool = False,
     side_by_side: bool = False,
 ) -> Any:
-    """Runs `algorithm(traversal, *arrays)` with the traversal that suits the tree and the platform lowered for.
+    """Runs `algorithm(sweep, *arrays)` with the sweep that suits the tree and the platform lowered for.
 
     Where no other `bodies` matter than some and their ancestors, those, in tree order, may be all that is computed.
-    With `parts` a large batch is computed a part at a time on a CPU: for what is much arithmetic for each number that
-    goes in or comes out. With `side_by_side` limbs alike are computed as one there, which makes programs smaller: for
-    what has few results, since those have to be put in order.
+    With `tile` a large batch is computed a tile at a time on a CPU: for what is much arithmetic for each number that
+    goes in or comes out. With `side_by_side` isomorphic limbs are computed as one there, which makes programs smaller:
+    for what has few results, since those have to be put in order.
     """
     tree = model.tree
 
     def unrolled(*inputs: Any) -> Any:
         chosen = groups(tree) if side_by_side else one_by_one(tree, tree.order if bodies is None else bodies)
-        model, q, *rest = opaque(inputs[0]), *inputs[1:]
-        return opaque(algorithm(Unrolled(model, q, chosen), *rest))
+        model, q, *rest = barrier(inputs[0]), *inputs[1:]
+        return barrier(algorithm(UnrolledSweep(model, q, chosen), *rest))
 
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
-        return algorithm(Arrays(model, q), *rest)
+        return algorithm(ScannedSweep(model, q), *rest)
 
-    unrolled, scanned = in_parts(unrolled, cut=parts), in_parts(scanned, cut=parts)
-    if tree.traversal == "arrays" or model.nb > UNROLLED_LIMIT:
+    only_cpu = {device.platform for device in jax.devices()} == {"cpu"}
+    unrolled, scanned = tiled(unrolled, cut=tile), tiled(scanned, cut=tile and only_cpu)
+    if _is_scanned(tree):
         return scanned(model, q, *arrays)
     warn_if_untested()
-    if {device.platform for device in jax.devices()} == {"cpu"}:
+    if only_cpu or tree.traversal == "unrolled":
         return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
     return jax.lax.platform_dependent(model, q, *arrays, cpu=unrolled, default=scanned)

@@ -25,7 +25,7 @@ from ..spatial.algebra import Force, Motion, Transform, Vec3
 from ..xla.fusion import kernel
 from ..xla.structural import ZERO, Scalar, Structural
 from .body import Body, Coordinates, inertia_from_row, transform_from_numbers
-from .topology import Blocks, ancestors, owners, whole
+from .topology import Blocks, ancestors, dof_bodies, whole
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _weighted(table: Sequence[jax.Array], weights: np.ndarray) -> jax.Array:
     return jnp.matmul(rows, weights.astype(rows.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
-class Arrays:
+class ScannedSweep:
     """The traversal by groups. A per-body value is a list with one pytree of arrays (length, runs) for each group."""
 
     def __init__(self, model: Model, q: jax.Array) -> None:
@@ -172,7 +172,7 @@ class Arrays:
         """Constants 0, 1 or -1 for each body."""
         return [jnp.asarray(np.array(values)[g.bodies], self.dtype) for g in self.groups]
 
-    def item(self, values: list, k: int) -> list:
+    def unzip(self, values: list, k: int) -> list:
         """The k-th element of each body's tuple."""
         return [x[k] for x in values]
 
@@ -292,12 +292,14 @@ class Arrays:
         """`f`, which works on the arrays of all bodies at once, on their leading axes."""
         return f
 
-    stage = lanes
+    def fused_map(self, f: Callable) -> Callable:
+        """Like `lanes`, as a kernel of its own."""
+        return kernel(f, exportable=True)
 
     @property
     def blocks(self) -> Blocks:
         """Those of the degrees of freedom, for matrices."""
-        return whole(len(owners(self.tree)))
+        return whole(len(dof_bodies(self.tree)))
 
     def sum_subtrees(self, table: Sequence[jax.Array]) -> jax.Array:
         """For each body the sum of the columns of it and of all that it carries; `table` has a row (nb,) for each."""
@@ -308,7 +310,7 @@ class Arrays:
         rows with a number for each degree of freedom."""
         with_own = ancestors(self.tree)
         above = with_own & ~np.eye(self.tree.nb, dtype=bool)
-        both = _weighted(table, np.concatenate([with_own, above])[:, list(owners(self.tree))].T)
+        both = _weighted(table, np.concatenate([with_own, above])[:, list(dof_bodies(self.tree))].T)
         return both[:, : self.tree.nb], both[:, self.tree.nb :]
 
     def columns(self, values: list, width: int) -> jax.Array:

@@ -12,7 +12,7 @@ from ..xla.tuning import LONGEST_BLOCK
 
 
 @functools.lru_cache(maxsize=64)
-def owners(tree: KinematicTree) -> tuple[int, ...]:
+def dof_bodies(tree: KinematicTree) -> tuple[int, ...]:
     """The body of each degree of freedom."""
     return tuple(i for i, joint in enumerate(tree.joints) for _ in range(joint.nv))
 
@@ -29,7 +29,7 @@ def ancestors(tree: KinematicTree) -> np.ndarray:
 @functools.lru_cache(maxsize=64)
 def masks(tree: KinematicTree) -> tuple[np.ndarray, np.ndarray]:
     """For degrees of freedom [j, i]: whether i's joint is an ancestor of j's; whether they are of one joint."""
-    owner = np.array(owners(tree), int)
+    owner = np.array(dof_bodies(tree), int)
     same = owner[:, None] == owner[None, :]
     return ancestors(tree)[np.ix_(owner, owner)] & ~same, same
 

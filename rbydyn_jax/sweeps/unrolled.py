@@ -17,15 +17,15 @@ import numpy as np
 from ..joints import JointType
 from ..model.model import Model
 from ..spatial.algebra import IDENTITY, O3, ZERO_MAT3, Motion, Transform, Vec3
-from ..xla.batch_last import in_lanes, spread_to
-from ..xla.fusion import kernel, within
+from ..xla.batch_last import broadcast_leading, in_lanes
+from ..xla.fusion import kernel, kernel_inputs
 from ..xla.layout import batch_last, rows_of
 from ..xla.structural import ONE, ZERO, Scalar, Structural
 from ..xla.tuning import BODIES_TOGETHER, LINKS_TOGETHER
 from .body import Body, add_states, inertia_from_row, transform_from_numbers
 from .per_body import PerBody
 from .schedule import Group, constants
-from .topology import Blocks, limbs, owners
+from .topology import Blocks, dof_bodies, limbs
 
 
 def _spread(tree: Any, size: int) -> Any:
@@ -62,7 +62,7 @@ def _body(joint: JointType, axis: Vec3, placement: Transform, inertias: jax.Arra
     return Body(joint, axis, placement, inertia, x)
 
 
-class Unrolled(PerBody):
+class UnrolledSweep(PerBody):
     """The traversal of the bodies by groups of those alike; each step is traced once for each type of joint."""
 
     def __init__(self, model: Model, q: jax.Array, of: tuple[Group, ...]) -> None:
@@ -77,8 +77,8 @@ class Unrolled(PerBody):
         joint = self._joint(self.groups[g])
 
         def on_bodies(numbers: tuple, state: Any, *rest: Any) -> Any:
-            body = _body(joint, *within(numbers))
-            return _filled(step(body, state, *within(rest)), body)
+            body = _body(joint, *kernel_inputs(numbers))
+            return _filled(step(body, state, *kernel_inputs(rest)), body)
 
         return self._steps.setdefault(key, in_lanes(kernel(on_bodies)))(self._bodies[g], *inputs)
 
@@ -148,8 +148,8 @@ class Unrolled(PerBody):
         """`f`, which works on the arrays of all bodies at once, on their leading axes."""
         return in_lanes(f)
 
-    def stage(self, f: Callable) -> Callable:
-        """The same, apart from what comes before and after."""
+    def fused_map(self, f: Callable) -> Callable:
+        """Like `lanes`, as a kernel of its own."""
         return in_lanes(kernel(f))
 
     @property
@@ -169,7 +169,7 @@ class Unrolled(PerBody):
             return of_body
 
         rows = in_lanes(jnp.stack)(table)
-        return self._side_by_side(self.stage(totals)(rows)) if self.tree.nb else rows
+        return self._side_by_side(self.fused_map(totals)(rows)) if self.tree.nb else rows
 
     def sum_paths(self, table: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
         """For each body the sum of the columns of it and of its ancestors, and of its ancestors alone; `table` has
@@ -178,7 +178,7 @@ class Unrolled(PerBody):
 
         def totals(rows: jax.Array) -> list:
             of_body = [jnp.zeros_like(rows[:, 0])] * tree.nb
-            for k, i in enumerate(owners(tree)):
+            for k, i in enumerate(dof_bodies(tree)):
                 of_body[i] = of_body[i] + rows[:, k]
             for i in tree.order:
                 if (parent := tree.parents[i]) >= 0:
@@ -188,7 +188,7 @@ class Unrolled(PerBody):
         rows = in_lanes(jnp.stack)(table)
         if not self.tree.nb:
             return rows, rows
-        sums = self._side_by_side(self.stage(totals)(rows))
+        sums = self._side_by_side(self.fused_map(totals)(rows))
         return sums, self.of_parents(sums, (ZERO,) * len(table))
 
     @staticmethod
@@ -216,11 +216,13 @@ class Unrolled(PerBody):
         """For each body the sum of `f` over its links; of each (n_links, 4, 4) array `f` gets a link's transform."""
 
         def total(g: int, given: list) -> Any:
-            terms = [f(*map(transform_from_numbers, xs)) for xs in within(given)]
+            terms = [f(*map(transform_from_numbers, xs)) for xs in kernel_inputs(given)]
             for k, (before, links) in enumerate(itertools.pairwise(chosen[g]), start=1):
                 is_new = np.array([a != b for a, b in zip(links, before, strict=True)])
                 if not is_new.all():
-                    terms[k] = jax.tree.map(lambda x, is_new=is_new: jnp.where(spread_to(is_new, x), x, 0.0), terms[k])
+                    terms[k] = jax.tree.map(
+                        lambda x, is_new=is_new: jnp.where(broadcast_leading(is_new, x), x, 0.0), terms[k]
+                    )
             return functools.reduce(add_states, terms)
 
         per_array, chosen = [self._poses(x) for x in links], [self._links_on(group) for group in self.groups]

@@ -17,12 +17,12 @@ import numpy as np
 
 from ..model.model import Model
 from ..spatial.algebra import IDENTITY, NO_MOTION, O3, Force, Inertia, Motion, Sym3, Transform, Vec3
-from ..xla.batch_last import spread_to
-from ..xla.fusion import opaque
+from ..xla.batch_last import broadcast_leading
+from ..xla.fusion import barrier
 from ..xla.layout import batch_first
 from ..xla.structural import Structural
 from .body import Body, inertia_from_row, transform_from_numbers
-from .plan import Traversal, gravity_root
+from .plan import Sweep, gravity_root
 from .topology import masks
 
 # The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
@@ -30,7 +30,7 @@ Table = jax.Array | tuple[jax.Array, ...]
 Rows = jax.Array | Sequence[jax.Array]
 
 
-def at_origin(model: Model, q: jax.Array) -> jax.Array:
+def recentre(model: Model, q: jax.Array) -> jax.Array:
     """The configuration with the translations at the root taken back, for what does not depend on where the robot is.
 
     Far from the origin inertias about it are large, and their differences lose digits.
@@ -51,13 +51,13 @@ def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tu
     return pose, (pose, tuple(pose.motion(s) for s in body.subspace))
 
 
-def poses_and_motions(run: Traversal) -> tuple[Table, Table]:
+def poses_and_motions(run: Sweep) -> tuple[Table, Table]:
     """The poses of all bodies (12, nb), and the columns of their motion subspaces (6, dofs)."""
     return _poses_and_motions(run, run.outward(_step, IDENTITY))
 
 
-def _poses_and_motions(run: Traversal, found: list) -> tuple[Table, Table]:
-    poses, motions = run.item(found, 0), run.item(found, 1)
+def _poses_and_motions(run: Sweep, found: list) -> tuple[Table, Table]:
+    poses, motions = run.unzip(found, 0), run.unzip(found, 1)
     rows = [(*T.R.r0, *T.R.r1, *T.R.r2, *T.p) for T in poses]
     columns = [tuple((*s.w, *s.v) for s in per_joint) for per_joint in motions]
     return run.table(rows, 12), run.columns(columns, 6)
@@ -84,19 +84,19 @@ def _moving_step(body: Body, parent: tuple[Transform, Motion, Motion], v: tuple,
     return (pose, V, A), (pose, S, V, A)
 
 
-def moving(run: Traversal, v: jax.Array | None, a: jax.Array | None) -> Moving:
+def moving(run: Sweep, v: jax.Array | None, a: jax.Array | None) -> Moving:
     """The robot in motion; None stands for zero. Its base is accelerated against gravity."""
     # V must not be constants: those would have no batch.
-    velocities = run.split_v(opaque(jnp.zeros(run.tree.nv, run.dtype)) if v is None else v)
+    velocities = run.split_v(barrier(jnp.zeros(run.tree.nv, run.dtype)) if v is None else v)
     accelerations = run.no_v() if a is None else run.split_v(a)
     base = Motion(O3, gravity_root(run.model))
     found = run.outward(_moving_step, (IDENTITY, NO_MOTION, base), velocities, accelerations)
-    V, A = (run.table([(*m.w, *m.v) for m in run.item(found, k)], 6) for k in (2, 3))
+    V, A = (run.table([(*m.w, *m.v) for m in run.unzip(found, k)], 6) for k in (2, 3))
     V0, A0 = (run.of_parents(table, (*m.w, *m.v)) for table, m in ((V, NO_MOTION), (A, base)))
     return Moving(*_poses_and_motions(run, found), V, V0, A, A0)
 
 
-def of_owners(run: Traversal, table: Table) -> Table:
+def per_dof(run: Sweep, table: Table) -> Table:
     """The columns of degrees of freedom, from those of the bodies."""
     sizes = [joint.nv for joint in run.tree.joints]
     if set(sizes) <= {1}:
@@ -137,24 +137,24 @@ def _flat(quantities: Any) -> list[jax.Array]:
     return [jnp.full_like(like, x.value) if isinstance(x, Structural) else x for x in leaves]
 
 
-def stage(run: Traversal, f: Callable, *tables: Table) -> tuple[jax.Array, ...]:
+def fused_map(run: Sweep, f: Callable, *tables: Table) -> tuple[jax.Array, ...]:
     """The scalars of the quantities that `f` makes of the tables, as the rows of another."""
-    return tuple(run.stage(lambda *given: _flat(f(*given)))(*tables))
+    return tuple(run.fused_map(lambda *given: _flat(f(*given)))(*tables))
 
 
-def inertias(run: Traversal, poses: Table) -> tuple[jax.Array, ...]:
+def inertias(run: Sweep, poses: Table) -> tuple[jax.Array, ...]:
     """The inertia of each body about the world origin (10, nb)."""
-    return stage(run, lambda P, N: inertia_from_row(N).transform(pose(P)), poses, run.model.inertias.T)
+    return fused_map(run, lambda P, N: inertia_from_row(N).transform(pose(P)), poses, run.model.inertias.T)
 
 
-def composite_momenta(run: Traversal) -> tuple[Table, Table]:
+def composite_momenta(run: Sweep) -> tuple[Table, Table]:
     """The columns of S, and those of I_c S: the momentum that each motion gives to all that its joint carries."""
     poses, motions = poses_and_motions(run)
-    composite = of_owners(run, run.sum_subtrees(inertias(run, poses)))
-    return motions, stage(run, lambda S, C: inertia(C).apply(motion(S)), motions, composite)
+    composite = per_dof(run, run.sum_subtrees(inertias(run, poses)))
+    return motions, fused_map(run, lambda S, C: inertia(C).apply(motion(S)), motions, composite)
 
 
-def _outside(run: Traversal, table: Table) -> jax.Array:
+def _outside(run: Sweep, table: Table) -> jax.Array:
     """The table with the batch in front, where matrices are written as they are handed out."""
     return batch_first(run.lanes(jnp.stack)(list(table)))
 
@@ -171,18 +171,18 @@ def outer(left: Rows, right: Rows) -> jax.Array:
 def symmetric_products(left: Rows, right: Rows, diagonal: jax.Array, below: np.ndarray, same: np.ndarray) -> jax.Array:
     """The products of each joint (left) with itself and its ancestors (right), and their transpose, plus a diagonal."""
     taken, lower, upper = below | np.tril(same), outer(left, right), outer(right, left)
-    both = jnp.where(spread_to(taken, lower), lower, jnp.where(spread_to(taken.T, lower), upper, 0.0))
-    return both + jnp.where(spread_to(np.eye(len(taken), dtype=bool), lower), diagonal[:, None], 0.0)
+    both = jnp.where(broadcast_leading(taken, lower), lower, jnp.where(broadcast_leading(taken.T, lower), upper, 0.0))
+    return both + jnp.where(broadcast_leading(np.eye(len(taken), dtype=bool), lower), diagonal[:, None], 0.0)
 
 
-def symmetric(run: Traversal, left: Table, right: Table) -> jax.Array:
+def symmetric(run: Sweep, left: Table, right: Table) -> jax.Array:
     """The symmetric matrix of the products of each joint (left) with itself and its ancestors (right)."""
     below, same = masks(run.tree)
     armature = run.coordinates.armature
     return _independent(run, symmetric_products(_outside(run, left), _outside(run, right), armature, below, same))
 
 
-def unsymmetric(run: Traversal, lower: tuple[Table, Table], upper: tuple[Table, Table]) -> jax.Array:
+def unsymmetric(run: Sweep, lower: tuple[Table, Table], upper: tuple[Table, Table]) -> jax.Array:
     """The matrix of the products `lower` [j, i] of each joint with itself and its ancestors i, and `upper` [i, j]."""
     below, same = masks(run.tree)
     from_below, from_above = (outer(_outside(run, left), _outside(run, right)) for left, right in (lower, upper))
@@ -190,7 +190,7 @@ def unsymmetric(run: Traversal, lower: tuple[Table, Table], upper: tuple[Table, 
     return _independent(run, full)
 
 
-def _independent(run: Traversal, full: jax.Array) -> jax.Array:
+def _independent(run: Sweep, full: jax.Array) -> jax.Array:
     """A matrix for the independent velocities, from one for those of all joints."""
     gather = run.coordinates.gather
     return gather(gather(full).T).T if run.tree.has_mimics else full

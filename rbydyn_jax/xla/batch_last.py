@@ -28,7 +28,8 @@ _lanes_p.multiple_results = True
 def in_lanes(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f`, of pytrees of arrays, which works on leading axes: `a[:, None] * b[None, :]` or `jnp.stack(rows)`.
 
-    All that depends on the batch must be an argument, and what `f` closes over may have no axes; see `spread_to`.
+    All that depends on the batch must be an argument, and what `f` closes over may have no axes: see
+    `broadcast_leading`.
     """
     programs: dict[Any, Callable] = {}  # by the structure of the arguments; the same is traced once
     shapes: dict[Any, Any] = {}
@@ -46,12 +47,12 @@ def in_lanes(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def spread_to(constant: np.ndarray, x: jax.Array) -> np.ndarray:
+def broadcast_leading(constant: np.ndarray, x: jax.Array) -> np.ndarray:
     """A constant for the leading axes of `x`, the same in all lanes."""
     return constant.reshape(constant.shape + (1,) * (x.ndim - constant.ndim))
 
 
-def apart(matrix: jax.Array) -> jax.Array:
+def matrix_major(matrix: jax.Array) -> jax.Array:
     """A matrix in lanes, stored one lane after the other, as it is outside."""
     if matrix.ndim == 2 or may_be_split():  # a constraint on a layout would gather the batch
         return matrix

@@ -23,7 +23,7 @@ from .partitioned import devices_needed, on_each_device
 from .tuning import fusions_available
 
 
-def opaque(values: Any) -> Any:
+def barrier(values: Any) -> Any:
     """Optimization barrier: prevents constant folding of captured models and sinking of slices into fusions."""
     return jax.tree.map(jax.lax.optimization_barrier, values)
 
@@ -46,7 +46,7 @@ def kernel(f: Callable[..., Any], exportable: bool = False) -> Callable[..., Any
     return call
 
 
-def within(values: Any) -> Any:
+def kernel_inputs(values: Any) -> Any:
     """Arguments of a kernel that it copies where they are its results: slices, each of which XLA would copy alone."""
     given, tree = jax.tree.flatten(values)
     return jax.tree.unflatten(tree, _bind(_start_p, given, False))

@@ -2,7 +2,7 @@
 
 The arithmetic takes some 10 to 20 KB for each configuration: of a batch of a thousand, it goes to memory and back
 between any two loops. And arrays of a power of two of configurations begin at the same place of the cache, where only a
-few have room side by side. `in_parts` is the function itself, but for its batching rule: a large batch becomes a loop
+few have room side by side. `tiled` is the function itself, but for its batching rule: a large batch becomes a loop
 over parts of it, and a part is filled up to another size where its arrays would drive each other out. Not so in a
 program that XLA may split over several devices: it would gather the batch on each of them.
 """
@@ -28,7 +28,7 @@ _parts_p = Primitive("rbydyn_parts")
 _parts_p.multiple_results = True
 
 
-def in_parts(f: Callable[..., Any], cut: bool = True) -> Callable[..., Any]:
+def tiled(f: Callable[..., Any], cut: bool = True) -> Callable[..., Any]:
     """`f`, of pytrees of arrays; what it closes over must be static. Without `cut` any batch is one part."""
 
     def call(*args: Any) -> Any:

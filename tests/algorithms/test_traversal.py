@@ -15,9 +15,9 @@ import rbydyn_jax as rb
 from rbydyn_jax.algorithms import aba, centroidal, coriolis, crba, derivative_matrices, jacobians, poses, rnea
 from rbydyn_jax.spatial.algebra import IDENTITY
 from rbydyn_jax.sweeps import plan
-from rbydyn_jax.sweeps.scanned import Arrays, group_runs
+from rbydyn_jax.sweeps.scanned import ScannedSweep, group_runs
 from rbydyn_jax.sweeps.schedule import groups, one_by_one
-from rbydyn_jax.sweeps.unrolled import Unrolled
+from rbydyn_jax.sweeps.unrolled import UnrolledSweep
 from rbydyn_jax.testing import random_tree
 from rbydyn_jax.xla import fusion
 from rbydyn_jax.xla.layout import batch_last, join
@@ -54,11 +54,11 @@ MIMIC = ("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "
 
 
 def unrolled(model, q):
-    return Unrolled(model, q, one_by_one(model.tree, model.tree.order))
+    return UnrolledSweep(model, q, one_by_one(model.tree, model.tree.order))
 
 
 def side_by_side(model, q):
-    return Unrolled(model, q, groups(model.tree))
+    return UnrolledSweep(model, q, groups(model.tree))
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_all_traversals_agree(algorithm, name):
     def by(traversal):
         return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
 
-    want, kind = by(Arrays), "solve" if algorithm.startswith("aba") else "value"
+    want, kind = by(ScannedSweep), "solve" if algorithm.startswith("aba") else "value"
     assert_close(by(unrolled), want, kind=kind)
     assert_close(by(side_by_side), want, kind=kind)
 
@@ -88,8 +88,8 @@ def test_both_traversals_agree_with_mimic_joints_and_in_mixed_runs(algorithm, na
     def by(traversal):
         return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
 
-    assert_close(by(unrolled), by(Arrays))
-    assert_close(by(side_by_side), by(Arrays))
+    assert_close(by(unrolled), by(ScannedSweep))
+    assert_close(by(side_by_side), by(ScannedSweep))
 
 
 def test_runs_cover_every_body_once_and_join_the_two_arms():
@@ -148,7 +148,7 @@ def test_both_traversals_agree_in_the_gradients_of_a_mixed_run():
         model_, q_ = jax.jit(jax.grad(loss, (0, 1)))(model, q)
         return q_, model_.inertias, model_.geometry
 
-    for mine, other in zip(by(Arrays), by(unrolled), strict=True):
+    for mine, other in zip(by(ScannedSweep), by(unrolled), strict=True):
         assert_close(mine, other)
 
 
@@ -163,7 +163,7 @@ def test_the_gradients_with_respect_to_the_numbers_of_limbs_side_by_side():
         model_ = jax.jit(jax.grad(loss))(model)
         return model_.inertias, model_.geometry
 
-    for mine, other in zip(by(side_by_side), by(Arrays), strict=True):
+    for mine, other in zip(by(side_by_side), by(ScannedSweep), strict=True):
         assert_close(mine, other)
 
 

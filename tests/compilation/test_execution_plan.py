@@ -1,0 +1,65 @@
+"""The plan is the one that runs: by size, by platform, as asked for; and it tells why."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax.testing import random_tree
+from rbydyn_jax.xla import tuning
+from tests.helpers import assert_close, normal
+
+
+def lowered(model):
+    q = jax.ShapeDtypeStruct((model.nq,), model.inertias.dtype)
+    return jax.jit(rb.gravity_forces).lower(model, q).as_text()
+
+
+@pytest.fixture(scope="module")
+def chain():
+    return random_tree(0, ("revolute",), 6, branching=0.0)
+
+
+def test_the_plan_is_the_one_that_runs(chain):
+    for traversal, sweep in (("auto", "unrolled"), ("unrolled", "unrolled"), ("scanned", "scanned")):
+        model = rb.with_traversal(chain, traversal)
+        plan = rb.execution_plan(model)
+        assert plan.sweep == sweep and plan.kernels and plan.tiles == (jax.device_count() == 1)
+        assert ("stablehlo.while" in lowered(model)) == (sweep == "scanned")
+
+
+def test_both_sweeps_give_the_same_forces(chain):
+    q = normal(0, chain.nq)
+    forces = (rb.gravity_forces(rb.with_traversal(chain, t), q) for t in ("unrolled", "scanned"))
+    assert_close(*forces)
+
+
+def test_a_large_robot_is_scanned_unless_it_is_to_be_unrolled():
+    model = random_tree(0, ("revolute",), 65, branching=0.0)
+    plan = rb.execution_plan(model)
+    assert plan.sweep == "scanned" and "65 bodies are more than 64" in plan.reason
+    assert rb.execution_plan(rb.with_traversal(model, "unrolled")).sweep == "unrolled"
+
+
+def test_on_an_accelerator_it_is_scanned(chain):
+    plan = rb.execution_plan(chain, "gpu")
+    assert plan[:3] == ("scanned", False, False) and "gpu" in plan.reason
+
+
+def test_an_untested_jaxlib_is_told(chain, monkeypatch):
+    monkeypatch.setattr(tuning, "jaxlib_version", lambda: (0, 99, 0))
+    plan = rb.execution_plan(chain, "cpu")
+    assert not plan.kernels and "was not tested" in plan.reason
+
+
+def test_an_unknown_traversal_is_refused(chain):
+    with pytest.raises(rb.ArgumentError, match="traversal must be one of auto, unrolled, scanned, got 'arrays'"):
+        rb.with_traversal(chain, "arrays")
+
+
+def test_a_specialized_robot_has_a_plan(chain):
+    model = rb.with_traversal(chain, "scanned")
+    assert rb.execution_plan(rb.specialize(model)).sweep == "scanned"
+    assert jnp.isfinite(rb.gravity_forces(rb.specialize(model), jnp.zeros(chain.nq, chain.inertias.dtype))).all()
