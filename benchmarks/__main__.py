@@ -10,6 +10,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks run --update --robots rby1a --operations rnea,aba       measure these again, keep the rest
   python -m benchmarks render --readme         the table in the project's README
   python -m benchmarks scale                   map_batch: time against the batch, memory for a million
+  python -m benchmarks forms                   the forms of the sweeps: unrolled, scanned, split over devices, untested
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
 """
 
@@ -25,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import ik, scale
+from . import forms, ik, scale
 from .plans import Job, plan
 from .store import Store
 
@@ -54,10 +55,13 @@ def main() -> None:
     for command in (run, render):
         command.add_argument("--readme", action="store_true", help="write the table in the project's README too")
     scale.add_command(commands, RESULTS)
+    forms.add_command(commands, RESULTS)
     ik.add_command(commands, RESULTS)
     arguments = parser.parse_args()
     if arguments.command == "scale":
         return scale.run(arguments)
+    if arguments.command == "forms":
+        return forms.run(arguments)
     if arguments.command == "ik":
         return ik.run(arguments)
     if arguments.command == "run":

@@ -89,7 +89,7 @@ def full_precision(f: F) -> F:
     return cast(F, call)
 
 
-def public(*static: str) -> Callable[[F], F]:
+def jit_public(*static: str) -> Callable[[F], F]:
     """Jits a public function; the named arguments (links, frames) are static and must be hashable."""
 
     def wrap(f: F) -> F:

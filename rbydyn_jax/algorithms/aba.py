@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from ..model.model import Model
 from ..spatial.algebra import (
     NO_FORCE,
@@ -232,7 +232,7 @@ def _accelerations_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
 _accelerations.defjvp(_accelerations_jvp, symbolic_zeros=True)
 
 
-@public()
+@jit_public()
 def aba(
     model: Model,
     q: Float[Array, "nq"],

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
 from ..spatial import inertia, se3
@@ -49,7 +49,7 @@ def _weighted(model: Model, q: Array, links: Links, ref: str | int | None) -> tu
     return mass, moment
 
 
-@public()
+@jit_public()
 def total_mass(model: Model) -> Float[Array, ""]:
     """Mass of all links [kg], those that are fixed to the world included.
 
@@ -63,7 +63,7 @@ def total_mass(model: Model) -> Float[Array, ""]:
     return model.inertias[:, 0].sum() + model.welded_inertias[fixed, 0].sum()
 
 
-@public("link")
+@jit_public("link")
 def subtree_mass(model: Model, link: str | int) -> Float[Array, ""]:
     """Mass of a link with all that it carries [kg]: its body, and every body that moves with it.
 
@@ -82,7 +82,7 @@ def subtree_mass(model: Model, link: str | int) -> Float[Array, ""]:
     return model.inertias[np.array(carried), 0].sum()
 
 
-@public("links", "ref")
+@jit_public("links", "ref")
 def center_of_mass(
     model: Model, q: Float[Array, "nq"], links: Links = None, ref: str | int | None = None
 ) -> Float[Array, "3"]:
@@ -112,7 +112,7 @@ def _momentum_matrix(run: Sweep) -> Array:
     return run.coordinates.gather(momenta.T).T
 
 
-@public()
+@jit_public()
 def momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]:
     r"""The matrix $A(q)$ that gives the spatial momentum $[l; p] = A v$ about the world origin, in world axes.
 
@@ -132,7 +132,7 @@ def momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]
     return traverse(model, _momentum_matrix, q, tile=True)
 
 
-@public()
+@jit_public()
 def momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "6"]:
     """Spatial momentum [angular; linear] of the moving bodies about the world origin [kg m^2/s, kg m/s].
 
@@ -148,7 +148,7 @@ def momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Floa
     return momentum_matrix(model, q) @ v
 
 
-@public()
+@jit_public()
 def com_jacobian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3 nv"]:
     r"""Jacobian of the centre of mass of the whole robot, $\dot c = J_c v$; O(n), from `momentum_matrix`.
 
@@ -163,7 +163,7 @@ def com_jacobian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3 nv"]:
     return momentum_matrix(model, recentre(model, q))[3:] / total_mass(model)
 
 
-@public()
+@jit_public()
 def com_velocity(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "3"]:
     r"""Velocity $\dot c = J_c v$ of the centre of mass of the whole robot [m/s].
 
@@ -179,7 +179,7 @@ def com_velocity(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> 
     return com_jacobian(model, q) @ v
 
 
-@public()
+@jit_public()
 def com_acceleration(
     model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], a: Float[Array, "nv"]
 ) -> Float[Array, "3"]:
@@ -199,7 +199,7 @@ def com_acceleration(
     return J @ a + Jdot @ v
 
 
-@public()
+@jit_public()
 def com_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 3 nv"]:
     r"""Derivative of `com_jacobian`, $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along velocity direction $i$ [m].
 
@@ -214,7 +214,7 @@ def com_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 3 nv"]:
     return tangent_jacobian(lambda x: com_jacobian(model, x), model, q)
 
 
-@public("ref")
+@jit_public("ref")
 def spatial_inertia(model: Model, q: Float[Array, "nq"], ref: str | int | None = None) -> Float[Array, "6 6"]:
     r"""Inertia of the whole robot as one rigid body, $\sum_i X_i^{-T} I_i X_i^{-1}$, [angular; linear].
 
@@ -237,7 +237,7 @@ def spatial_inertia(model: Model, q: Float[Array, "nq"], ref: str | int | None =
     return inertia.to_matrix(jax.vmap(inertia.transform)(poses, model.link_inertias).sum(axis=0))
 
 
-@public("link", "ref")
+@jit_public("link", "ref")
 def operational_space_inertia(
     model: Model,
     q: Float[Array, "nq"],

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from ..model.model import Model
 from ..spatial.algebra import O3, Force, Inertia, Mat3, Motion, Vec3, skew
 from ..sweeps.plan import Sweep, traverse
@@ -75,7 +75,7 @@ def _coriolis(run: Sweep, v: Array) -> Array:
     return unsymmetric(run, (found[6:15], (*found[15:], *motions[:3])), (motions, found[:6]))
 
 
-@public()
+@jit_public()
 def coriolis_matrix(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv nv"]:
     r"""A matrix $C(q, v)$ such that $C v$ are the Coriolis and centrifugal forces and $\dot M - 2 C$ is skew-symmetric.
 

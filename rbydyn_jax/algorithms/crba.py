@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from ..model.model import Model
 from ..sweeps.block_matrix import inverse, mass_matrix
 from ..sweeps.plan import Sweep, traverse
@@ -18,7 +18,7 @@ def _crba(run: Sweep) -> Array:
     return symmetric(run, momenta, S)
 
 
-@public()
+@jit_public()
 def crba(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
     r"""Joint-space inertia matrix $M(q)$, symmetric and positive definite where no moving part is massless.
 
@@ -49,7 +49,7 @@ def _inverse(run: Sweep) -> Array:
     return run.lanes(matrix_major)(inverse(run, mass_matrix(run, momenta, S)).dense(run))
 
 
-@public()
+@jit_public()
 def mass_matrix_inverse(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
     r"""The inverse $M(q)^{-1}$ of `crba`, by elimination of blocks; not finite where M is singular. O(n^3).
 

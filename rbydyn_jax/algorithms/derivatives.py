@@ -5,7 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from ..model.model import Model
 from .arguments import arguments
 from .derivative_matrices import forward_dynamics_matrices, inverse_dynamics_matrices
@@ -35,7 +35,7 @@ class AbaDerivatives(eqx.Module):
     da_dtau: Float[Array, "nv nv"]
 
 
-@public()
+@jit_public()
 def rnea_derivatives(
     model: Model,
     q: Float[Array, "nq"],
@@ -73,7 +73,7 @@ def rnea_derivatives(
     return RneaDerivatives(*inverse_dynamics_matrices(model, q, v, a, f_ext, wrt=("q", "v", "a")))
 
 
-@public()
+@jit_public()
 def aba_derivatives(
     model: Model,
     q: Float[Array, "nq"],

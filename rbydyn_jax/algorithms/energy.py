@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from .._errors import ArgumentError
 from ..model.model import Model
 from .arguments import arguments
@@ -14,7 +14,7 @@ from .centroidal import body_masses_and_coms
 from .crba import crba
 
 
-@public()
+@jit_public()
 def kinetic_energy(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, ""]:
     r"""Kinetic energy $\frac12 v^T M(q)\, v$ [J], that of the rotors (`model.armature`) included.
 
@@ -30,7 +30,7 @@ def kinetic_energy(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -
     return 0.5 * v @ (crba(model, q) @ v)
 
 
-@public()
+@jit_public()
 def potential_energy(model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
     r"""Potential energy $-\sum_i m_i\, g \cdot c_i$ of the moving bodies in the field of gravity [J], zero at the
     origin.

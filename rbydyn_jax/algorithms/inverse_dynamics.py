@@ -6,14 +6,14 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from ..model.model import Model
 from ..sweeps.plan import Sweep, traverse
 from .arguments import arguments
 from .rnea import joint_wrenches, newton_euler
 
 
-@public()
+@jit_public()
 def rnea(
     model: Model,
     q: Float[Array, "nq"],
@@ -51,7 +51,7 @@ def rnea(
     return newton_euler(model, q, v, a, f_ext)
 
 
-@public()
+@jit_public()
 def bias_forces(
     model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], f_ext: Float[Array, "nb 6"] | None = None
 ) -> Float[Array, "nv"]:
@@ -72,7 +72,7 @@ def bias_forces(
     return newton_euler(model, q, v, None, f_ext)
 
 
-@public()
+@jit_public()
 def gravity_forces(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv"]:
     r"""Generalised forces that hold the robot still, $g(q) = \partial U / \partial q$.
 
@@ -107,7 +107,7 @@ class InverseDynamicsTerms(eqx.Module):
     gravity: Float[Array, "nv"]
 
 
-@public()
+@jit_public()
 def inverse_dynamics_terms(
     model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], a: Float[Array, "nv"]
 ) -> InverseDynamicsTerms:
@@ -133,7 +133,7 @@ def inverse_dynamics_terms(
     )
 
 
-@public()
+@jit_public()
 def joint_reaction_wrenches(
     model: Model,
     q: Float[Array, "nq"],

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import quaternions
@@ -64,7 +64,7 @@ def _paths(model: Model, *links: int | None) -> tuple[int, ...]:
     return model.tree.paths(model.tree.link_bodies[k] for k in links if k is not None)
 
 
-@public("link", "ref", "frame")
+@jit_public("link", "ref", "frame")
 def jacobian(
     model: Model,
     q: Float[Array, "nq"],
@@ -110,7 +110,7 @@ def _rate(f, model: Model, q: Array, v: Array):
     return jax.jvp(f, (q,), (qdot_from_v(model, q, v),))
 
 
-@public("link", "ref", "frame")
+@jit_public("link", "ref", "frame")
 def jacobian_dot(
     model: Model,
     q: Float[Array, "nq"],
@@ -142,7 +142,7 @@ def jacobian_dot(
     return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q, v)[1]
 
 
-@public("link", "ref", "frame")
+@jit_public("link", "ref", "frame")
 def jacobian_dot_v(
     model: Model,
     q: Float[Array, "nq"],
@@ -174,7 +174,7 @@ def jacobian_dot_v(
     return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame) @ v, model, q, v)[1]
 
 
-@public("link", "ref", "frame")
+@jit_public("link", "ref", "frame")
 def link_velocity(
     model: Model,
     q: Float[Array, "nq"],
@@ -208,7 +208,7 @@ def link_velocity(
     return jacobian(model, q, link, ref=ref, frame=frame) @ v
 
 
-@public("link", "ref", "frame")
+@jit_public("link", "ref", "frame")
 def link_acceleration(
     model: Model,
     q: Float[Array, "nq"],
@@ -253,7 +253,7 @@ def tangent_jacobian(f: Callable, model: Model, q: Array) -> Array:
     return jax.vmap(lambda e: _rate(f, model, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
 
 
-@public("link", "ref", "frame")
+@jit_public("link", "ref", "frame")
 def hessian(
     model: Model,
     q: Float[Array, "nq"],
@@ -282,7 +282,7 @@ def hessian(
     return tangent_jacobian(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q)
 
 
-@public("link", "ref")
+@jit_public("link", "ref")
 def point_jacobian(
     model: Model,
     q: Float[Array, "nq"],
@@ -312,7 +312,7 @@ def point_jacobian(
     return traverse(model, columns, q, point, bodies=_paths(model, index, base))
 
 
-@public("link")
+@jit_public("link")
 def point_hessian(
     model: Model, q: Float[Array, "nq"], link: str | int, point: Float[Array, "3"]
 ) -> Float[Array, "nv 3 nv"]:
@@ -332,7 +332,7 @@ def point_hessian(
     return tangent_jacobian(lambda x: point_jacobian(model, x, link, point), model, q)
 
 
-@public("link")
+@jit_public("link")
 def quaternion_jacobian(model: Model, q: Float[Array, "nq"], link: str | int) -> Float[Array, "7 nv"]:
     r"""Jacobian of a link's pose as [quaternion wxyz (w >= 0), position]: $\dot\xi = \frac12 (0, \omega) \otimes \xi$.
 

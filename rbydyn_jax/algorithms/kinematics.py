@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from ..model.model import Model
 from ..spatial import se3
 from ..spatial.algebra import IDENTITY
@@ -14,7 +14,7 @@ from .arguments import arguments
 from .poses import body_pose_step, link_poses
 
 
-@public()
+@jit_public()
 def fk(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nl 4 4"]:
     r"""Poses of all links, $T_{world,link}$, by $T_i = T_{p(i)} X_i J_i(q_i)$; O(n) [Featherstone 2008, sec. 4.4].
 
@@ -40,7 +40,7 @@ def fk(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nl 4 4"]:
     return link_poses(model, q)
 
 
-@public("link", "ref")
+@jit_public("link", "ref")
 def link_pose(
     model: Model, q: Float[Array, "nq"], link: str | int, ref: str | int | None = None
 ) -> Float[Array, "4 4"]:
@@ -70,7 +70,7 @@ def link_pose(
     return found[0] if ref is None else se3.inverse(found[1]) @ found[0]
 
 
-@public()
+@jit_public()
 def body_poses(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nb 4 4"]:
     """Poses of the bodies, which are the frames after each joint, in the order of `model.joint_names`.
 

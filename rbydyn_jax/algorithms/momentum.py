@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import public
+from .._check import jit_public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import so3
@@ -20,7 +20,7 @@ def _about(point: Array, matrix: Float[Array, "6 nv"]) -> Float[Array, "6 nv"]:
     return jnp.concatenate([matrix[:3] - so3.hat(point) @ matrix[3:], matrix[3:]])
 
 
-@public()
+@jit_public()
 def centroidal_momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]:
     r"""The matrix $A_G(q)$ that gives the momentum $[l_G; p] = A_G v$ about the centre of mass, in world axes.
 
@@ -40,7 +40,7 @@ def centroidal_momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Arr
     return _about(center_of_mass(model, q), momentum_matrix(model, q))
 
 
-@public()
+@jit_public()
 def centroidal_momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "6"]:
     """Momentum [angular; linear] about the centre of mass, in world axes [kg m^2/s, kg m/s].
 
@@ -63,7 +63,7 @@ def centroidal_momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv
     return centroidal_momentum_matrix(model, q) @ v
 
 
-@public()
+@jit_public()
 def centroidal_momentum_rate(
     model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], a: Float[Array, "nv"]
 ) -> Float[Array, "6"]:
@@ -83,7 +83,7 @@ def centroidal_momentum_rate(
     return jax.jvp(lambda x, w: centroidal_momentum_matrix(model, x) @ w, (q, v), rates)[1]
 
 
-@public()
+@jit_public()
 def centroidal_momentum_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 6 nv"]:
     r"""Derivative of `centroidal_momentum_matrix`, $H_{i,:,j} = \partial A_{:,j} / \partial q_i$ along direction $i$.
 
@@ -100,7 +100,7 @@ def centroidal_momentum_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Ar
     return tangent_jacobian(lambda x: centroidal_momentum_matrix(model, x), model, q)
 
 
-@public()
+@jit_public()
 def angular_momentum_jacobian(model: Model, q: Float[Array, "nq"], point: Float[Array, "3"]) -> Float[Array, "3 nv"]:
     r"""The matrix of the angular momentum about a point, $l_P = \sum_i (c_i - P) \times m_i v_i + I_i \omega_i = J v$.
 
@@ -116,7 +116,7 @@ def angular_momentum_jacobian(model: Model, q: Float[Array, "nq"], point: Float[
     return _about(point, momentum_matrix(model, q))[:3]
 
 
-@public()
+@jit_public()
 def angular_momentum(
     model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], point: Float[Array, "3"]
 ) -> Float[Array, "3"]:
@@ -143,7 +143,7 @@ def angular_momentum(
     return angular_momentum_jacobian(model, q, point) @ v
 
 
-@public()
+@jit_public()
 def angular_momentum_hessian(model: Model, q: Float[Array, "nq"], point: Float[Array, "3"]) -> Float[Array, "nv 3 nv"]:
     r"""Derivative of `angular_momentum_jacobian`, $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along direction $i$.
 

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from .._check import check_array, public
+from .._check import check_array, jit_public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from .arguments import arguments
 from .centroidal import center_of_mass, momentum, total_mass
 
 
-@public()
+@jit_public()
 def gravito_inertial_wrench(
     model: Model,
     q: Float[Array, "nq"],
@@ -52,7 +52,7 @@ def gravito_inertial_wrench(
     return jnp.concatenate([about_origin - jnp.cross(point, force), force])
 
 
-@public()
+@jit_public()
 def net_contact_wrench(
     model: Model,
     q: Float[Array, "nq"],
@@ -89,7 +89,7 @@ class Zmp(eqx.Module):
     valid: Bool[Array, ""]
 
 
-@public()
+@jit_public()
 def zmp(
     model: Model,
     q: Float[Array, "nq"],

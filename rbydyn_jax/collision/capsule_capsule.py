@@ -23,7 +23,7 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, public
+from .._check import check_array, jit_public
 from .._errors import ArgumentError
 from ..shapes.base import Vector
 from ..shapes.capsule import PlacedCapsules
@@ -83,7 +83,7 @@ def capsule_distance(
     return _capsule_distance(a0, a1, _radius(radius_a, "radius_a"), b0, b1, _radius(radius_b, "radius_b"))
 
 
-@public()
+@jit_public()
 def _capsule_distance(a0: Array, a1: Array, radius_a: Array, b0: Array, b1: Array, radius_b: Array) -> CapsuleDistance:
     names = ("a0", "a1", "b0", "b1")
     ends = [check_array(x, n, (3,), "x, y, z") for n, x in zip(names, (a0, a1, b0, b1), strict=True)]

@@ -10,7 +10,7 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from .._check import check_array, check_integer, public
+from .._check import check_array, check_integer, jit_public
 from .._errors import ArgumentError
 from ..model.model import Model, check_model
 from ..sweeps.plan import Sweep
@@ -29,7 +29,7 @@ class NearestPairs(CapsuleDistance):
     pair: Int[Array, "k"]
 
 
-@public("pairs")
+@jit_public("pairs")
 def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> Float[Array, "n"]:
     """Signed distances of pairs of the robot's collision shapes.
 
@@ -61,7 +61,7 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
     return on_pairs(model, q, resolve(check_model(model), pairs), distances)
 
 
-@public("pairs")
+@jit_public("pairs")
 def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> CapsuleDistance:
     """Signed distances of pairs of the robot's collision shapes with their witness points; see `capsule_distance`.
 
@@ -127,7 +127,7 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
     return _nearest(model, q, check_integer(k, "k"), pairs)
 
 
-@public("k", "pairs")
+@jit_public("k", "pairs")
 def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> NearestPairs:
     chosen = resolve(check_model(model), pairs)
     if not 1 <= k <= len(chosen):
@@ -150,7 +150,7 @@ def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> Near
     return NearestPairs(*found.stacked(), pair=pair)
 
 
-@public("pairs")
+@jit_public("pairs")
 def min_distance(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> Float[Array, ""]:
     """The minimum signed distance of any pair; where two pairs tie, its gradient is the mean of theirs.
 
@@ -217,7 +217,7 @@ def smooth_min_distance(
     return _smooth_min_distance(model, q, alpha, pairs)
 
 
-@public("pairs")
+@jit_public("pairs")
 def _smooth_min_distance(model: Model, q: Array, temperature: Array, pairs: CapsulePairs | None) -> Float[Array, ""]:
     d = signed_distances(model, q, pairs)
     alpha = temperature.astype(d.dtype)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array, public
+from .._check import check_array, jit_public
 from ..model.model import Model, check_model
 from ._joints import engine_slices, from_engine, in_order, layouts_and_order, to_engine
 
 
-@public("joint_names")
+@jit_public("joint_names")
 def q_to_mujoco(model: Model, q: Float[Array, "nq"], joint_names: tuple[str, ...] | None = None) -> Float[Array, "nq"]:
     """A configuration in MuJoCo's layout, its quaternions of unit length.
 
@@ -34,7 +34,7 @@ def q_to_mujoco(model: Model, q: Float[Array, "nq"], joint_names: tuple[str, ...
     return to_engine(check_model(model), check_array(q, "q", (model.nq,), "model.nq"), layouts, order)
 
 
-@public("joint_names")
+@jit_public("joint_names")
 def q_from_mujoco(
     model: Model, q: Float[Array, "nq"], joint_names: tuple[str, ...] | None = None
 ) -> Float[Array, "nq"]:
@@ -55,7 +55,7 @@ def q_from_mujoco(
     return from_engine(check_model(model), check_array(q, "q", (model.nq,), "model.nq"), layouts, at)
 
 
-@public("joint_names")
+@jit_public("joint_names")
 def velocity_map(
     model: Model, q: Float[Array, "nq"], joint_names: tuple[str, ...] | None = None
 ) -> Float[Array, "nv nv"]:
@@ -79,7 +79,7 @@ def velocity_map(
     return jnp.concatenate(rows) if rows else eye
 
 
-@public("joint_names")
+@jit_public("joint_names")
 def acceleration_to_mujoco(
     model: Model,
     q: Float[Array, "nq"],

@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, public
+from .._check import check_array, jit_public
 from .._errors import ShapeError
 from ..model.model import Model, check_model
 from ._joints import engine_slices, from_engine, layouts_and_order, to_engine
 
 
-@public("joint_names")
+@jit_public("joint_names")
 def q_to_pinocchio(
     model: Model, q: Float[Array, "nq"], joint_names: tuple[str, ...] | None = None
 ) -> Float[Array, "n"]:
@@ -45,7 +45,7 @@ def q_to_pinocchio(
     return to_engine(check_model(model), check_array(q, "q", (model.nq,), "model.nq"), layouts, order)
 
 
-@public("joint_names")
+@jit_public("joint_names")
 def q_from_pinocchio(
     model: Model, q: Float[Array, "n"], joint_names: tuple[str, ...] | None = None
 ) -> Float[Array, "nq"]:
@@ -84,7 +84,7 @@ def velocity_order(model: Model, joint_names: tuple[str, ...] | None = None) -> 
     return np.concatenate([np.zeros(0, int), *theirs])
 
 
-@public("axes", "joint_names")
+@jit_public("axes", "joint_names")
 def to_pinocchio(
     model: Model, x: Float[Array, "..."], axes: tuple[int, ...] = (0,), joint_names: tuple[str, ...] | None = None
 ) -> Float[Array, "..."]:
@@ -110,7 +110,7 @@ def to_pinocchio(
     return _permuted(model, x, axes, velocity_order(model, joint_names))
 
 
-@public("axes", "joint_names")
+@jit_public("axes", "joint_names")
 def from_pinocchio(
     model: Model, x: Float[Array, "..."], axes: tuple[int, ...] = (0,), joint_names: tuple[str, ...] | None = None
 ) -> Float[Array, "..."]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_integer, public
+from .._check import check_integer, jit_public
 from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
@@ -37,7 +37,7 @@ class ClosedLoops(eqx.Module):
     iterations: Int[Array, ""]
 
 
-@public("fixed", "max_iterations")
+@jit_public("fixed", "max_iterations")
 def close_loops(
     model: Model,
     q: Float[Array, "nq"],

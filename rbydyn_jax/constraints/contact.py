@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, public
+from .._check import check_array, jit_public
 from .._errors import DtypeError, ShapeError
 from ..algorithms.arguments import arguments
 from ..model.model import Model
@@ -132,7 +132,7 @@ def check_contacts(model: Model, contacts: Any, dtype: Any) -> tuple[Contact, ..
     return tuple(jax.tree.map(lambda x: jnp.asarray(x, dtype), contact) for contact in contacts)
 
 
-@public()
+@jit_public()
 def contact_forces(
     model: Model,
     q: Float[Array, "nq"],
@@ -202,7 +202,7 @@ def contact_forces(
     return ContactForces(f_ext, jnp.stack(forces), jnp.stack(depths), jnp.stack(rates))
 
 
-@public()
+@jit_public()
 def joint_limit_forces(
     model: Model,
     q: Float[Array, "nq"],

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, public
+from .._check import check_array, jit_public
 from .._errors import DtypeError, ShapeError
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
@@ -121,7 +121,7 @@ def constrained_solve(M: Array, K: Array, force: Array, k: Array) -> tuple[Array
     return a, Y_inverse.T @ pull
 
 
-@public()
+@jit_public()
 def forward_dynamics(
     model: Model,
     q: Float[Array, "nq"],
@@ -182,7 +182,7 @@ def forward_dynamics(
     )
 
 
-@public("actuated")
+@jit_public("actuated")
 def inverse_dynamics(
     model: Model,
     q: Float[Array, "nq"],
@@ -241,7 +241,7 @@ def _driven(model: Model, actuated: Sequence[str | int] | None) -> list[int]:
     return sorted({k for at in slices for k in range(at.start, at.stop)})
 
 
-@public()
+@jit_public()
 def impulse(
     model: Model,
     q: Float[Array, "nq"],

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, full_precision, public
+from .._check import check_array, full_precision, jit_public
 from .._errors import ArgumentError
 from ..algorithms.aba import aba
 from ..algorithms.arguments import arguments
@@ -66,7 +66,7 @@ def accelerations(
     return constrained_solve(crba(model, q), equations.jacobian, force, equations.bias)[0]
 
 
-@public()
+@jit_public()
 def state_derivative(
     model: Model,
     x: Float[Array, "n"],

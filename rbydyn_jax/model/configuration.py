@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, public
+from .._check import check_array, jit_public
 from ..joints import JointType
 from .model import Model, check_model
 
@@ -55,7 +55,7 @@ def neutral(model: Model) -> Float[Array, "nq"]:
     return jnp.asarray(np.concatenate(pieces) if pieces else np.zeros(0), model.inertias.dtype)
 
 
-@public()
+@jit_public()
 def random_configuration(model: Model, key: PRNGKeyArray) -> Float[Array, "nq"]:
     """A random configuration within the position limits.
 
@@ -80,7 +80,7 @@ def random_configuration(model: Model, key: PRNGKeyArray) -> Float[Array, "nq"]:
     return q
 
 
-@public()
+@jit_public()
 def integrate(model: Model, q: Float[Array, "nq"], dv: Float[Array, "nv"]) -> Float[Array, "nq"]:
     r"""The configuration $q \oplus dv$ reached from `q` at constant velocity `dv` in one second.
 
@@ -96,7 +96,7 @@ def integrate(model: Model, q: Float[Array, "nq"], dv: Float[Array, "nv"]) -> Fl
     return _by_joint(model, lambda j, qs, vs: j.integrate(q[qs], dv[vs]), lambda: q + dv)
 
 
-@public()
+@jit_public()
 def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> Float[Array, "nv"]:
     r"""The velocity $q_1 \ominus q_0$ from `q0` to `q1` in one second: `integrate(model, q0, difference)` is `q1`.
 
@@ -112,7 +112,7 @@ def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> 
     return _by_joint(model, lambda j, qs, vs: j.difference(q0[qs], q1[qs]), lambda: q1 - q0)
 
 
-@public()
+@jit_public()
 def normalize(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
     """The same configuration with renormalized quaternions.
 
@@ -127,7 +127,7 @@ def normalize(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
     return _by_joint(model, lambda j, qs, vs: j.normalize(q[qs]), lambda: q)
 
 
-@public()
+@jit_public()
 def clamp(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
     """The configuration moved inside the position limits, coordinate by coordinate.
 
@@ -142,7 +142,7 @@ def clamp(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
     return jnp.clip(q, model.position_lower.astype(q.dtype), model.position_upper.astype(q.dtype))
 
 
-@public()
+@jit_public()
 def qdot_from_v(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nq"]:
     """Time derivative of the configuration's coordinates at velocity `v` [rad/s, m/s].
 
@@ -158,7 +158,7 @@ def qdot_from_v(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> F
     return _by_joint(model, lambda j, qs, vs: j.qdot_from_v(q[qs], v[vs]), lambda: v)
 
 
-@public()
+@jit_public()
 def v_from_qdot(model: Model, q: Float[Array, "nq"], qdot: Float[Array, "nq"]) -> Float[Array, "nv"]:
     """Velocity at which the configuration's coordinates change by `qdot` per second; the inverse of `qdot_from_v`.
 

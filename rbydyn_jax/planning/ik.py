@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._check import check_array, check_integer, public
+from .._check import check_array, check_integer, jit_public
 from .._errors import ModelError, ShapeError
 from ..model.configuration import neutral, qdot_from_v
 from ..model.model import Model, check_model
@@ -52,7 +52,7 @@ class IkResult(eqx.Module):
         return self.status == IkStatus.SOLVED
 
 
-@public("link", "ref", "joints", "attempts", "iterations")
+@jit_public("link", "ref", "joints", "attempts", "iterations")
 def solve_ik(
     model: Model,
     link: str | int | tuple[str | int, ...],

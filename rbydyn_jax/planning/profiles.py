@@ -8,7 +8,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, public
+from .._check import check_array, jit_public
 from .._errors import ArgumentError
 from ..spatial.safe import safe_divide, safe_sqrt
 
@@ -131,7 +131,7 @@ def _check_numbers(x: Array, name: str, *, positive: bool, bounded: bool) -> Non
         raise ArgumentError(f"{name}{f'[{k}]' if x.ndim else ''} must be {need}, got {np.asarray(x).reshape(-1)[k]}")
 
 
-@public()
+@jit_public()
 def _profile(
     start: Array, start_velocity: Array, target: Array, limit: Array, acceleration: Array, minimum_time: Array
 ) -> TrapezoidalProfile:
@@ -163,7 +163,7 @@ def _profile(
     )
 
 
-@public()
+@jit_public()
 def _evaluate(profile: TrapezoidalProfile, t: Array) -> ProfileSamples:
     times = t.astype(profile.start.dtype)[..., None]
     shape = (1,) * t.ndim + profile.start.shape

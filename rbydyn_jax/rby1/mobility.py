@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, public
+from .._check import check_array, jit_public
 from .._errors import ModelError
 from ..io.build import build_model
 from ..io.builder import RobotBuilder
@@ -24,7 +24,7 @@ from ._wheels import planar_adjoint, wheel_maps
 PLANAR_BASE = "planar_base"
 
 
-@public()
+@jit_public()
 def mobility_twist(model: Model, wheels: Float[Array, "w"]) -> Float[Array, "3"]:
     """The planar twist of the base for given wheel speeds, without slip.
 
@@ -52,7 +52,7 @@ def mobility_twist(model: Model, wheels: Float[Array, "w"]) -> Float[Array, "3"]
     return jnp.asarray(_to_base(base) @ wheel_maps(base.kind, base.params)[0], rates.dtype) @ rates
 
 
-@public()
+@jit_public()
 def wheel_velocities(model: Model, twist: Float[Array, "3"]) -> Float[Array, "w"]:
     """The wheel speeds for a planar twist of the base, without slip.
 
@@ -115,7 +115,7 @@ def with_planar_base(model: Model) -> Model:
     return dataclasses.replace(moving, tree=dataclasses.replace(moving.tree, mobile_base=model.tree.mobile_base))
 
 
-@public()
+@jit_public()
 def with_rolling_wheels(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """The velocity `v` of a robot on a planar base, its wheel speeds replaced by those of rolling without slip.
 
@@ -133,7 +133,7 @@ def with_rolling_wheels(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv
     return v.at[wheels].set(wheel_velocities(model, v[base]))
 
 
-@public()
+@jit_public()
 def rolling_constraint(model: Model) -> Float[Array, "m nv"]:
     """The constraint matrix A of rolling without slip, A v = 0, for a robot on a planar base.
 

@@ -17,7 +17,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax._check import public
+from rbydyn_jax._check import jit_public
 from rbydyn_jax.testing import random_tree
 from tests.helpers import untyped
 
@@ -49,12 +49,12 @@ def moved(row, value):
     return rb.with_geometry(ARM, joint_placements=placements)
 
 
-@public()
+@jit_public()
 def untouched(model, q):
     return q
 
 
-@public()
+@jit_public()
 def scaled(model, q, gain):
     return gain * q
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._check import check_array, public
+from ..._check import check_array, jit_public
 from ...algorithms.crba import crba
 from ...algorithms.inverse_dynamics import gravity_forces
 from ...model.model import Model, check_model
@@ -88,7 +88,7 @@ def impedance_torque(
     return _command_torques(model, components(model, command, joints), q, v, q_desired, v_desired)
 
 
-@public()
+@jit_public()
 def _command_torques(
     model: Model, parts: tuple[Component, ...], q: Array, v: Array, q_desired: Array, v_desired: Array
 ) -> Array:

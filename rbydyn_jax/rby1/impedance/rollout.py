@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from ..._check import check_array, public
+from ..._check import check_array, jit_public
 from ..._errors import ArgumentError, DtypeError
 from ...algorithms.crba import crba
 from ...algorithms.energy import damping_forces
@@ -136,7 +136,7 @@ def _reference(part: Component, q0: Array, v0: Array) -> TrapezoidalProfile:
     )
 
 
-@public()
+@jit_public()
 def _simulate(
     model: Model,
     parts: tuple[Component, ...],
