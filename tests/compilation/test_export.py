@@ -140,7 +140,7 @@ from rbydyn_jax.sweeps import plan, scanned, unrolled
 def no_tracing(*args, **kwargs):
     raise AssertionError("an algorithm is traced")
 
-unrolled.Unrolled.__init__ = scanned.Arrays.__init__ = no_tracing
+unrolled.UnrolledSweep.__init__ = scanned.ScannedSweep.__init__ = no_tracing
 model = rb.attach_payload(robots.two_link_arm(), "tool", 2.0)
 q, v, a = np.asarray(json.loads(sys.argv[2]))
 try:
