@@ -42,7 +42,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def recorded(f: F) -> F:
     """`f`, to be jitted: each of its traces is recorded and reported to the observer."""
     parameters = inspect.signature(f)
-    seen: deque[Signature] = deque(maxlen=64)
+    seen: deque[Signature] = deque(maxlen=512)
 
     @functools.wraps(f)
     def traced(*args: Any, **kwargs: Any) -> Any:

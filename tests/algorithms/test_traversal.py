@@ -50,6 +50,7 @@ ALGORITHMS = {
 }
 
 
+EVERY = ("fk", "jacobian", "rnea", "crba", "aba", "rnea_gradient")
 MIMIC = ("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "rnea_derivatives")
 
 
@@ -63,8 +64,7 @@ def side_by_side(model, q):
 
 @pytest.mark.slow
 @pytest.mark.float32
-@pytest.mark.parametrize("name", ["hands", "every_type"])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name, algorithm", [*(("hands", a) for a in ALGORITHMS), *(("every_type", a) for a in EVERY)])
 def test_all_traversals_agree(algorithm, name):
     model, batch = robot(name), jax.tree.map(lambda x: x[:8], states(name))
     link = tuple(model.link_index(k) for k in tips(name))
@@ -74,7 +74,8 @@ def test_all_traversals_agree(algorithm, name):
 
     want, kind = by(ScannedSweep), "solve" if algorithm.startswith("aba") else "value"
     assert_close(by(unrolled), want, kind=kind)
-    assert_close(by(side_by_side), want, kind=kind)
+    if name == "hands":  # no limbs of the other one are alike
+        assert_close(by(side_by_side), want, kind=kind)
 
 
 @pytest.mark.slow
