@@ -51,7 +51,7 @@ def with_traversal(model: Model, traversal: Literal["auto", "unrolled", "scanned
     Args:
         model: The robot.
         traversal: ``"unrolled"``: body by body, fastest to run on a CPU; its programs grow with the number of bodies.
-            ``"scanned"``: loops along runs of joints, fastest to compile for long chains; on a CPU some 2 to 5 times
+            ``"scanned"``: loops along runs of joints, fastest to compile for long chains; on a CPU 3 to 15 times
             slower. ``"auto"``: unrolled on a CPU for up to 64 bodies, scanned everywhere else.
 
     Raises:

@@ -36,7 +36,7 @@ class ExecutionPlan(NamedTuple):
     sweep: Literal["unrolled", "scanned"]
     """Body by body in one straight program, or with loops along runs of joints."""
     kernels: bool
-    """Whether each step is one loop on the CPU; without, the unrolled sweep is 2-4 times slower."""
+    """Whether each step is one loop on the CPU; without, the unrolled sweep is up to 10 times slower."""
     tiles: bool
     """Whether large batches are computed a tile at a time, which stays in cache."""
     reason: str

@@ -76,7 +76,7 @@ def warn_if_untested() -> None:
     newest, found = ".".join(map(str, TESTED_BELOW)), version("jaxlib")
     warnings.warn(
         f"rbydyn_jax was tested with jaxlib below {newest}, found {found}: on a CPU it does without the fusions that "
-        "are private to XLA, so that programs run up to 4 times slower and compile up to 5 times longer. Install a "
+        "are private to XLA, so that programs run up to 10 times slower and compile up to 4 times longer. Install a "
         "tested jaxlib, or silence this: warnings.filterwarnings('ignore', category=rbydyn_jax.PerformanceWarning)",
         PerformanceWarning,
         stacklevel=2,
