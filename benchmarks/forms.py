@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .fresh import records
 from .store import Store
 
 FORMS = {
@@ -90,10 +90,7 @@ def _in_process(arguments: argparse.Namespace, form: str, dtype: str, operation:
     given = (arguments.robot, form, dtype, operation, arguments.seconds)
     code = f"from benchmarks.forms import time_form; time_form{given!r}"
     flags = os.environ.get("XLA_FLAGS", "")
-    environment = os.environ | {
-        "JAX_PLATFORMS": "cpu",
-        "JAX_ENABLE_X64": "1" if dtype == "float64" else "0",
-        "JAX_ENABLE_COMPILATION_CACHE": "0",
+    environment = {
         "XLA_FLAGS": f"{flags} --xla_force_host_platform_device_count=2" if form == "split" else flags,
         "OMP_NUM_THREADS": "1",
         # glibc gives large arrays back to the system, and the page faults of the next call would count.
@@ -101,12 +98,8 @@ def _in_process(arguments: argparse.Namespace, form: str, dtype: str, operation:
         "MALLOC_TRIM_THRESHOLD_": "10000000000",
         "MALLOC_ARENA_MAX": "1",
     }
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], env=environment, stdout=subprocess.PIPE, text=True, check=True
-    )
-    for line in done.stdout.splitlines():
-        if line.startswith("{"):
-            yield {"form": form, "dtype": dtype, "operation": operation, **json.loads(line)}
+    for record in records(code, dtype, **environment):
+        yield {"form": form, "dtype": dtype, "operation": operation, **record}
 
 
 def time_form(robot: str, form: str, dtype: str, operation: str, seconds: float) -> None:
@@ -119,7 +112,7 @@ def time_form(robot: str, form: str, dtype: str, operation: str, seconds: float)
     from rbydyn_jax.xla import tuning
 
     from .case import make_case
-    from .ours import Ours
+    from .ours import Ours, over_batch
     from .timing import cpu_seconds, race
 
     if form == "untested":
@@ -131,7 +124,7 @@ def time_form(robot: str, form: str, dtype: str, operation: str, seconds: float)
     if form == "split":
         mesh = Mesh(np.array(jax.devices()), ("batch",))
         arrays = jax.device_put(arrays, NamedSharding(mesh, PartitionSpec("batch")))
-    axes = (None, *(0 for _ in arrays))
-    f, compile_s = cpu_seconds(lambda: jax.jit(jax.vmap(ours.single, axes)).lower(model, *arrays).compile())
+    batched = over_batch(ours.single, len(arrays), batch)
+    f, compile_s = cpu_seconds(lambda: jax.jit(batched).lower(model, *arrays).compile())
     (us,) = race({form: lambda: jax.block_until_ready(f(model, *arrays))}, seconds).values()
     print(json.dumps({"us": us / batch, "compile_s": compile_s}))

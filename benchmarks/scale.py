@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .fresh import records
 from .store import Store
 
 FILE = "scale.json"
@@ -97,17 +97,8 @@ def _in_process(arguments: argparse.Namespace, kind: str, dtype: str, operation:
     code = (
         f"import os; os.sched_setaffinity(0, [{arguments.core}]); from benchmarks.scale import {kind}; {kind}{given!r}"
     )
-    environment = os.environ | {
-        "JAX_PLATFORMS": "cpu",
-        "JAX_ENABLE_X64": "1" if dtype == "float64" else "0",
-        "JAX_ENABLE_COMPILATION_CACHE": "0",
-    }
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], env=environment, stdout=subprocess.PIPE, text=True, check=True
-    )
-    for line in done.stdout.splitlines():
-        if line.startswith("{"):
-            yield {"dtype": dtype, "operation": operation, **json.loads(line)}
+    for record in records(code, dtype):
+        yield {"dtype": dtype, "operation": operation, **record}
 
 
 def times(robot: str, dtype: str, operation: str, seconds: float) -> None:

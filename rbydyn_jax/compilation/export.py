@@ -18,6 +18,7 @@ from jax import export
 
 from .._check import check_array, require
 from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
+from ..model.edit import with_traversal
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
 from .arguments import Function, check_batch, float_type, resolve_call
@@ -141,8 +142,8 @@ def export_function(
         raise DtypeError(f"platforms must be a sequence of names such as ('cpu', 'cuda'), got {platforms!r}")
     size: Any = export.symbolic_shape("batch")[0] if batch == "any" else check_batch(batch)
     call = resolve_call(function, model, dtype)
-    tree = dataclasses.replace(model.tree, traversal="scanned")  # the CPU kernels of an unrolled sweep are not portable
-    paths, structure = jax.tree.flatten_with_path(dataclasses.replace(model, tree=tree))
+    scanned = with_traversal(model, "scanned")  # the CPU kernels of an unrolled sweep are not portable
+    paths, structure = jax.tree.flatten_with_path(scanned)
     names = [jax.tree_util.keystr(path).removeprefix(".") for path, _ in paths]
     kinds: list[str | None] = []
 

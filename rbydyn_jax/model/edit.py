@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast, get_args
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ from .._errors import ArgumentError, DtypeError, ModelError
 from ..spatial import inertia as inertias
 from .model import Model, check_model, make_axis_pattern, make_pattern, twelve
 from .specialized import SpecializedModel
-from .tree import KinematicTree
+from .tree import KinematicTree, Traversal
 
 _LIMITS = ("position_lower", "position_upper", "velocity_limit", "acceleration_limit", "effort_limit")
 
@@ -45,7 +45,7 @@ def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
     return eqx.tree_at(lambda m: m.gravity, model, gravity)
 
 
-def with_traversal(model: Model, traversal: Literal["auto", "unrolled", "scanned"]) -> Model:
+def with_traversal(model: Model, traversal: Traversal) -> Model:
     """The same robot with another form of the sweeps over its tree; `execution_plan` tells which one runs, and why.
 
     Args:
@@ -62,7 +62,7 @@ def with_traversal(model: Model, traversal: Literal["auto", "unrolled", "scanned
         'scanned'
     """
     model = check_model(model)
-    if traversal not in (allowed := ("auto", "unrolled", "scanned")):
+    if traversal not in (allowed := get_args(Traversal)):
         raise ArgumentError(f"traversal must be one of {', '.join(allowed)}, got {traversal!r}")
     return dataclasses.replace(model, tree=dataclasses.replace(model.tree, traversal=traversal))
 

@@ -36,6 +36,9 @@ class MobileBase:
     params: tuple[float, ...]
 
 
+Traversal = Literal["auto", "unrolled", "scanned"]
+
+
 @dataclass(frozen=True, eq=False)
 class KinematicTree:
     """Topology of a robot: hashable by value, so that two loads of one file share every compilation.
@@ -78,7 +81,7 @@ class KinematicTree:
     shape_coltypes: tuple[int, ...] = ()
     shape_colaffinities: tuple[int, ...] = ()
     mobile_base: MobileBase | None = None
-    traversal: Literal["auto", "unrolled", "scanned"] = "auto"
+    traversal: Traversal = "auto"
     report: tuple[Finding, ...] = field(default=(), repr=False)
 
     @cached_property

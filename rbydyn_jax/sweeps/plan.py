@@ -48,29 +48,30 @@ def gravity_root(model: Model) -> Vec3:
     return Vec3(*(-model.gravity[k] for k in range(3)))
 
 
-def _is_scanned(tree: KinematicTree) -> bool:
-    """Whether the scanned sweep runs on every platform."""
-    return tree.traversal == "scanned" or (tree.traversal == "auto" and tree.nb > UNROLLED_LIMIT)
+def _form(tree: KinematicTree, platform: str) -> Literal["unrolled", "scanned"]:
+    """The sweep that runs where a program is lowered for a platform."""
+    if tree.traversal != "auto":
+        return tree.traversal
+    return "unrolled" if platform == "cpu" and tree.nb <= UNROLLED_LIMIT else "scanned"
 
 
 def plan_of(tree: KinematicTree, platform: str) -> ExecutionPlan:
     """The plan for programs that are compiled for a platform, outside of `shard_map`."""
-    is_cpu = platform == "cpu"
-    scanned = _is_scanned(tree) or (tree.traversal == "auto" and not is_cpu)
-    kernels = is_cpu and fusions_available()
+    form, is_cpu = _form(tree, platform), platform == "cpu"
+    kernels, tiles = is_cpu and fusions_available(), is_cpu and not may_be_split()
     if tree.traversal != "auto":
         why = f'the traversal "{tree.traversal}" was asked for'
     elif tree.nb > UNROLLED_LIMIT:
         why = f"{tree.nb} bodies are more than {UNROLLED_LIMIT}, and an unrolled program would take long to compile"
-    elif scanned:
+    elif form == "scanned":
         why = f'it suits the platform "{platform}"'
     else:
         why = f"{tree.nb} bodies are few enough to unroll on a CPU"
     if is_cpu and not kernels:
         why += f"; jaxlib {'.'.join(map(str, jaxlib_version()))} was not tested, so that there are no kernels"
-    if is_cpu and may_be_split():
+    if is_cpu and not tiles:
         why += f"; {jax.device_count()} devices may split a batch, so that there are no tiles outside of shard_map"
-    return ExecutionPlan("scanned" if scanned else "unrolled", kernels, is_cpu and not may_be_split(), why)
+    return ExecutionPlan(form, kernels, tiles, why)
 
 
 def traverse(
@@ -99,11 +100,12 @@ def traverse(
     def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
         return algorithm(ScannedSweep(model, q), *rest)
 
-    only_cpu = {device.platform for device in jax.devices()} == {"cpu"}
-    unrolled, scanned = tiled(unrolled, cut=tile), tiled(scanned, cut=tile and only_cpu)
-    if _is_scanned(tree):
+    platforms = {"cpu", *(device.platform for device in jax.devices())}
+    forms = {_form(tree, platform) for platform in platforms}
+    unrolled, scanned = tiled(unrolled, cut=tile), tiled(scanned, cut=tile and platforms == {"cpu"})
+    if forms == {"scanned"}:
         return scanned(model, q, *arrays)
     warn_if_untested()
-    if only_cpu or tree.traversal == "unrolled":
+    if forms == {"unrolled"}:
         return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
     return jax.lax.platform_dependent(model, q, *arrays, cpu=unrolled, default=scanned)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -35,8 +33,7 @@ TREES = {
     ],
 )
 def test_the_inverse(name, traversal):
-    model = TREES[name]()
-    model = dataclasses.replace(model, tree=dataclasses.replace(model.tree, traversal=traversal))
+    model = rb.with_traversal(TREES[name](), traversal)
     q = jax.vmap(lambda key: rb.random_configuration(model, key))(jax.random.split(jax.random.key(0), 3))
     M, got = (jax.jit(jax.vmap(f, (None, 0)))(model, q) for f in (rb.crba, rb.mass_matrix_inverse))
     if X64:

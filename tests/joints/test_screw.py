@@ -83,8 +83,7 @@ def test_traversals_agree_and_power_is_balanced(tree, states):
 
         return run(rates, *states[:3])
 
-    scanned = dataclasses.replace(tree, tree=dataclasses.replace(tree.tree, traversal="scanned"))
-    here, there = found(tree), found(scanned)
+    here, there = found(tree), found(rb.with_traversal(tree, "scanned"))
     assert_all_close(here, there, kind="solve")
     assert_close(here[2], (states[1] * states[2]).sum(axis=1), kind="solve")
 

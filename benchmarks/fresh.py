@@ -1,0 +1,26 @@
+"""Measurements in a process of their own, with nothing compiled or cached."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+
+def records(code: str, dtype: str, **environment: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects that some Python code prints, a line each, in a fresh process with that dtype as default."""
+    given = os.environ | {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_ENABLE_X64": "1" if dtype == "float64" else "0",
+        "JAX_ENABLE_COMPILATION_CACHE": "0",
+        **environment,
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], env=given, stdout=subprocess.PIPE, text=True, check=True
+    )
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            yield json.loads(line)
