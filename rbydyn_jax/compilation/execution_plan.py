@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import jax
 
+from .._errors import ArgumentError
 from ..model.model import Model, check_model
 from ..sweeps.plan import ExecutionPlan, plan_of
+
+_PLATFORMS = ("cpu", "gpu", "cuda", "rocm", "tpu")
 
 
 def execution_plan(model: Model, platform: str | None = None) -> ExecutionPlan:
@@ -13,7 +16,11 @@ def execution_plan(model: Model, platform: str | None = None) -> ExecutionPlan:
 
     Args:
         model: The robot.
-        platform: ``"cpu"``, ``"gpu"``, ...; default is JAX's default backend.
+        platform: ``"cpu"``, ``"gpu"``, ``"cuda"``, ``"rocm"`` or ``"tpu"``, or that of a device of this process;
+            default is JAX's default backend.
+
+    Raises:
+        ArgumentError: No such platform.
 
     Example:
         >>> execution_plan(robots.pendulum(), "cpu").sweep
@@ -21,4 +28,7 @@ def execution_plan(model: Model, platform: str | None = None) -> ExecutionPlan:
         >>> execution_plan(robots.pendulum(), "gpu").sweep
         'scanned'
     """
+    known = dict.fromkeys((*_PLATFORMS, *(device.platform for device in jax.devices())))
+    if platform is not None and platform not in known:
+        raise ArgumentError(f"platform must be one of {', '.join(known)}, got {platform!r}")
     return plan_of(check_model(model).tree, jax.default_backend() if platform is None else platform)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
@@ -36,7 +37,7 @@ class SizeReader(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class Geometry(abc.ABC):
     """A shape in its own axes, as a description or a file has it: the base of frozen dataclasses in plain numpy.
 
     The fields (numbers, arrays, text) are the attributes of the URDF element.
@@ -52,9 +53,9 @@ class Geometry:
     unused: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
+    @abc.abstractmethod
     def read(cls, element: SizeReader) -> Self:
         """The shape that a URDF element describes."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +69,13 @@ class CollisionGeometry(Geometry):
     mujoco: ClassVar[str | None] = None
 
     @classmethod
+    @abc.abstractmethod
     def from_mujoco(cls, size: np.ndarray) -> Self:
         """The shape of a geom of MuJoCo with the numbers `size` (3,)."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def on_link(self, origin: Float[np.ndarray, "4 4"]) -> Shape:
         """Its parameters in the axes of a link, for its pose T_link_shape there."""
-        raise NotImplementedError
 
 
 class Shape(Protocol):

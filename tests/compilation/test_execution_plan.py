@@ -62,6 +62,11 @@ def test_an_unknown_traversal_is_refused(chain):
         rb.with_traversal(chain, untyped("arrays"))
 
 
+def test_an_unknown_platform_is_refused(chain):
+    with pytest.raises(rb.ArgumentError, match=r"platform must be one of cpu, gpu, .*, got 'CPU'"):
+        rb.execution_plan(chain, "CPU")
+
+
 def test_a_specialized_robot_has_a_plan(chain):
     model = rb.with_traversal(chain, "scanned")
     assert rb.execution_plan(rb.specialize(model)).sweep == "scanned"
