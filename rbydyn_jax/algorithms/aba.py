@@ -161,7 +161,7 @@ def _aba(run: Sweep, tau: Array, v: Array | None, f_ext: Array | None, *, gravit
 def _plain(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
     if model.tree.has_mimics:  # they couple distant joints
         return _solve_dense(model, q, tau - newton_euler(model, q, v, None, f_ext))
-    return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext, tile=True, side_by_side=True)
+    return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext, result="joints")
 
 
 def _solve_dense(model: Model, q: Array, tau: Array) -> Array:
@@ -194,9 +194,7 @@ def _solved(model: Model, q: Array, gained: Any, lost: Array | None) -> Array:
 def _plain_solve(model: Model, q: Array, tau: Array) -> Array:
     if model.tree.has_mimics:
         return _solve_dense(model, q, tau)
-    return traverse(
-        model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau, tile=True, side_by_side=True
-    )
+    return traverse(model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau, result="joints")
 
 
 _mass_solve = jax.custom_jvp(_plain_solve)

@@ -18,7 +18,6 @@ from ..sweeps.world_frame import (
     motion,
     moving,
     per_dof,
-    recentre,
     unsymmetric,
 )
 from .arguments import arguments
@@ -100,4 +99,4 @@ def coriolis_matrix(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) 
         True
     """
     model, q, v = arguments(model, q=q, v=v)
-    return traverse(model, _coriolis, recentre(model, q), v, tile=True)
+    return traverse(model, _coriolis, q, v, result="joint_matrix")

@@ -31,7 +31,6 @@ from ..sweeps.world_frame import (
     moving,
     per_dof,
     pose,
-    recentre,
     symmetric,
     unsymmetric,
 )
@@ -106,7 +105,7 @@ def inverse_dynamics_matrices(
     model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None, *, wrt: Sequence[str]
 ) -> tuple[Float[Array, "nv nv"], ...]:
     """The derivatives of `newton_euler` with respect to those of q (as a velocity), v and a that are in `wrt`."""
-    return traverse(model, partial(_matrices, wrt), recentre(model, q), v, a, f_ext, tile=True)
+    return traverse(model, partial(_matrices, wrt), q, v, a, f_ext, result="joint_matrix")
 
 
 def _forward_matrices(run: Sweep, v: Array, tau: Array, f_ext: Array | None) -> tuple[Array, Array, Array]:
@@ -142,4 +141,4 @@ def forward_dynamics_matrices(
     model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None
 ) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
     """The derivatives of the acceleration with respect to q (as a velocity), v and tau: the last is M^-1."""
-    return traverse(model, _forward_matrices, recentre(model, q), v, tau, f_ext, tile=True)
+    return traverse(model, _forward_matrices, q, v, tau, f_ext, result="joint_matrix")

@@ -59,11 +59,6 @@ def _jacobian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Ar
     return run.stack_columns(run.each(_column, motions, run.constants(signs), run.shared(observer)), 6)
 
 
-def _paths(model: Model, *links: int | None) -> tuple[int, ...]:
-    """The bodies that carry some links."""
-    return model.tree.paths(model.tree.link_bodies[k] for k in links if k is not None)
-
-
 @jit_public("link", "ref", "frame")
 def jacobian(
     model: Model,
@@ -102,7 +97,7 @@ def jacobian(
     model, q = arguments(model, q=q)
     check_frame(frame)
     index, base = model.link_index(link), None if ref is None else model.link_index(ref)
-    return traverse(model, lambda run: _jacobian(run, index, base, frame), q, bodies=_paths(model, index, base))
+    return traverse(model, lambda run: _jacobian(run, index, base, frame), q, links=(index, base))
 
 
 def _rate(f, model: Model, q: Array, v: Array):
@@ -309,7 +304,7 @@ def point_jacobian(
     def columns(run: Sweep, point: Array) -> Array:
         return _jacobian(run, index, base, Vec3(*(point[k] for k in range(3))))[3:]
 
-    return traverse(model, columns, q, point, bodies=_paths(model, index, base))
+    return traverse(model, columns, q, point, links=(index, base))
 
 
 @jit_public("link")

@@ -66,7 +66,7 @@ def link_pose(
         frames = run.outward(body_pose_step, IDENTITY)
         return [run.link_matrix(frames, k) for k in links]
 
-    found = traverse(model, poses, q, bodies=model.tree.paths(model.tree.link_bodies[k] for k in links))
+    found = traverse(model, poses, q, links=links)
     return found[0] if ref is None else se3.inverse(found[1]) @ found[0]
 
 

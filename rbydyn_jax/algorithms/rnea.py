@@ -74,7 +74,7 @@ def _rnea(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> 
 
 
 def _plain(model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
-    return traverse(model, _rnea, q, v, a, f_ext, tile=True, side_by_side=True)
+    return traverse(model, _rnea, q, v, a, f_ext, result="joints")
 
 
 def _adjoint_outward(
@@ -171,7 +171,7 @@ class _Adjoint(LinearMap):
 
     def apply(self, parameters: tuple, arguments: tuple) -> tuple:
         model, q, v, a, f_ext = parameters
-        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, tile=True, side_by_side=True)
+        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, result="joints")
 
     def transpose(self) -> LinearMap:
         return _Tangent(self.wrt)

@@ -74,8 +74,7 @@ def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, li
             ],
         )
 
-    bodies = tree.paths(tree.link_bodies[tree.shape_links[i]] for i in shapes)
-    return traverse(model, on, q, bodies=bodies)
+    return traverse(model, on, q, links=[tree.shape_links[i] for i in shapes])
 
 
 def in_order(groups: Sequence[PairGroup], found: Sequence[Result]) -> Result:

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.model import Model
 from ..spatial.algebra import IDENTITY, NO_MOTION, O3, Force, Inertia, Motion, Sym3, Transform, Vec3
 from ..xla.batch_last import broadcast_leading
 from ..xla.fusion import barrier
@@ -28,22 +27,6 @@ from .topology import masks
 # The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
 Table = jax.Array | tuple[jax.Array, ...]
 Rows = jax.Array | Sequence[jax.Array]
-
-
-def recentre(model: Model, q: jax.Array) -> jax.Array:
-    """The configuration with the translations at the root taken back, for what does not depend on where the robot is.
-
-    Far from the origin inertias about it are large, and their differences lose digits.
-    """
-    tree = model.tree
-    leaders = {m.source for m in tree.mimics if m is not None}
-    moved = [
-        tree.q_slices[i].start + k
-        for i, joint in enumerate(tree.joints)
-        if tree.parents[i] < 0 and tree.mimics[i] is None and i not in leaders
-        for k in joint.translations
-    ]
-    return jnp.where(np.isin(np.arange(tree.nq), moved), 0.0, q) if moved else q
 
 
 def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tuple[Motion, ...]]]:
