@@ -28,8 +28,8 @@ from ..spatial.algebra import (
     Vec3,
     skew,
 )
-from ..sweeps.body import Body
-from ..sweeps.plan import Sweep, gravity_root, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Sweep
 from ..xla.reciprocal import reciprocal
 from ..xla.structural import ZERO, Scalar, add, mul, sub
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
@@ -150,11 +150,11 @@ def _outward_acceleration(
 
 
 def _aba(run: Sweep, tau: Array, v: Array | None, f_ext: Array | None, *, gravity: bool) -> Array:
-    velocities = run.no_v() if v is None else run.split_v(v)
-    wrenches = run.nothing() if f_ext is None else run.split_wrenches(f_ext)
+    velocities = run.split_v(v)
+    wrenches = None if f_ext is None else run.split_wrenches(f_ext)
     motions = run.outward(_outward_velocity, NO_MOTION, velocities, wrenches)
-    joints = run.inward(_inward_inertia, _NOTHING, motions, run.split_v(tau), run.split_armature())
-    base = Motion(O3, gravity_root(run.model)) if gravity else NO_MOTION
+    joints = run.inward(_inward_inertia, _NOTHING, motions, run.split_v(tau), run.armature)
+    base = Motion(O3, run.base_acceleration) if gravity else NO_MOTION
     return run.stack_v(run.outward(_outward_acceleration, base, motions, joints))
 
 

@@ -13,7 +13,8 @@ from .._check import jit_public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
 from ..spatial import inertia, se3
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
 from ..sweeps.world_frame import composite_momenta
 from .arguments import arguments
 from .crba import mass_matrix_inverse

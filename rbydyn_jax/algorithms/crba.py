@@ -7,7 +7,8 @@ from jaxtyping import Array, Float
 from .._check import jit_public
 from ..model.model import Model
 from ..sweeps.block_matrix import inverse, mass_matrix
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
 from ..sweeps.world_frame import composite_momenta, symmetric
 from ..xla.batch_last import matrix_major
 from .arguments import arguments

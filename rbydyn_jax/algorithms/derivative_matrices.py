@@ -19,12 +19,11 @@ from jaxtyping import Array, Float
 from ..model.model import Model
 from ..spatial.algebra import Force
 from ..sweeps.block_matrix import inverse, mass_matrix, times
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep, Table
 from ..sweeps.world_frame import (
     Moving,
-    Table,
     force,
-    fused_map,
     inertia,
     inertias,
     motion,
@@ -50,7 +49,7 @@ def _loads(run: Sweep, state: Moving, f_ext: Array | None) -> tuple[Array, ...]:
 
     own = inertias(run, state.poses)
     f = () if f_ext is None else (f_ext.T,)
-    return own + fused_map(run, loads, own, state.poses, state.V, state.A, *f)
+    return own + run.map_tables(loads, own, state.poses, state.V, state.A, *f)
 
 
 class _Variation(NamedTuple):
@@ -79,8 +78,8 @@ def _variation(run: Sweep, state: Moving, carried: Table) -> _Variation:
         return I.apply(s), B.apply_transposed(s).n.scale(2.0), of_q, of_v
 
     carried = per_dof(run, carried)
-    changes = fused_map(run, variations, state.S, *(per_dof(run, x) for x in (state.V0, state.A0, state.V)))
-    found = fused_map(run, answers, state.S, carried, changes)
+    changes = run.map_tables(variations, state.S, *(per_dof(run, x) for x in (state.V0, state.A0, state.V)))
+    found = run.map_tables(answers, state.S, carried, changes)
     psi, psi2, both = changes[:3], changes[6:12], changes[12:]
     return _Variation(
         state.S, found[:9], {"q": (*psi2, *psi), "v": (*both, *state.S[:3])}, {"q": found[9:15], "v": found[15:]}
@@ -116,17 +115,17 @@ def _forward_matrices(run: Sweep, v: Array, tau: Array, f_ext: Array | None) -> 
     def answers(S: Table, C: Table) -> tuple:
         return inertia(C).apply(motion(S)), motion(S).dot(force(C[22:]))
 
-    found = fused_map(run, answers, state.S, per_dof(run, carried))
+    found = run.map_tables(answers, state.S, per_dof(run, carried))
     M_inverse = inverse(run, mass_matrix(run, found[:6], state.S)).dense(run)
     a = times(run, M_inverse, tau - run.coordinates.gather(found[6]))
-    driven = fused_map(run, lambda S, a: motion(S).scale(a), state.S, run.coordinates.spread_v(a))
+    driven = run.map_tables(lambda S, a: motion(S).scale(a), state.S, run.coordinates.spread_v(a))
     A, A0 = run.sum_paths(driven)
-    gained = run.sum_subtrees(fused_map(run, lambda C, A: inertia(C).apply(motion(A)), loads[:10], A))
+    gained = run.sum_subtrees(run.map_tables(lambda C, A: inertia(C).apply(motion(A)), loads[:10], A))
 
     def accelerated(A: Table, A0: Table, old_A: Table, old_A0: Table, gained: Table, F: Table) -> tuple:
         return motion(old_A) + motion(A), motion(old_A0) + motion(A0), force(F) + force(gained)
 
-    rows = fused_map(run, accelerated, A, A0, state.A, state.A0, gained, carried[22:])
+    rows = run.map_tables(accelerated, A, A0, state.A, state.A0, gained, carried[22:])
     state = state._replace(A=rows[:6], A0=rows[6:12])
     varied = _variation(run, state, (*carried[:22], *rows[12:]))
     M_inverse = run.lanes(matrix_major)(M_inverse)

@@ -14,8 +14,8 @@ from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
-from ..sweeps.body import Body
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Sweep
 from ..xla.structural import Scalar
 from .arguments import Frame, arguments, check_frame
 from .kinematics import link_pose
@@ -51,12 +51,12 @@ def _jacobian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Ar
     path, ref_path = (() if k is None else tree.path(tree.link_bodies[k]) for k in (link, ref))
     signs = [int(i in path) - int(i in ref_path) for i in range(tree.nb)]
     motions = run.outward(_step, IDENTITY)
-    poses = run.unzip(motions, 0)
+    poses = motions.select(lambda x: x[0])
     target = run.link_transform(poses, link)
     origin = IDENTITY if ref is None else run.link_transform(poses, ref)
     point = target.apply(frame) if isinstance(frame, Vec3) else origin.p if frame == "world" else target.p
     observer = _Observer(target.R if frame == "local" else origin.R, point)
-    return run.stack_columns(run.each(_column, motions, run.constants(signs), run.shared(observer)), 6)
+    return run.stack_columns(run.map(_column, motions, run.constants(signs), observer), 6)
 
 
 @jit_public("link", "ref", "frame")

@@ -9,7 +9,8 @@ from .._check import jit_public
 from ..model.model import Model
 from ..spatial import se3
 from ..spatial.algebra import IDENTITY
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
 from .arguments import arguments
 from .poses import body_pose_step, link_poses
 
@@ -64,7 +65,7 @@ def link_pose(
 
     def poses(run: Sweep) -> list[Array]:
         frames = run.outward(body_pose_step, IDENTITY)
-        return [run.link_matrix(frames, k) for k in links]
+        return [run.link_poses(frames, k) for k in links]
 
     found = traverse(model, poses, q, links=links)
     return found[0] if ref is None else se3.inverse(found[1]) @ found[0]

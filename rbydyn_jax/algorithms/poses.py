@@ -17,8 +17,8 @@ from jaxtyping import Array, Float
 from ..model.configuration import v_from_qdot
 from ..model.model import Model
 from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Motion, Transform, skew
-from ..sweeps.body import Body, transform_from_numbers
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Sweep, transform_from_numbers
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
 
 

@@ -19,9 +19,9 @@ from jaxtyping import Array, Float
 from ..model.configuration import qdot_from_v, v_from_qdot
 from ..model.model import Model
 from ..spatial.algebra import NO_FORCE, NO_MOTION, O3, Force, Motion, Vec3
-from ..sweeps.body import Body
-from ..sweeps.plan import Sweep, gravity_root, traverse
-from ..xla.structural import add, mul
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Field, Sweep
+from ..xla.structural import Scalars, add, mul
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
 from .derivative_matrices import inverse_dynamics_matrices
 
@@ -53,24 +53,17 @@ def _inward(body: Body, children: Force, taken: Force, a: tuple, rotors: tuple) 
     return body.transform.force(through), (tuple(forces), through)
 
 
-def _inputs(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> tuple[list, list, list]:
-    return (
-        run.no_v() if v is None else run.split_v(v),
-        run.no_v() if a is None else run.split_v(a),
-        run.nothing() if f_ext is None else run.split_wrenches(f_ext),
-    )
-
-
-def joint_wrenches(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> list:
+def joint_wrenches(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> Field[tuple[Scalars, Force]]:
     """For each joint: its generalised forces, and the wrench that goes through it."""
-    velocities, accelerations, wrenches = _inputs(run, v, a, f_ext)
-    root = (O3, O3, gravity_root(run.model))
+    velocities, accelerations = run.split_v(v), run.split_v(a)
+    wrenches = None if f_ext is None else run.split_wrenches(f_ext)
+    root = (O3, O3, run.base_acceleration)
     taken = run.outward(_outward, root, velocities, accelerations, wrenches)
-    return run.inward(_inward, NO_FORCE, taken, accelerations, run.split_armature())
+    return run.inward(_inward, NO_FORCE, taken, accelerations, run.armature)
 
 
 def _rnea(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
-    return run.stack_v(run.unzip(joint_wrenches(run, v, a, f_ext), 0))
+    return run.stack_v(joint_wrenches(run, v, a, f_ext).select(lambda x: x[0]))
 
 
 def _plain(model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
@@ -118,24 +111,25 @@ def _adjoint_inward(
 def _adjoint(
     wrt: Sequence[str], run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None, cotangent: Array
 ) -> tuple[Array, ...]:
-    velocities, accelerations, wrenches = _inputs(run, v, a, f_ext)
+    velocities, accelerations = run.split_v(v), run.split_v(a)
+    wrenches = None if f_ext is None else run.split_wrenches(f_ext)
     cotangents = run.split_v(cotangent)
-    root = (NO_MOTION, Motion(O3, gravity_root(run.model)), NO_MOTION)
+    root = (NO_MOTION, Motion(O3, run.base_acceleration), NO_MOTION)
     motions = run.outward(_adjoint_outward, root, velocities, accelerations, wrenches, cotangents)
     results = run.inward(
         _adjoint_inward,
         (NO_FORCE, NO_FORCE, NO_FORCE),
-        run.unzip(motions, 0),
-        run.unzip(motions, 1),
+        motions.select(lambda x: x[0]),
+        motions.select(lambda x: x[1]),
         velocities,
         cotangents,
-        run.split_armature(),
+        run.armature,
     )
 
     def gradient(name: str) -> Array:
         if name == "f_ext":
-            return -run.stack_bodies([(*mu.w, *mu.v) for mu in run.unzip(motions, 2)], 6)
-        return run.stack_v(run.unzip(results, _NAMES.index(name)))
+            return -run.stack_bodies(motions.select(lambda x: x[2]), 6)
+        return run.stack_v(results.select(lambda x: x[_NAMES.index(name)]))
 
     return tuple(gradient(name) for name in wrt)
 

@@ -14,7 +14,8 @@ from ..algorithms.poses import body_pose_step
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial.algebra import IDENTITY
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
 from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
 from .pair_table import PairFunction, pair_function

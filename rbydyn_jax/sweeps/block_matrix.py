@@ -19,10 +19,9 @@ from ..xla.fusion import barrier
 from ..xla.layout import batch_first
 from ..xla.reciprocal import reciprocal
 from ..xla.tuning import LONGEST_SUM, SMALL_MATRIX
-from .plan import Sweep
-from .topology import Blocks, in_a_row, masks
-from .unrolled import UnrolledSweep
-from .world_frame import Table, outer, symmetric, symmetric_products
+from .sweep import Sweep, Table
+from .topology import Blocks, dof_bodies, in_a_row, limbs, masks, whole
+from .world_frame import outer, symmetric, symmetric_products
 
 Entries = Mapping[tuple[int, int], jax.Array]  # by the block of the row and that of the column; others are zero
 
@@ -69,7 +68,8 @@ def mass_matrix(run: Sweep, momenta: Table, S: Table) -> BlockMatrix:
     """The joint-space inertia matrix, of the columns of S and of I_c S."""
     if run.tree.has_mimics:  # they couple distant joints
         return BlockMatrix.of(in_a_row(run.tree.nv), symmetric(run, momenta, S))
-    blocks, (below, same) = run.blocks, masks(run.tree)
+    blocks = limbs(run.tree) if run.unrolls else whole(len(dof_bodies(run.tree)))
+    below, same = masks(run.tree)
 
     def entries(momenta: Table, S: Table, armature: jax.Array) -> dict:
         def part(table: Table, block: int) -> list[jax.Array]:
@@ -132,7 +132,7 @@ def _swept(M: jax.Array) -> list[jax.Array]:
 
 
 def _inverses(run: Sweep, of: Mapping[int, jax.Array]) -> dict[int, jax.Array]:
-    if not isinstance(run, UnrolledSweep):
+    if not run.unrolls:
         return {b: _mirrored(inverse_by_blocks(x)) for b, x in of.items()}
 
     def full(triangles: dict[int, list]) -> dict[int, jax.Array]:

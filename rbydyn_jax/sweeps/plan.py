@@ -1,7 +1,6 @@
-"""Which of the two forms of a sweep runs: the only place that knows platforms.
+"""Which of the two forms of a sweep runs, and how: the only place that knows platforms.
 
-An algorithm is written once, as steps on one body in the scalars of `xla.structural`; a sweep takes the steps from the
-root outward or from the leaves inward. There are two, with one interface:
+There are two, with one interface (`sweep.Sweep`):
 
 - `UnrolledSweep` (in `unrolled`) takes each body in turn, or isomorphic limbs at once, drops what is structurally zero,
   and makes one CPU kernel of each step.
@@ -12,7 +11,7 @@ root outward or from the leaves inward. There are two, with one interface:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Concatenate, Literal, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,17 +19,16 @@ import numpy as np
 
 from ..model.model import Model
 from ..model.tree import KinematicTree
-from ..spatial.algebra import Vec3
 from ..xla.fusion import barrier
 from ..xla.sharding import may_be_split
 from ..xla.tiling import tiled
 from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, warn_if_untested
 from .scanned import ScannedSweep
 from .schedule import groups, one_by_one
+from .sweep import Sweep
 from .unrolled import UnrolledSweep
 
-Sweep = UnrolledSweep | ScannedSweep
-
+T = TypeVar("T")
 Result = Literal["links", "joints", "joint_matrix", "world_matrix"]
 """What an algorithm computes, from which follows how it is computed:
 
@@ -54,11 +52,6 @@ class ExecutionPlan(NamedTuple):
     """Whether large batches are computed a tile at a time, which stays in cache."""
     reason: str
     """Why, in words."""
-
-
-def gravity_root(model: Model) -> Vec3:
-    """The acceleration of the base that stands for gravity: its opposite."""
-    return Vec3(*(-model.gravity[k] for k in range(3)))
 
 
 def _form(tree: KinematicTree, platform: str) -> Literal["unrolled", "scanned"]:
@@ -105,12 +98,12 @@ def recentre(model: Model, q: jax.Array) -> jax.Array:
 
 def traverse(
     model: Model,
-    algorithm: Callable,
+    algorithm: Callable[Concatenate[Sweep, ...], T],
     q: jax.Array,
     *arrays: Any,
     result: Result = "links",
     links: Iterable[int | None] | None = None,
-) -> Any:
+) -> T:
     """Runs `algorithm(sweep, *arrays)` with the sweep that suits the robot, the platform and what is computed.
 
     Args:
@@ -129,12 +122,12 @@ def traverse(
     if links is not None:
         bodies = tree.paths(tree.link_bodies[k] for k in links if k is not None)
 
-    def unrolled(*inputs: Any) -> Any:
+    def unrolled(*inputs: Any) -> T:
         chosen = groups(tree) if result == "joints" else one_by_one(tree, bodies)
         model, q, *rest = barrier(inputs[0]), *inputs[1:]
         return barrier(algorithm(UnrolledSweep(model, q, chosen), *rest))
 
-    def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
+    def scanned(model: Model, q: jax.Array, *rest: Any) -> T:
         return algorithm(ScannedSweep(model, q), *rest)
 
     platforms = {"cpu", *(device.platform for device in jax.devices())}

@@ -31,6 +31,7 @@ _BY_VALUE = {0: ZERO, 1: ONE, -1: MINUS_ONE}
 jax.tree_util.register_pytree_node(Structural, lambda s: ((), s.value), lambda value, _: _BY_VALUE[value])
 
 Scalar = Any
+Scalars = tuple[Scalar, ...]
 
 
 def _binary(primitive: Callable, operator: Callable, a: Scalar, b: Scalar) -> Scalar:

@@ -15,8 +15,8 @@ import rbydyn_jax as rb
 from rbydyn_jax.algorithms import aba, centroidal, coriolis, crba, derivative_matrices, jacobians, poses, rnea
 from rbydyn_jax.spatial.algebra import IDENTITY
 from rbydyn_jax.sweeps import plan
-from rbydyn_jax.sweeps.scanned import ScannedSweep, group_runs
-from rbydyn_jax.sweeps.schedule import groups, one_by_one
+from rbydyn_jax.sweeps.scanned import ScannedSweep
+from rbydyn_jax.sweeps.schedule import group_runs, groups, one_by_one
 from rbydyn_jax.sweeps.unrolled import UnrolledSweep
 from rbydyn_jax.testing import random_tree
 from rbydyn_jax.xla import fusion
