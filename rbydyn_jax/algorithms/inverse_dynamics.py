@@ -161,6 +161,6 @@ def joint_reaction_wrenches(
 
     def wrenches(run: Sweep, v: Array, a: Array, f_ext: Array | None) -> Array:
         through = joint_wrenches(run, v, a, f_ext)
-        return run.stack_bodies(through.select(lambda x: x[1]), 6)
+        return run.table(through.select(lambda x: x[1]), 6).T
 
     return traverse(model, wrenches, q, v, a, f_ext)

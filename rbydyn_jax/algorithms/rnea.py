@@ -23,7 +23,7 @@ from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Field, Sweep
 from ..xla.structural import Scalars, add, mul
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
-from .derivative_matrices import inverse_dynamics_matrices
+from .derivatives import inverse_dynamics_matrices
 
 _NAMES = ("q", "v", "a", "f_ext")
 _State = tuple[Vec3, Vec3, Vec3]  # angular velocity, angular acceleration, acceleration of the origin
@@ -128,7 +128,7 @@ def _adjoint(
 
     def gradient(name: str) -> Array:
         if name == "f_ext":
-            return -run.stack_bodies(motions.select(lambda x: x[2]), 6)
+            return -run.table(motions.select(lambda x: x[2]), 6).T
         return run.stack_v(results.select(lambda x: x[_NAMES.index(name)]))
 
     return tuple(gradient(name) for name in wrt)

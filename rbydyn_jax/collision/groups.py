@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..algorithms.arguments import arguments
-from ..algorithms.poses import body_pose_step
+from ..algorithms.kinematics import body_pose_step
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial.algebra import IDENTITY

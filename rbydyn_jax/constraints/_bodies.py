@@ -50,7 +50,7 @@ def body_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> Bo
     def tables(run: Sweep, v: Array, a: Array | None) -> tuple[Array, Array]:
         rates = run.split_v(a)
         found = run.outward(_step, (IDENTITY, NO_MOTION, NO_MOTION), run.split_v(v), rates)
-        return run.stack_bodies(found.select(lambda x: x[0]), 24), run.columns(found.select(lambda x: x[1]), 6)
+        return run.table(found.select(lambda x: x[0]), 24).T, run.columns(found.select(lambda x: x[1]), 6)
 
     x, subspaces = traverse(model, tables, q, v, a)
     poses = jax.vmap(se3.from_R_p)(x[:, :9].reshape(-1, 3, 3), x[:, 9:12])

@@ -127,11 +127,6 @@ class PerBody(Sweep):
         places = [(*self._place[i], k) for i, k in self._dofs]
         return self.coordinates.gather(self._join([(values.parts[g][k], lane) for g, lane, k in places]))
 
-    def stack_bodies(self, values: Field[Any], width: int) -> jax.Array:
-        rows = [scalars_of(x) for x in values.parts]
-        places = (self._place[i] for i in range(self.tree.nb))
-        return self._join([(x, lane) for g, lane in places for x in rows[g]]).reshape(self.tree.nb, width)
-
     def columns(self, values: Field[Any], width: int) -> jax.Array:
         dofs = {dof: n for n, dof in enumerate(self._dofs)}
         given = [

@@ -124,7 +124,7 @@ class ScannedSweep(Sweep):
     def move_links(
         self, f: Callable[[Motion, Transform], Transform], motions: Field[Motion], T: jax.Array
     ) -> jax.Array:
-        rows = jnp.pad(self.stack_bodies(motions, 6), ((0, 1), (0, 0)))  # the world is -1
+        rows = jnp.pad(self._of_bodies(motions, 6), ((0, 1), (0, 0)))  # the world is -1
         columns = rows[np.array(self.tree.link_bodies)].T
         change = f(Motion(Vec3(*columns[:3]), Vec3(*columns[3:])), transform_from_numbers(self._numbers(T)))
         top = jnp.stack([jnp.stack([*row, p], axis=-1) for row, p in zip(change.R, change.p, strict=True)], axis=-2)
@@ -222,12 +222,12 @@ class ScannedSweep(Sweep):
         return self._in_body_order(rows, lambda i: range(int(self._v_starts[i]), int(self._v_starts[i + 1])), width).T
 
     def table(self, values: Field[Any], width: int) -> jax.Array:
-        return self.stack_bodies(values, width).T
+        return self._of_bodies(values, width).T
 
     def stack_v(self, values: Field[Scalars]) -> jax.Array:
         return self.stack_columns(values, 1)[0]
 
-    def stack_bodies(self, values: Field[Any], width: int) -> jax.Array:
+    def _of_bodies(self, values: Field[Any], width: int) -> jax.Array:
         return self._in_body_order([[scalars_of(x)] for x in values.parts], lambda i: (i,), width)
 
     def of_parents(self, table: jax.Array, root: Any) -> jax.Array:
@@ -236,7 +236,7 @@ class ScannedSweep(Sweep):
 
     def link_poses(self, poses: Field[Transform], link: int | None = None) -> jax.Array:
         flat = poses.select(lambda pose: [(*row, p) for row, p in zip(pose.R, pose.p, strict=True)])
-        top = self.stack_bodies(flat, 12).reshape(-1, 3, 4)
+        top = self._of_bodies(flat, 12).reshape(-1, 3, 4)
         top = jnp.concatenate([top, jnp.eye(4, dtype=self.dtype)[None, :3]])  # the world, found by index -1
         bottom = jnp.broadcast_to(jnp.array([[[0.0, 0.0, 0.0, 1.0]]], self.dtype), (self.tree.nb + 1, 1, 4))
         bodies = jnp.concatenate([top, bottom], axis=1)

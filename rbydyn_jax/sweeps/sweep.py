@@ -167,10 +167,6 @@ class Sweep(ABC):
     def stack_v(self, values: Field[Scalars]) -> jax.Array:
         """The array (nv,) of the scalars of each joint."""
 
-    @abstractmethod
-    def stack_bodies(self, values: Field[Any], width: int) -> jax.Array:
-        """The array (nb, width) of a quantity of each body."""
-
     def stack_columns(self, values: Field[Any], width: int) -> jax.Array:
         """The array (width, nv) of a quantity of each degree of freedom."""
         full = self.columns(values, width)
