@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxtyping import Array, Float
 
@@ -57,7 +57,7 @@ def _coriolis(run: Sweep, v: Array) -> Array:
     own += run.map_tables(product, own, V)
     carried = per_dof(run, run.sum_subtrees(own))
 
-    def forces(S: Table, V: Table, C: Table) -> tuple:
+    def forces(S: Table, V: Table, C: Table) -> tuple[Any, ...]:
         s, I, B = motion(S), inertia(C), VelocityProduct.of_rows(C[10:])  # noqa: E741 - Featherstone's letter
         rate = motion(V).cross(s)
         return I.apply(rate) + B.apply(s), I.apply(s), B.apply_transposed(s).n, rate

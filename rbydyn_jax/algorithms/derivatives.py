@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -68,12 +68,12 @@ class _Variation(NamedTuple):
 def _variation(run: Sweep, state: Moving, carried: Table) -> _Variation:
     """`carried` are the loads of the subtrees."""
 
-    def variations(S: Table, V0: Table, A0: Table, V: Table) -> tuple:
+    def variations(S: Table, V0: Table, A0: Table, V: Table) -> tuple[Any, ...]:
         s, v0 = motion(S), motion(V0)
         psi = v0.cross(s)
         return psi, motion(A0).cross(s) + v0.cross(psi), psi + motion(V).cross(s)
 
-    def answers(S: Table, C: Table, changes: Table) -> tuple:
+    def answers(S: Table, C: Table, changes: Table) -> tuple[Any, ...]:
         s, I, B, F = motion(S), inertia(C), VelocityProduct.of_rows(C[10:22]), force(C[22:])  # noqa: E741
         psi, psi2, both = (motion(changes[k : k + 6]) for k in (0, 6, 12))
         of_q = B.apply(psi).scale(2.0) + I.apply(psi2) + s.cross_force(F)
@@ -115,7 +115,7 @@ def _forward_matrices(run: Sweep, v: Array, tau: Array, f_ext: Array | None) -> 
     loads = _loads(run, state, f_ext)
     carried = run.sum_subtrees(loads)
 
-    def answers(S: Table, C: Table) -> tuple:
+    def answers(S: Table, C: Table) -> tuple[Any, ...]:
         return inertia(C).apply(motion(S)), motion(S).dot(force(C[22:]))
 
     found = run.map_tables(answers, state.S, per_dof(run, carried))
@@ -125,7 +125,7 @@ def _forward_matrices(run: Sweep, v: Array, tau: Array, f_ext: Array | None) -> 
     A, A0 = run.sum_paths(driven)
     gained = run.sum_subtrees(run.map_tables(lambda C, A: inertia(C).apply(motion(A)), loads[:10], A))
 
-    def accelerated(A: Table, A0: Table, old_A: Table, old_A0: Table, gained: Table, F: Table) -> tuple:
+    def accelerated(A: Table, A0: Table, old_A: Table, old_A0: Table, gained: Table, F: Table) -> tuple[Any, ...]:
         return motion(old_A) + motion(A), motion(old_A0) + motion(A0), force(F) + force(gained)
 
     rows = run.map_tables(accelerated, A, A0, state.A, state.A0, gained, carried[22:])

@@ -16,7 +16,7 @@ from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep
-from ..xla.structural import Scalar
+from ..xla.structural import Scalar, Scalars
 from .arguments import Frame, arguments, check_frame
 from .kinematics import link_pose
 
@@ -34,10 +34,12 @@ def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tu
     return pose, (pose, columns)
 
 
-def _column(body: Body, motion: tuple[Transform, tuple[Motion, ...]], sign: Scalar, observer: _Observer) -> tuple:
+def _column(
+    body: Body, motion: tuple[Transform, tuple[Motion, ...]], sign: Scalar, observer: _Observer
+) -> tuple[Scalars, ...]:
     pose, columns = motion
     arm = observer.point - pose.p
-    rows = []
+    rows: list[Scalars] = []
     for c in columns:
         w = c.w.scale(sign)
         v = c.v.scale(sign) + w.cross(arm)
@@ -100,7 +102,7 @@ def jacobian(
     return traverse(model, lambda run: _jacobian(run, index, base, frame), q, links=(index, base))
 
 
-def _rate(f, model: Model, q: Array, v: Array):
+def _rate(f: Callable[[Array], Array], model: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """(f(q), its derivative in time at velocity v)."""
     return jax.jvp(f, (q,), (qdot_from_v(model, q, v),))
 
@@ -243,7 +245,7 @@ def link_acceleration(
     return J @ a + Jdot @ v
 
 
-def tangent_jacobian(f: Callable, model: Model, q: Array) -> Array:
+def tangent_jacobian(f: Callable[[Array], Array], model: Model, q: Array) -> Array:
     """d f(q (+) e_i) for each velocity direction i, as the first axis."""
     return jax.vmap(lambda e: _rate(f, model, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
 

@@ -73,7 +73,7 @@ class _Changes(LinearMap):
 
     transposed: bool = False
 
-    def apply(self, parameters: tuple, arguments: tuple) -> tuple:
+    def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         model, q, T = parameters
         return (traverse(model, _pull_back if self.transposed else _push_forward, q, T, *arguments),)
 
@@ -87,7 +87,7 @@ def link_poses(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nl 4 4"]:
     return _plain(model, q)
 
 
-def _link_poses_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
+def _link_poses_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
     model, q = primals
     T = link_poses(model, q)
     if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds

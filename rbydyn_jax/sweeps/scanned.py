@@ -1,4 +1,4 @@
-"""The array-style traversal: all isomorphic runs of joints at once, scanned along their length.
+"""The sweep in arrays: all isomorphic runs of joints at once, scanned along their length.
 
 The tree is cut into unbranched runs of joints of one type, or of revolute and prismatic joints. Runs of one length and
 type at the same depth form a group; a step works on arrays with one entry for each run of the group, and `lax.scan`

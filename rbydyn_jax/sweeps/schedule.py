@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..joints import Coordinates, JointType, Prismatic, Revolute, rotation_about
+from ..joints import JointType, Prismatic, Revolute, rotation_about
 from ..model.tree import KinematicTree
 from ..spatial.algebra import Motion, Transform, Vec3
+from ..xla.structural import Scalars
 
 
 class Group(NamedTuple):
@@ -82,10 +83,10 @@ class RevoluteOrPrismatic(JointType):
     joint does not have is zero.
     """
 
-    def transform(self, axis: Vec3, x: Coordinates) -> Transform:
+    def transform(self, axis: Vec3, x: Scalars) -> Transform:
         return Transform(rotation_about(axis, *x[0]), axis.scale(x[1]))
 
-    def subspace(self, axis: Vec3, x: Coordinates) -> tuple[Motion, ...]:
+    def subspace(self, axis: Vec3, x: Scalars) -> tuple[Motion, ...]:
         return (Motion(axis.scale(x[2]), axis.scale(x[3])),)
 
 

@@ -133,7 +133,12 @@ class UnrolledSweep(PerBody):
             lanes = tuple(self.groups[k].lanes for k in children)
 
             def summed(
-                body: Body, ups: list, *rest: Any, size: int = size, is_root: bool = is_root, lanes: tuple = lanes
+                body: Body,
+                ups: list[Any],
+                *rest: Any,
+                size: int = size,
+                is_root: bool = is_root,
+                lanes: tuple[tuple[int, ...], ...] = lanes,
             ) -> Any:
                 carried = (_on_lanes(up, places, size) for up, places in zip(ups, lanes, strict=True))
                 up, out = step(body, functools.reduce(_add_states, carried, zero), *_spread(rest, size))
@@ -204,9 +209,9 @@ class UnrolledSweep(PerBody):
 
     def _poses(self, T: jax.Array) -> Callable[[Sequence[int]], Scalars]:
         """Of an array (n_links, 4, 4) the twelve numbers (R by rows, then p) of some links."""
-        T = batch_last(in_lanes(lambda x: x.reshape(-1, *x.shape[3:]))(T))
+        flat = batch_last(in_lanes(lambda x: x.reshape(-1, *x.shape[3:]))(T))
         entries = [*(4 * i + j for i in range(3) for j in range(3)), 3, 7, 11]
-        return lambda links: tuple(rows_of(T, [16 * k + entry for k in links]) for entry in entries)
+        return lambda links: tuple(rows_of(flat, [16 * k + entry for k in links]) for entry in entries)
 
     def split_poses(self, T: jax.Array) -> Field[Scalars]:
         poses = self._poses(T)

@@ -60,11 +60,11 @@ def _moving_step(
 ) -> tuple[tuple[Transform, Motion, Motion], _Moved]:
     pose, V0, A0 = parent[0] @ body.transform, *parent[1:]
     S = tuple(pose.motion(s) for s in body.subspace)
-    V, A = V0, A0
+    velocity, acceleration = V0, A0
     for s, rate, drive in zip(S, v, a, strict=True):
-        V = V + s.scale(rate)
-        A = A + V0.cross(s.scale(rate)) + s.scale(drive)
-    return (pose, V, A), _Moved(pose, S, V, A)
+        velocity = velocity + s.scale(rate)
+        acceleration = acceleration + V0.cross(s.scale(rate)) + s.scale(drive)
+    return (pose, velocity, acceleration), _Moved(pose, S, velocity, acceleration)
 
 
 def moving(run: Sweep, v: jax.Array | None, a: jax.Array | None) -> Moving:

@@ -92,8 +92,8 @@ def _batch(xs: Sequence[Any], axes: Sequence[Any], **params: Any) -> tuple[list[
 
 
 def _lower(
-    ctx: mlir.LoweringRuleContext, *values: ir.Value, exportable: bool, end: bool, devices: Any
-) -> list[ir.Value]:
+    ctx: mlir.LoweringRuleContext, *values: ir.Value[Any], exportable: bool, end: bool, devices: Any
+) -> list[ir.Value[Any]]:
     if not end:
         return list(values)
     if set(ctx.platforms or ctx.module_context.platforms) != {"cpu"}:
@@ -103,9 +103,9 @@ def _lower(
         if exportable:
             return hidden(values)
         raise RbydynError("jax.export cannot write the CPU kernels of this library: use rbydyn_jax.export_function")
-    results: dict[ir.Value, ir.Value] = {}
+    results: dict[ir.Value[Any], ir.Value[Any]] = {}
     if fusions_available() and not is_partly_manual(ctx):
-        of_type: dict[str, list[ir.Value]] = {}
+        of_type: dict[str, list[ir.Value[Any]]] = {}
         for x in distinct:
             of_type.setdefault(str(x.type), []).append(x)
         is_one = on_one_device(ctx)

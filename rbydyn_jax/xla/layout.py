@@ -72,7 +72,7 @@ def _row_major(x: jax.Array) -> jax.Array:
     return with_layout_constraint(x, MemoryLayout(tuple(range(x.ndim))))
 
 
-def _lower_batch_axis(ctx: mlir.LoweringRuleContext, x: ir.Value, *, last: bool) -> Sequence[Any]:
+def _lower_batch_axis(ctx: mlir.LoweringRuleContext, x: ir.Value[Any], *, last: bool) -> Sequence[Any]:
     if last or not on_one_device(ctx):  # a constraint on a layout would gather the batch
         return [x]
     return mlir.lower_fun(_row_major, multiple_results=False)(ctx, x)
@@ -82,7 +82,7 @@ mlir.register_lowering(_batch_axis_p, _lower_batch_axis)
 
 
 @_join_p.def_abstract_eval
-def _join_shape(*rows, layout):
+def _join_shape(*rows: Any, layout: Layout) -> Any:
     size = sum(entry if isinstance(entry, int) else 1 for entry in layout)
     return rows[0].update(shape=(size, *rows[0].shape[_axes(layout)[0] :]), weak_type=False)
 
@@ -92,7 +92,7 @@ def _same_shape(x: Any, *, last: bool) -> Any:
     return x.update(weak_type=False)
 
 
-def _join_batch(rows, axes, *, layout):
+def _join_batch(rows: Sequence[Any], axes: Sequence[int | None], *, layout: Layout) -> tuple[Any, int]:
     size = next(x.shape[axis] for x, axis in zip(rows, axes, strict=True) if axis is not None)
     last = [
         jnp.broadcast_to(jnp.expand_dims(x, -1), (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
@@ -111,13 +111,13 @@ batching.primitive_batchers[_join_p] = on_each_shard(_join_batch)
 batching.primitive_batchers[_batch_axis_p] = on_each_shard(_batch_axis_batch)
 
 
-def _join_jvp(primals, tangents, *, layout):
+def _join_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, layout: Layout) -> tuple[Any, Any]:
     flat = tuple(0.0 if _is_constant(entry) else entry for entry in layout)
     dense = [ad.instantiate_zeros(t) for t in tangents]
     return _join_p.bind(*primals, layout=layout), _join_p.bind(*vary_alike(dense, primals), layout=flat)
 
 
-def _join_transpose(ct, *rows, layout):
+def _join_transpose(ct: Any, *rows: Any, layout: Layout) -> list[Any]:
     if type(ct) is ad.Zero:
         return [None] * len(rows)
     ct = batch_last(ct)

@@ -18,13 +18,13 @@ def filled(x: Any, size: int, xp: Any) -> Any:
     return x if missing <= 0 else xp.concatenate([x, xp.broadcast_to(x[-1:], (missing, *x.shape[1:]))])
 
 
-def in_turn(f: Callable[[list], Any], rows: list, width: int) -> Any:
+def in_turn(f: Callable[[list[Any]], Any], rows: list[Any], width: int) -> Any:
     """`f(rows)` in a loop over `width` of them at a time, within one program."""
     size = rows[0].shape[0]
     number = -(-size // width)
     cut = [filled(x, number * width, jnp).reshape(number, width, *x.shape[1:]) for x in rows]
 
-    def body(k: jax.Array, rows: list) -> tuple[jax.Array, Any]:
+    def body(k: jax.Array, rows: list[Any]) -> tuple[jax.Array, Any]:
         k, rows = jax.lax.optimization_barrier((in_kernels(k), rows))  # nothing uses the counter but the loop itself
         return k + 1, f(rows)
 

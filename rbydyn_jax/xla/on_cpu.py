@@ -29,7 +29,7 @@ def _jvp(primals: tuple[Any], tangents: tuple[Any], *, slope: Elementwise, **fun
 
 
 def _lower(which: str) -> Callable[..., Any]:
-    def lower(ctx: mlir.LoweringRuleContext, x: ir.Value, **functions: Any) -> Any:
+    def lower(ctx: mlir.LoweringRuleContext, x: ir.Value[Any], **functions: Any) -> Any:
         return mlir.lower_fun(functions[which], multiple_results=False)(ctx, x)
 
     return lower

@@ -34,7 +34,7 @@ Scalar = Any
 Scalars = tuple[Scalar, ...]
 
 
-def _binary(primitive: Callable, operator: Callable, a: Scalar, b: Scalar) -> Scalar:
+def _binary(primitive: Callable[..., Any], operator: Callable[..., Any], a: Scalar, b: Scalar) -> Scalar:
     """`operator(a, b)`, by the bare primitive where nothing is promoted or broadcast, which traces faster."""
     if isinstance(a, jax.Array) and isinstance(b, jax.Array) and a.aval == b.aval:
         return primitive(a, b)
