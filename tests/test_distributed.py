@@ -348,7 +348,7 @@ for lowered in (
     distributed._in_one_program.lower(function, line, 512, shared, rows),
 ):
     text = lowered.compile().as_text()
-    assert "num_partitions=8" in text and "rbydyn_end" in text
+    assert "num_partitions=8" in text and "rbydyn_boundary" in text
     assert not any(x in text for x in ("all-gather", "all-to-all", "all-reduce", "collective-permute"))
 
 x = jax.device_put(q[:2048], split)  # kernels, and a loop over parts, of what is split would gather it

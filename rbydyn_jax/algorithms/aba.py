@@ -28,10 +28,10 @@ from ..spatial.algebra import (
     Vec3,
     skew,
 )
-from ..sweeps.body import Body
-from ..sweeps.plan import Sweep, gravity_root, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Sweep
 from ..xla.reciprocal import reciprocal
-from ..xla.structural import ZERO, Scalar, add, mul, sub
+from ..xla.structural import ZERO, Scalar, Scalars, add, mul, sub
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
 from .arguments import arguments
 from .crba import crba, mass_matrix_inverse
@@ -69,6 +69,7 @@ class ArticulatedInertia(NamedTuple):
         return ArticulatedInertia(self.A.rotate(R) + Y.symmetric(), B, C)
 
 
+_Joint = tuple[tuple[Force, ...], Scalars]  # for each motion of a joint K = U D^-1, and D^-1 u
 _NOTHING = (ArticulatedInertia(ZERO_SYM3, ZERO_MAT3, ZERO_SYM3), NO_FORCE)
 
 
@@ -102,7 +103,9 @@ def _solve(D: list[list[Scalar]], columns: list[list[Scalar]]) -> list[list[Scal
     return solved
 
 
-def _outward_velocity(body: Body, parent: Motion, v: tuple, f_ext: Force | None) -> tuple[Motion, tuple[Motion, Force]]:
+def _outward_velocity(
+    body: Body, parent: Motion, v: Scalars, f_ext: Force | None
+) -> tuple[Motion, tuple[Motion, Force]]:
     """Velocity-product acceleration and bias force of a body (first pass of table 7.1)."""
     joint = body.spin(v)
     V = body.transform.motion_inverse(parent) + joint
@@ -112,8 +115,12 @@ def _outward_velocity(body: Body, parent: Motion, v: tuple, f_ext: Force | None)
 
 
 def _inward_inertia(
-    body: Body, children: tuple[ArticulatedInertia, Force], motion: tuple[Motion, Force], tau: tuple, armature: tuple
-) -> tuple[tuple[ArticulatedInertia, Force], tuple]:
+    body: Body,
+    children: tuple[ArticulatedInertia, Force],
+    motion: tuple[Motion, Force],
+    tau: Scalars,
+    armature: Scalars,
+) -> tuple[tuple[ArticulatedInertia, Force], _Joint]:
     """Articulated inertia and bias force (second pass): for each motion K = U D^-1 and D^-1 u."""
     c, own = motion
     m, h, second = body.inertia
@@ -140,8 +147,8 @@ def _inward_inertia(
 
 
 def _outward_acceleration(
-    body: Body, parent: Motion, motion: tuple[Motion, Force], joint: tuple
-) -> tuple[Motion, tuple]:
+    body: Body, parent: Motion, motion: tuple[Motion, Force], joint: _Joint
+) -> tuple[Motion, Scalars]:
     """Accelerations (third pass): a = D^-1 (u - U^T a')."""
     K, drive = joint
     moved = body.transform.motion_inverse(parent) + motion[0]
@@ -150,18 +157,18 @@ def _outward_acceleration(
 
 
 def _aba(run: Sweep, tau: Array, v: Array | None, f_ext: Array | None, *, gravity: bool) -> Array:
-    velocities = run.no_v() if v is None else run.split_v(v)
-    wrenches = run.nothing() if f_ext is None else run.split_wrenches(f_ext)
+    velocities = run.split_v(v)
+    wrenches = None if f_ext is None else run.split_wrenches(f_ext)
     motions = run.outward(_outward_velocity, NO_MOTION, velocities, wrenches)
-    joints = run.inward(_inward_inertia, _NOTHING, motions, run.split_v(tau), run.split_armature())
-    base = Motion(O3, gravity_root(run.model)) if gravity else NO_MOTION
+    joints = run.inward(_inward_inertia, _NOTHING, motions, run.split_v(tau), run.armature)
+    base = Motion(O3, run.base_acceleration) if gravity else NO_MOTION
     return run.stack_v(run.outward(_outward_acceleration, base, motions, joints))
 
 
 def _plain(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
     if model.tree.has_mimics:  # they couple distant joints
         return _solve_dense(model, q, tau - newton_euler(model, q, v, None, f_ext))
-    return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext, tile=True, side_by_side=True)
+    return traverse(model, functools.partial(_aba, gravity=True), q, tau, v, f_ext, result="joints")
 
 
 def _solve_dense(model: Model, q: Array, tau: Array) -> Array:
@@ -172,13 +179,13 @@ def _solve_dense(model: Model, q: Array, tau: Array) -> Array:
 class _MassSolve(LinearMap):
     """Forces to the accelerations that they cause, M^-1 tau; its own transpose."""
 
-    def apply(self, parameters: tuple, arguments: tuple) -> tuple:
+    def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         return (_mass_solve(*parameters, *arguments),)
 
     def transpose(self) -> LinearMap:
         return self
 
-    def matrix(self, parameters: tuple) -> list:
+    def matrix(self, parameters: tuple[Any, ...]) -> list[Any]:
         return [[mass_matrix_inverse(*parameters)]]
 
 
@@ -194,15 +201,13 @@ def _solved(model: Model, q: Array, gained: Any, lost: Array | None) -> Array:
 def _plain_solve(model: Model, q: Array, tau: Array) -> Array:
     if model.tree.has_mimics:
         return _solve_dense(model, q, tau)
-    return traverse(
-        model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau, tile=True, side_by_side=True
-    )
+    return traverse(model, lambda run, tau: _aba(run, tau, None, None, gravity=False), q, tau, result="joints")
 
 
 _mass_solve = jax.custom_jvp(_plain_solve)
 
 
-def _mass_solve_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
+def _mass_solve_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
     model, q = primals[:2]
     a = _mass_solve(*primals)
     if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
@@ -218,7 +223,7 @@ _mass_solve.defjvp(_mass_solve_jvp, symbolic_zeros=True)
 _accelerations = jax.custom_jvp(_plain)
 
 
-def _accelerations_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
+def _accelerations_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
     """From tau = rnea(q, v, a): da = M^-1 (dtau - drnea at constant a)."""
     model, q, v, _, f_ext = primals
     a = _accelerations(*primals)

@@ -13,8 +13,9 @@ from .._check import jit_public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
 from ..spatial import inertia, se3
-from ..sweeps.plan import Sweep, traverse
-from ..sweeps.world_frame import composite_momenta, recentre
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
+from ..sweeps.world_frame import composite_momenta
 from .arguments import arguments
 from .crba import mass_matrix_inverse
 from .jacobians import jacobian, tangent_jacobian
@@ -129,7 +130,7 @@ def momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _momentum_matrix, q, tile=True)
+    return traverse(model, _momentum_matrix, q, result="world_matrix")
 
 
 @jit_public()
@@ -160,7 +161,8 @@ def com_jacobian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3 nv"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return momentum_matrix(model, recentre(model, q))[3:] / total_mass(model)
+    # Linear momentum is the same wherever the root is.
+    return traverse(model, _momentum_matrix, q, result="joint_matrix")[3:] / total_mass(model)
 
 
 @jit_public()

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxtyping import Array, Float
 
 from .._check import jit_public
 from ..model.model import Model
 from ..spatial.algebra import O3, Force, Inertia, Mat3, Motion, Vec3, skew
-from ..sweeps.plan import Sweep, traverse
-from ..sweeps.world_frame import (
-    Table,
-    fused_map,
-    inertia,
-    inertias,
-    motion,
-    moving,
-    per_dof,
-    recentre,
-    unsymmetric,
-)
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep, Table
+from ..sweeps.world_frame import inertia, inertias, motion, moving, per_dof, unsymmetric
 from .arguments import arguments
 
 
@@ -63,15 +54,15 @@ def _coriolis(run: Sweep, v: Array) -> Array:
     def product(C: Table, V: Table) -> VelocityProduct:
         return velocity_product(inertia(C), motion(V), inertia(C).apply(motion(V)))
 
-    own += fused_map(run, product, own, V)
+    own += run.map_tables(product, own, V)
     carried = per_dof(run, run.sum_subtrees(own))
 
-    def forces(S: Table, V: Table, C: Table) -> tuple:
+    def forces(S: Table, V: Table, C: Table) -> tuple[Any, ...]:
         s, I, B = motion(S), inertia(C), VelocityProduct.of_rows(C[10:])  # noqa: E741 - Featherstone's letter
         rate = motion(V).cross(s)
         return I.apply(rate) + B.apply(s), I.apply(s), B.apply_transposed(s).n, rate
 
-    found = fused_map(run, forces, motions, per_dof(run, V), carried)
+    found = run.map_tables(forces, motions, per_dof(run, V), carried)
     return unsymmetric(run, (found[6:15], (*found[15:], *motions[:3])), (motions, found[:6]))
 
 
@@ -100,4 +91,4 @@ def coriolis_matrix(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) 
         True
     """
     model, q, v = arguments(model, q=q, v=v)
-    return traverse(model, _coriolis, recentre(model, q), v, tile=True)
+    return traverse(model, _coriolis, q, v, result="joint_matrix")

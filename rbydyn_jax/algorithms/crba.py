@@ -7,8 +7,9 @@ from jaxtyping import Array, Float
 from .._check import jit_public
 from ..model.model import Model
 from ..sweeps.block_matrix import inverse, mass_matrix
-from ..sweeps.plan import Sweep, traverse
-from ..sweeps.world_frame import composite_momenta, recentre, symmetric
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
+from ..sweeps.world_frame import composite_momenta, symmetric
 from ..xla.batch_last import matrix_major
 from .arguments import arguments
 
@@ -41,7 +42,7 @@ def crba(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
         0.5
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _crba, recentre(model, q), tile=True)
+    return traverse(model, _crba, q, result="joint_matrix")
 
 
 def _inverse(run: Sweep) -> Array:
@@ -61,4 +62,4 @@ def mass_matrix_inverse(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _inverse, recentre(model, q), tile=True)
+    return traverse(model, _inverse, q, result="joint_matrix")

@@ -1,14 +1,149 @@
-"""First derivatives of inverse and forward dynamics, as matrices."""
+r"""First derivatives of inverse and forward dynamics as matrices, in world coordinates [Singh, Russell, Wensing 2022].
+
+A joint moved along $s$ carries its subtree as one. Relative to the subtree, only the motion of the joint's parent has
+changed: the velocity by $\dot\psi = V_p \times s$, the acceleration by
+$\ddot\psi = A_p \times s + V_p \times \dot\psi$. The forces answer with the composite inertia $I$ and the composite
+velocity product $2 B$, which add along the tree.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import jit_public
 from ..model.model import Model
+from ..spatial.algebra import Force
+from ..sweeps.block_matrix import inverse, mass_matrix, times
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep, Table
+from ..sweeps.world_frame import (
+    Moving,
+    force,
+    inertia,
+    inertias,
+    motion,
+    moving,
+    per_dof,
+    pose,
+    symmetric,
+    unsymmetric,
+)
+from ..xla.batch_last import matrix_major
+from ..xla.layout import batch_first
 from .arguments import arguments
-from .derivative_matrices import forward_dynamics_matrices, inverse_dynamics_matrices
+from .coriolis import VelocityProduct, velocity_product
+
+
+def _loads(run: Sweep, state: Moving, f_ext: Array | None) -> tuple[Array, ...]:
+    """Of each body about the world origin: its inertia, its velocity product, and the force that it takes."""
+
+    def loads(C: Table, P: Table, V: Table, A: Table, *f: Table) -> tuple[VelocityProduct, Force]:
+        I, v = inertia(C), motion(V)  # noqa: E741 - Featherstone's letter
+        momentum = I.apply(v)
+        taken = I.apply(motion(A)) + v.cross_force(momentum)
+        return velocity_product(I, v, momentum), taken - pose(P).force(force(f[0])) if f else taken
+
+    own = inertias(run, state.poses)
+    f = () if f_ext is None else (f_ext.T,)
+    return own + run.map_tables(loads, own, state.poses, state.V, state.A, *f)
+
+
+class _Variation(NamedTuple):
+    r"""How the forces vary: $\partial\tau_j/\partial x_i$ is answers_j . changes_i where i carries j or is of its
+    joint, and S_j . loads_i where j carries i."""
+
+    S: Table
+    answers: Table  # 9 rows: I s, 2 (B^T s).n
+    changes: dict[str, Table]  # 9 rows for each of q and v
+    loads: dict[str, Table]  # 6 rows for each of them
+
+
+def _variation(run: Sweep, state: Moving, carried: Table) -> _Variation:
+    """`carried` are the loads of the subtrees."""
+
+    def variations(S: Table, V0: Table, A0: Table, V: Table) -> tuple[Any, ...]:
+        s, v0 = motion(S), motion(V0)
+        psi = v0.cross(s)
+        return psi, motion(A0).cross(s) + v0.cross(psi), psi + motion(V).cross(s)
+
+    def answers(S: Table, C: Table, changes: Table) -> tuple[Any, ...]:
+        s, I, B, F = motion(S), inertia(C), VelocityProduct.of_rows(C[10:22]), force(C[22:])  # noqa: E741
+        psi, psi2, both = (motion(changes[k : k + 6]) for k in (0, 6, 12))
+        of_q = B.apply(psi).scale(2.0) + I.apply(psi2) + s.cross_force(F)
+        of_v = B.apply(s).scale(2.0) + I.apply(both)
+        return I.apply(s), B.apply_transposed(s).n.scale(2.0), of_q, of_v
+
+    carried = per_dof(run, carried)
+    changes = run.map_tables(variations, state.S, *(per_dof(run, x) for x in (state.V0, state.A0, state.V)))
+    found = run.map_tables(answers, state.S, carried, changes)
+    psi, psi2, both = changes[:3], changes[6:12], changes[12:]
+    return _Variation(
+        state.S, found[:9], {"q": (*psi2, *psi), "v": (*both, *state.S[:3])}, {"q": found[9:15], "v": found[15:]}
+    )
+
+
+def _matrix(run: Sweep, found: _Variation, wrt: str) -> Array:
+    if wrt == "a":
+        return symmetric(run, found.answers[:6], found.S)
+    return unsymmetric(run, (found.answers, found.changes[wrt]), (found.S, found.loads[wrt]))
+
+
+def _matrices(
+    wrt: Sequence[str], run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None
+) -> tuple[Array, ...]:
+    state = moving(run, v, a)
+    found = _variation(run, state, run.sum_subtrees(_loads(run, state, f_ext)))
+    return tuple(_matrix(run, found, name) for name in wrt)
+
+
+def inverse_dynamics_matrices(
+    model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None, *, wrt: Sequence[str]
+) -> tuple[Float[Array, "nv nv"], ...]:
+    """The derivatives of `newton_euler` with respect to those of q (as a velocity), v and a that are in `wrt`."""
+    return traverse(model, partial(_matrices, wrt), q, v, a, f_ext, result="joint_matrix")
+
+
+def _forward_matrices(run: Sweep, v: Array, tau: Array, f_ext: Array | None) -> tuple[Array, Array, Array]:
+    state = moving(run, v, None)
+    loads = _loads(run, state, f_ext)
+    carried = run.sum_subtrees(loads)
+
+    def answers(S: Table, C: Table) -> tuple[Any, ...]:
+        return inertia(C).apply(motion(S)), motion(S).dot(force(C[22:]))
+
+    found = run.map_tables(answers, state.S, per_dof(run, carried))
+    M_inverse = inverse(run, mass_matrix(run, found[:6], state.S)).dense(run)
+    a = times(run, M_inverse, tau - run.coordinates.gather(found[6]))
+    driven = run.map_tables(lambda S, a: motion(S).scale(a), state.S, run.coordinates.spread_v(a))
+    A, A0 = run.sum_paths(driven)
+    gained = run.sum_subtrees(run.map_tables(lambda C, A: inertia(C).apply(motion(A)), loads[:10], A))
+
+    def accelerated(A: Table, A0: Table, old_A: Table, old_A0: Table, gained: Table, F: Table) -> tuple[Any, ...]:
+        return motion(old_A) + motion(A), motion(old_A0) + motion(A0), force(F) + force(gained)
+
+    rows = run.map_tables(accelerated, A, A0, state.A, state.A0, gained, carried[22:])
+    state = state._replace(A=rows[:6], A0=rows[6:12])
+    varied = _variation(run, state, (*carried[:22], *rows[12:]))
+    M_inverse = run.lanes(matrix_major)(M_inverse)
+
+    def moved(wrt: str) -> Array:
+        return jnp.matmul(M_inverse, batch_first(-_matrix(run, varied, wrt)), precision=jax.lax.Precision.HIGHEST)
+
+    return moved("q"), moved("v"), M_inverse
+
+
+def forward_dynamics_matrices(
+    model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None
+) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
+    """The derivatives of the acceleration with respect to q (as a velocity), v and tau: the last is M^-1."""
+    return traverse(model, _forward_matrices, q, v, tau, f_ext, result="joint_matrix")
 
 
 class RneaDerivatives(eqx.Module):

@@ -50,12 +50,12 @@ def external_wrenches(
         T_world = link_pose(model, q, index)
         T_body = model.link_placements[index]
         if frame == "local":
-            X = _transform(T_body)
+            placement = T_body
         else:
             R = T_body[:3, :3] @ T_world[:3, :3].T
             origin = T_body[:3, 3] if frame == "world_aligned" else T_body[:3, 3] - R @ T_world[:3, 3]
-            X = _transform(jnp.concatenate([R, origin[:, None]], axis=1))
-        moved = X.force(Force(Vec3(*(w[k] for k in range(3))), Vec3(*(w[k] for k in range(3, 6)))))
+            placement = jnp.concatenate([R, origin[:, None]], axis=1)
+        moved = _transform(placement).force(Force(Vec3(*(w[k] for k in range(3))), Vec3(*(w[k] for k in range(3, 6)))))
         total = total.at[body].add(jnp.stack([*moved.n, *moved.f]))
     return total
 

@@ -8,7 +8,8 @@ from jaxtyping import Array, Float
 
 from .._check import jit_public
 from ..model.model import Model
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
 from .arguments import arguments
 from .rnea import joint_wrenches, newton_euler
 
@@ -160,6 +161,6 @@ def joint_reaction_wrenches(
 
     def wrenches(run: Sweep, v: Array, a: Array, f_ext: Array | None) -> Array:
         through = joint_wrenches(run, v, a, f_ext)
-        return run.stack_bodies([(*x.n, *x.f) for x in run.unzip(through, 1)], 6)
+        return run.table(through.select(lambda x: x[1]), 6).T
 
     return traverse(model, wrenches, q, v, a, f_ext)

@@ -14,9 +14,9 @@ from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
-from ..sweeps.body import Body
-from ..sweeps.plan import Sweep, traverse
-from ..xla.structural import Scalar
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Sweep
+from ..xla.structural import Scalar, Scalars
 from .arguments import Frame, arguments, check_frame
 from .kinematics import link_pose
 
@@ -34,10 +34,12 @@ def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tu
     return pose, (pose, columns)
 
 
-def _column(body: Body, motion: tuple[Transform, tuple[Motion, ...]], sign: Scalar, observer: _Observer) -> tuple:
+def _column(
+    body: Body, motion: tuple[Transform, tuple[Motion, ...]], sign: Scalar, observer: _Observer
+) -> tuple[Scalars, ...]:
     pose, columns = motion
     arm = observer.point - pose.p
-    rows = []
+    rows: list[Scalars] = []
     for c in columns:
         w = c.w.scale(sign)
         v = c.v.scale(sign) + w.cross(arm)
@@ -51,17 +53,12 @@ def _jacobian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Ar
     path, ref_path = (() if k is None else tree.path(tree.link_bodies[k]) for k in (link, ref))
     signs = [int(i in path) - int(i in ref_path) for i in range(tree.nb)]
     motions = run.outward(_step, IDENTITY)
-    poses = run.unzip(motions, 0)
+    poses = motions.select(lambda x: x[0])
     target = run.link_transform(poses, link)
     origin = IDENTITY if ref is None else run.link_transform(poses, ref)
     point = target.apply(frame) if isinstance(frame, Vec3) else origin.p if frame == "world" else target.p
     observer = _Observer(target.R if frame == "local" else origin.R, point)
-    return run.stack_columns(run.each(_column, motions, run.constants(signs), run.shared(observer)), 6)
-
-
-def _paths(model: Model, *links: int | None) -> tuple[int, ...]:
-    """The bodies that carry some links."""
-    return model.tree.paths(model.tree.link_bodies[k] for k in links if k is not None)
+    return run.stack_columns(run.map(_column, motions, run.constants(signs), observer), 6)
 
 
 @jit_public("link", "ref", "frame")
@@ -102,10 +99,10 @@ def jacobian(
     model, q = arguments(model, q=q)
     check_frame(frame)
     index, base = model.link_index(link), None if ref is None else model.link_index(ref)
-    return traverse(model, lambda run: _jacobian(run, index, base, frame), q, bodies=_paths(model, index, base))
+    return traverse(model, lambda run: _jacobian(run, index, base, frame), q, links=(index, base))
 
 
-def _rate(f, model: Model, q: Array, v: Array):
+def _rate(f: Callable[[Array], Array], model: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """(f(q), its derivative in time at velocity v)."""
     return jax.jvp(f, (q,), (qdot_from_v(model, q, v),))
 
@@ -248,7 +245,7 @@ def link_acceleration(
     return J @ a + Jdot @ v
 
 
-def tangent_jacobian(f: Callable, model: Model, q: Array) -> Array:
+def tangent_jacobian(f: Callable[[Array], Array], model: Model, q: Array) -> Array:
     """d f(q (+) e_i) for each velocity direction i, as the first axis."""
     return jax.vmap(lambda e: _rate(f, model, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
 
@@ -309,7 +306,7 @@ def point_jacobian(
     def columns(run: Sweep, point: Array) -> Array:
         return _jacobian(run, index, base, Vec3(*(point[k] for k in range(3))))[3:]
 
-    return traverse(model, columns, q, point, bodies=_paths(model, index, base))
+    return traverse(model, columns, q, point, links=(index, base))
 
 
 @jit_public("link")

@@ -19,17 +19,19 @@ from jaxtyping import Array, Float
 from ..model.configuration import qdot_from_v, v_from_qdot
 from ..model.model import Model
 from ..spatial.algebra import NO_FORCE, NO_MOTION, O3, Force, Motion, Vec3
-from ..sweeps.body import Body
-from ..sweeps.plan import Sweep, gravity_root, traverse
-from ..xla.structural import add, mul
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Field, Sweep
+from ..xla.structural import Scalars, add, mul
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
-from .derivative_matrices import inverse_dynamics_matrices
+from .derivatives import inverse_dynamics_matrices
 
 _NAMES = ("q", "v", "a", "f_ext")
+_Twists = tuple[Motion, Motion, Motion]  # velocity, acceleration, virtual velocity
+_Forces = tuple[Force, Force, Force]  # force, momentum of the virtual velocity, and what a change of V does
 _State = tuple[Vec3, Vec3, Vec3]  # angular velocity, angular acceleration, acceleration of the origin
 
 
-def _outward(body: Body, parent: _State, v: tuple, a: tuple, f_ext: Force | None) -> tuple[_State, Force]:
+def _outward(body: Body, parent: _State, v: Scalars, a: Scalars, f_ext: Force | None) -> tuple[_State, Force]:
     """Motion of a body and the force that it takes, about its origin [Luh, Walker, Paul 1980]."""
     w0, dw0, a0 = parent
     R, p = body.transform
@@ -47,39 +49,34 @@ def _outward(body: Body, parent: _State, v: tuple, a: tuple, f_ext: Force | None
     return (w, dw, origin), taken if f_ext is None else taken - f_ext
 
 
-def _inward(body: Body, children: Force, taken: Force, a: tuple, rotors: tuple) -> tuple[Force, tuple]:
+def _inward(
+    body: Body, children: Force, taken: Force, a: Scalars, rotors: Scalars
+) -> tuple[Force, tuple[Scalars, Force]]:
     through = taken + children
     forces = [add(s.dot(through), mul(k, x)) for s, x, k in zip(body.subspace, a, rotors, strict=True)]
     return body.transform.force(through), (tuple(forces), through)
 
 
-def _inputs(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> tuple[list, list, list]:
-    return (
-        run.no_v() if v is None else run.split_v(v),
-        run.no_v() if a is None else run.split_v(a),
-        run.nothing() if f_ext is None else run.split_wrenches(f_ext),
-    )
-
-
-def joint_wrenches(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> list:
+def joint_wrenches(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> Field[tuple[Scalars, Force]]:
     """For each joint: its generalised forces, and the wrench that goes through it."""
-    velocities, accelerations, wrenches = _inputs(run, v, a, f_ext)
-    root = (O3, O3, gravity_root(run.model))
+    velocities, accelerations = run.split_v(v), run.split_v(a)
+    wrenches = None if f_ext is None else run.split_wrenches(f_ext)
+    root = (O3, O3, run.base_acceleration)
     taken = run.outward(_outward, root, velocities, accelerations, wrenches)
-    return run.inward(_inward, NO_FORCE, taken, accelerations, run.split_armature())
+    return run.inward(_inward, NO_FORCE, taken, accelerations, run.armature)
 
 
 def _rnea(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
-    return run.stack_v(run.unzip(joint_wrenches(run, v, a, f_ext), 0))
+    return run.stack_v(joint_wrenches(run, v, a, f_ext).select(lambda x: x[0]))
 
 
 def _plain(model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None) -> Array:
-    return traverse(model, _rnea, q, v, a, f_ext, tile=True, side_by_side=True)
+    return traverse(model, _rnea, q, v, a, f_ext, result="joints")
 
 
 def _adjoint_outward(
-    body: Body, parent: tuple[Motion, Motion, Motion], v: tuple, a: tuple, f_ext: Force | None, cotangent: tuple
-) -> tuple[tuple, tuple]:
+    body: Body, parent: _Twists, v: Scalars, a: Scalars, f_ext: Force | None, cotangent: Scalars
+) -> tuple[_Twists, tuple[_Twists, _Forces, Motion]]:
     """V, A and mu of a body and of its parent; the force f, the momentum I mu, and what a change of V does."""
     X = body.transform
     V0, A0, mu0 = (X.motion_inverse(m) for m in parent)
@@ -94,13 +91,13 @@ def _adjoint_outward(
 
 def _adjoint_inward(
     body: Body,
-    children: tuple[Force, Force, Force],
-    before: tuple,
-    own: tuple,
-    v: tuple,
-    cotangent: tuple,
-    rotors: tuple,
-) -> tuple[tuple, tuple]:
+    children: _Forces,
+    before: _Twists,
+    own: _Forces,
+    v: Scalars,
+    cotangent: Scalars,
+    rotors: Scalars,
+) -> tuple[_Forces, tuple[Scalars, ...]]:
     """The gradient with respect to the joint's position, velocity and acceleration."""
     V0, A0, mu0 = before
     F, P, Q = (a + b for a, b in zip(own, children, strict=True))
@@ -118,24 +115,25 @@ def _adjoint_inward(
 def _adjoint(
     wrt: Sequence[str], run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None, cotangent: Array
 ) -> tuple[Array, ...]:
-    velocities, accelerations, wrenches = _inputs(run, v, a, f_ext)
+    velocities, accelerations = run.split_v(v), run.split_v(a)
+    wrenches = None if f_ext is None else run.split_wrenches(f_ext)
     cotangents = run.split_v(cotangent)
-    root = (NO_MOTION, Motion(O3, gravity_root(run.model)), NO_MOTION)
+    root = (NO_MOTION, Motion(O3, run.base_acceleration), NO_MOTION)
     motions = run.outward(_adjoint_outward, root, velocities, accelerations, wrenches, cotangents)
     results = run.inward(
         _adjoint_inward,
         (NO_FORCE, NO_FORCE, NO_FORCE),
-        run.unzip(motions, 0),
-        run.unzip(motions, 1),
+        motions.select(lambda x: x[0]),
+        motions.select(lambda x: x[1]),
         velocities,
         cotangents,
-        run.split_armature(),
+        run.armature,
     )
 
     def gradient(name: str) -> Array:
         if name == "f_ext":
-            return -run.stack_bodies([(*mu.w, *mu.v) for mu in run.unzip(motions, 2)], 6)
-        return run.stack_v(run.unzip(results, _NAMES.index(name)))
+            return -run.table(motions.select(lambda x: x[2]), 6).T
+        return run.stack_v(results.select(lambda x: x[_NAMES.index(name)]))
 
     return tuple(gradient(name) for name in wrt)
 
@@ -146,7 +144,7 @@ class _Tangent(LinearMap):
 
     wrt: tuple[str, ...]
 
-    def apply(self, parameters: tuple, arguments: tuple) -> tuple:
+    def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         model, *state = parameters
         moved = {_NAMES.index(name): x for name, x in zip(self.wrt, arguments, strict=True)}
         if 0 in moved:
@@ -156,7 +154,7 @@ class _Tangent(LinearMap):
     def transpose(self) -> LinearMap:
         return _Adjoint(self.wrt)
 
-    def matrix(self, parameters: tuple) -> list | None:
+    def matrix(self, parameters: tuple[Any, ...]) -> list[Any] | None:
         if "f_ext" in self.wrt:
             return None
         blocks = inverse_dynamics_matrices(*parameters, wrt=self.wrt)
@@ -169,14 +167,14 @@ class _Adjoint(LinearMap):
 
     wrt: tuple[str, ...]
 
-    def apply(self, parameters: tuple, arguments: tuple) -> tuple:
+    def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         model, q, v, a, f_ext = parameters
-        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, tile=True, side_by_side=True)
+        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, result="joints")
 
     def transpose(self) -> LinearMap:
         return _Tangent(self.wrt)
 
-    def matrix(self, parameters: tuple) -> list | None:
+    def matrix(self, parameters: tuple[Any, ...]) -> list[Any] | None:
         blocks = _Tangent(self.wrt).matrix(parameters)
         return None if blocks is None else [[block.T] for block in blocks[0]]
 
@@ -193,7 +191,7 @@ def newton_euler(
     return _plain(model, q, v, a, f_ext)
 
 
-def _newton_euler_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
+def _newton_euler_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
     model, q = primals[:2]
     tau = newton_euler(*primals)
     if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -135,6 +137,6 @@ def zmp(
     return Zmp(jnp.where(valid, base + offset, base), valid)
 
 
-def _triple(x: Array | tuple, name: str, like: Array) -> Float[Array, "3"]:
+def _triple(x: Array | tuple[Any, ...], name: str, like: Array) -> Float[Array, "3"]:
     array = jnp.stack([jnp.asarray(e, like.dtype) for e in x]) if isinstance(x, tuple) and x else x
     return check_array(array, name, (3,)).astype(like.dtype)

@@ -10,11 +10,12 @@ import numpy as np
 from jaxtyping import Array
 
 from ..algorithms.arguments import arguments
-from ..algorithms.poses import body_pose_step
+from ..algorithms.kinematics import body_pose_step
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial.algebra import IDENTITY
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
 from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
 from .pair_table import PairFunction, pair_function
@@ -74,8 +75,7 @@ def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, li
             ],
         )
 
-    bodies = tree.paths(tree.link_bodies[tree.shape_links[i]] for i in shapes)
-    return traverse(model, on, q, bodies=bodies)
+    return traverse(model, on, q, links=[tree.shape_links[i] for i in shapes])
 
 
 def in_order(groups: Sequence[PairGroup], found: Sequence[Result]) -> Result:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from .._check import check_array, check_integer, jit_public
 from .._errors import ArgumentError
 from ..model.model import Model, check_model
-from ..sweeps.plan import Sweep
+from ..sweeps.sweep import Sweep
 from .groups import PairGroup, in_order, on_pairs
 from .pairing import CapsulePairs, resolve
 from .witness import CapsuleDistance, Witness

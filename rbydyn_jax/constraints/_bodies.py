@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 from ..model.model import Model
 from ..spatial import se3
 from ..spatial.algebra import IDENTITY, NO_MOTION, Motion, Transform
-from ..sweeps.body import Body
-from ..sweeps.plan import Sweep, traverse
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Sweep
 from ._vectors import Numbers
 
 _State = tuple[Transform, Motion, Motion]
@@ -41,16 +41,16 @@ def _step(body: Body, parent: _State, v: tuple, a: tuple) -> tuple[_State, tuple
     after = pose @ X
     moved = [after.motion(s) for s in body.subspace]
     rows = (*after.R.r0, *after.R.r1, *after.R.r2, *after.p, *V.w, *V.v, *A.w, *A.v)
-    return (after, V, A), (rows, tuple((*s.w, *s.v) for s in moved))
+    return (after, V, A), (rows, tuple(moved))
 
 
 def body_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> BodyMotions:
     """The motions of all bodies; O(n) [Featherstone 2008, table 5.1]. Without accelerations they count as zero."""
 
     def tables(run: Sweep, v: Array, a: Array | None) -> tuple[Array, Array]:
-        rates = run.no_v() if a is None else run.split_v(a)
+        rates = run.split_v(a)
         found = run.outward(_step, (IDENTITY, NO_MOTION, NO_MOTION), run.split_v(v), rates)
-        return run.stack_bodies(run.unzip(found, 0), 24), run.columns(run.unzip(found, 1), 6)
+        return run.table(found.select(lambda x: x[0]), 24).T, run.columns(found.select(lambda x: x[1]), 6)
 
     x, subspaces = traverse(model, tables, q, v, a)
     poses = jax.vmap(se3.from_R_p)(x[:, :9].reshape(-1, 3, 3), x[:, 9:12])

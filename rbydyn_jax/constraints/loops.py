@@ -21,7 +21,7 @@ from .._errors import DtypeError, ModelError
 from ..joints import JOINT_TYPES, JointType
 from ..model.model import Model
 from ..spatial import motion, se3
-from ..sweeps.body import Coordinates
+from ..sweeps.coordinates import Coordinates
 from ..sweeps.topology import dof_bodies
 from ._bodies import BodyMotions, body_of, link_frame
 from ._vectors import Numbers, direction, pose, scalar

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,11 +19,11 @@ from ..xla.fusion import barrier
 from ..xla.layout import batch_first
 from ..xla.reciprocal import reciprocal
 from ..xla.tuning import LONGEST_SUM, SMALL_MATRIX
-from .plan import Sweep
-from .topology import Blocks, in_a_row, masks
-from .unrolled import UnrolledSweep
-from .world_frame import Table, outer, symmetric, symmetric_products
+from .sweep import Sweep, Table
+from .topology import Blocks, dof_bodies, in_a_row, limbs, masks, whole
+from .world_frame import outer, symmetric, symmetric_products
 
+Found = dict[tuple[int, int], jax.Array]
 Entries = Mapping[tuple[int, int], jax.Array]  # by the block of the row and that of the column; others are zero
 
 
@@ -69,9 +69,10 @@ def mass_matrix(run: Sweep, momenta: Table, S: Table) -> BlockMatrix:
     """The joint-space inertia matrix, of the columns of S and of I_c S."""
     if run.tree.has_mimics:  # they couple distant joints
         return BlockMatrix.of(in_a_row(run.tree.nv), symmetric(run, momenta, S))
-    blocks, (below, same) = run.blocks, masks(run.tree)
+    blocks = limbs(run.tree) if run.unrolls else whole(len(dof_bodies(run.tree)))
+    below, same = masks(run.tree)
 
-    def entries(momenta: Table, S: Table, armature: jax.Array) -> dict:
+    def entries(momenta: Table, S: Table, armature: jax.Array) -> Found:
         def part(table: Table, block: int) -> list[jax.Array]:
             return [row[blocks.slices[block]] for row in table]
 
@@ -104,8 +105,8 @@ def inverse_by_blocks(M: Float[Array, "n n"]) -> Float[Array, "n n"]:
     n = M.shape[0]
     if n < 2:
         return 1.0 / M
-    k, M = n // 2, batch_first(M)
-    A, B, C = M[:k, :k], M[:k, k:], M[k:, k:]
+    k, dense = n // 2, batch_first(M)
+    A, B, C = dense[:k, :k], dense[:k, k:], dense[k:, k:]
     A_inverse = inverse_by_blocks(A)
     W = _product(A_inverse, B)
     S_inverse = inverse_by_blocks(C - _product(B.T, W))
@@ -132,10 +133,10 @@ def _swept(M: jax.Array) -> list[jax.Array]:
 
 
 def _inverses(run: Sweep, of: Mapping[int, jax.Array]) -> dict[int, jax.Array]:
-    if not isinstance(run, UnrolledSweep):
+    if not run.unrolls:
         return {b: _mirrored(inverse_by_blocks(x)) for b, x in of.items()}
 
-    def full(triangles: dict[int, list]) -> dict[int, jax.Array]:
+    def full(triangles: dict[int, list[Any]]) -> dict[int, jax.Array]:
         found = {}
         for b, entries in triangles.items():
             n = len(of[b])
@@ -180,7 +181,7 @@ def inverse(run: Sweep, M: BlockMatrix) -> BlockMatrix:
     L: dict[tuple[int, int], jax.Array] = {}
     DL: dict[tuple[int, int], jax.Array] = {}
 
-    def less(rows: dict, L: dict, DL: dict) -> dict:
+    def less(rows: Found, L: Found, DL: Found) -> Found:
         def carried(b: int, i: int) -> jax.Array:
             return _sum(_times(_T(DL[d, b]), L[d, i]) for d in blocks.below[b])
 
@@ -191,17 +192,18 @@ def inverse(run: Sweep, M: BlockMatrix) -> BlockMatrix:
         if any(blocks.below[b] for b in level):
             rows |= run.fused_map(less)({key: x for key, x in rows.items() if blocks.below[key[0]]}, L, DL)
         D_inverse |= _inverses(run, {b: rows.pop((b, b)) for b in level})
-        DL |= rows
+        DL.update(rows)
         if rows:
-            L |= run.fused_map(lambda D, rows: {(b, i): _times(D[b], x) for (b, i), x in rows.items()})(D_inverse, rows)
+            scaled = run.fused_map(lambda D, rows: {(b, i): _times(D[b], x) for (b, i), x in rows.items()})
+            L.update(scaled(D_inverse, rows))
 
-    def across(b: int, k: int, L: dict, X: dict) -> jax.Array:
+    def across(b: int, k: int, L: Found, X: Found) -> jax.Array:
         return _sum(_times(L[b, a], X[a, k] if (a, k) in X else _T(X[k, a])) for a in blocks.above[b])
 
-    def to_those_above(L: dict, X: dict, pairs: Sequence[tuple[int, int]]) -> dict:
+    def to_those_above(L: Found, X: Found, pairs: Sequence[tuple[int, int]]) -> Found:
         return {(b, k): -across(b, k, L, X) for b, k in pairs}
 
-    def to_those_beside(D: dict, L: dict, X: dict, level: Sequence[int]) -> dict:
+    def to_those_beside(D: dict[int, jax.Array], L: Found, X: Found, level: Sequence[int]) -> Found:
         pairs = [(b, k) for b in level for k in level if k < b and blocks.root(k) == blocks.root(b)]
         found = to_those_above(L, X, pairs)
         for b in level:
@@ -212,6 +214,6 @@ def inverse(run: Sweep, M: BlockMatrix) -> BlockMatrix:
     for depth, level in enumerate(levels[1:], start=1):
         known = [k for upper in levels[:depth] for k in upper]
         pairs = [(b, k) for b in level for k in known if blocks.root(k) == blocks.root(b)]
-        X |= run.fused_map(functools.partial(to_those_above, pairs=pairs))(L, X)
-        X |= run.fused_map(functools.partial(to_those_beside, level=level))(D_inverse, L, X)
+        X.update(run.fused_map(functools.partial(to_those_above, pairs=pairs))(L, X))
+        X.update(run.fused_map(functools.partial(to_those_beside, level=level))(D_inverse, L, X))
     return BlockMatrix(blocks, X)

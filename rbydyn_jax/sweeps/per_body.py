@@ -1,66 +1,71 @@
-"""What goes into the steps of a traversal by groups, and the arrays of what comes out of them."""
+"""What goes into the steps of an unrolled sweep, and the arrays of what comes out of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..joints import JointType
 from ..model.model import Model
 from ..model.tree import IS_MINUS_ONE, IS_ONE, IS_ZERO
-from ..spatial.algebra import Force, Vec3
+from ..spatial.algebra import Force, Transform, Vec3
 from ..xla.batch_last import in_lanes
 from ..xla.fusion import barrier
 from ..xla.layout import batch_last, join, rows_of
-from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, Structural
+from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, Scalars, Structural
 from ..xla.trigonometry import sincos
-from .body import Coordinates, transform_from_numbers
 from .schedule import Group
+from .sweep import Field, Sweep, scalars_of, transform_from_numbers
 
 _CONSTANTS = {IS_ZERO: ZERO, IS_ONE: ONE, IS_MINUS_ONE: MINUS_ONE}
 
 
-class PerBody:
-    """The per-body values of a traversal by groups.
+class Numbers(NamedTuple):
+    """What makes the `Body` of a group, but for the type of the joint."""
 
-    Each is a list with a pytree for each group. Its scalars are arrays with an entry for each body of the group, or a
-    single one for all of them.
+    axis: Vec3
+    placement: Transform
+    inertias: jax.Array
+    x: Scalars
+
+
+class PerBody(Sweep):
+    """Fields of arrays and arrays of fields, whose scalars are arrays with an entry for each body of a group.
+
+    What is the same for all bodies of a group may have a single entry.
     """
 
     def __init__(self, model: Model, q: jax.Array, of: tuple[Group, ...]) -> None:
-        self.model, self.tree = model, model.tree
-        self.coordinates = Coordinates(model)
+        super().__init__(model, [model.tree.joints[group.bodies[0]] for group in of])
         self.groups = of
         self._place = {i: (g, lane) for g, group in enumerate(self.groups) for lane, i in enumerate(group.bodies)}
         self._bodies = self._numbers_of_bodies(self.coordinates.spread_q(q))
 
-    def _numbers_of_bodies(self, q: jax.Array) -> list[tuple]:
-        """For each group what makes a `Body`, but for the type of the joint."""
+    def _numbers_of_bodies(self, q: jax.Array) -> list[Numbers]:
         tree = self.tree
         sine, cosine = sincos(q) if any(j.angles for j in tree.joints) else (q, q)
         q, sine, cosine = batch_last(q), batch_last(sine), batch_last(cosine)
         starts = np.cumsum([0, *(j.nq for j in tree.joints)]).tolist()
 
-        def coordinate(group: Group, k: int) -> Any:
+        def coordinate(group: Group, k: int, is_angle: bool) -> Any:
             at = [starts[i] + k for i in group.bodies]
-            return (rows_of(sine, at), rows_of(cosine, at)) if k in self._joint(group).angles else rows_of(q, at)
+            return (rows_of(sine, at), rows_of(cosine, at)) if is_angle else rows_of(q, at)
 
         def numbers(group: Group, patterns: Sequence[tuple[int, ...]]) -> list[Scalar]:
             return self._numbers([patterns[i] for i in group.bodies])
 
-        bodies = []
-        for group in self.groups:
+        bodies: list[Numbers] = []
+        for group, joint in zip(self.groups, self._joints, strict=True):
             x, y, z, *parameters = numbers(group, tree.axis_pattern)
             bodies.append(
-                (
+                Numbers(
                     Vec3(x, y, z),
                     transform_from_numbers(numbers(group, tree.placement_pattern)),
                     rows_of(self.model.inertias, group.bodies),
-                    (*(coordinate(group, k) for k in range(self._joint(group).nq)), *parameters),
+                    (*(coordinate(group, k, k in joint.angles) for k in range(joint.nq)), *parameters),
                 )
             )
         return bodies
@@ -70,69 +75,30 @@ class PerBody:
         columns = zip(*patterns, strict=True)
         return [rows_of(self.model.geometry, c) if c[0] >= 0 else _CONSTANTS[c[0]] for c in columns]
 
-    def _joint(self, group: Group) -> JointType:
-        return self.tree.joints[group.bodies[0]]
-
-    @property
-    def dtype(self) -> jnp.dtype:
-        """The dtype of the computation."""
-        return self.model.inertias.dtype
-
-    def _by_joint(self, x: jax.Array) -> list[tuple]:
+    def split_dofs(self, x: jax.Array) -> Field[Scalars]:
         x, starts = batch_last(x), np.cumsum([0, *self.coordinates.sizes]).tolist()
 
-        def of(group: Group, k: int) -> jax.Array:
-            return rows_of(x, [starts[i] + k for i in group.bodies])
+        def of(group: Group, nv: int) -> Scalars:
+            return tuple(rows_of(x, [starts[i] + k for i in group.bodies]) for k in range(nv))
 
-        return [tuple(of(group, k) for k in range(self._joint(group).nv)) for group in self.groups]
+        return Field(tuple(of(group, joint.nv) for group, joint in zip(self.groups, self._joints, strict=True)))
 
-    def split_v(self, v: jax.Array) -> list[tuple]:
-        """The velocities (or accelerations, or forces) of each joint."""
-        return self._by_joint(self.coordinates.spread_v(v))
-
-    def no_v(self) -> list[tuple]:
-        """Joint velocities that are structurally zero."""
-        return [(ZERO,) * self._joint(group).nv for group in self.groups]
-
-    def split_armature(self) -> list[tuple]:
-        """The rotor inertia of each joint."""
-        return self._by_joint(self.coordinates.armature)
-
-    def split_wrenches(self, f: jax.Array) -> list[Force]:
-        """The rows of a (nb, 6) array of wrenches."""
+    def split_wrenches(self, f: jax.Array) -> Field[Force]:
         f = batch_last(f.reshape(-1))
 
         def of(group: Group) -> Force:
             x = [rows_of(f, [6 * i + k for i in group.bodies]) for k in range(6)]
             return Force(Vec3(*x[:3]), Vec3(*x[3:]))
 
-        return [of(group) for group in self.groups]
+        return Field(tuple(of(group) for group in self.groups))
 
-    def shared(self, value: Any) -> list:
-        """The same value for every body."""
-        return [jax.tree.map(lambda x: x[None], value)] * len(self.groups)
-
-    def nothing(self) -> list:
-        """A per-body value of which there is none."""
-        return [None] * len(self.groups)
-
-    def constants(self, values: Sequence[int]) -> list[Scalar]:
-        """Constants 0, 1 or -1 for each body."""
+    def constants(self, values: Sequence[int]) -> Field[Scalar]:
 
         def of(group: Group) -> Scalar:
             own = [values[i] for i in group.bodies]
             return jnp.array(own, self.dtype) if len(set(own)) > 1 else (ZERO, ONE, MINUS_ONE)[own[0]]
 
-        return [of(group) for group in self.groups]
-
-    def unzip(self, values: list, k: int) -> list:
-        """The k-th element of each body's tuple."""
-        return [x[k] for x in values]
-
-    def _entry(self, values: list, body: int, k: int | None = None) -> tuple[Any, int]:
-        """The value of a body's group (or its k-th part), and where in it the body is."""
-        g, lane = self._place[body]
-        return (values[g] if k is None else values[g][k]), lane
+        return Field(tuple(of(group) for group in self.groups))
 
     @property
     def _dofs(self) -> list[tuple[int, int]]:
@@ -157,36 +123,24 @@ class PerBody:
             indices.append(starts[id(x)] + lane)
         return rows_of(join(pieces, self.dtype), indices)
 
-    def stack_v(self, values: list) -> jax.Array:
-        """The array (nv,) of the scalars of each joint."""
-        return self.coordinates.gather(self._join([self._entry(values, i, k) for i, k in self._dofs]))
+    def stack_v(self, values: Field[Scalars]) -> jax.Array:
+        places = [(*self._place[i], k) for i, k in self._dofs]
+        return self.coordinates.gather(self._join([(values.parts[g][k], lane) for g, lane, k in places]))
 
-    def stack_columns(self, values: list, width: int) -> jax.Array:
-        """The array (width, nv) of a tuple of flat columns (one for each degree of freedom) for each joint."""
-        full = self.columns(values, width)
-        return self.coordinates.gather(full.T).T if self.tree.has_mimics else full
-
-    def stack_bodies(self, values: list, width: int) -> jax.Array:
-        """The array (nb, width) of a flat sequence for each body."""
-        entries = (self._entry(values, i) for i in range(self.tree.nb))
-        return self._join([(x, lane) for row, lane in entries for x in row]).reshape(self.tree.nb, width)
-
-    def columns(self, values: list, width: int) -> jax.Array:
-        """The array (width, dofs of all joints) of a tuple of columns, one for each degree of freedom of a joint."""
+    def columns(self, values: Field[Any], width: int) -> jax.Array:
         dofs = {dof: n for n, dof in enumerate(self._dofs)}
         given = [
-            (column, [dofs[i, k] for i in group.bodies])
-            for group, per_joint in zip(self.groups, values, strict=True)
+            (scalars_of(column), [dofs[i, k] for i in group.bodies])
+            for group, per_joint in zip(self.groups, values.parts, strict=True)
             for k, column in enumerate(per_joint)
         ]
         return self._table(given, len(dofs), width)
 
-    def table(self, values: list, width: int) -> jax.Array:
-        """The array (width, nb) of one flat sequence for each body."""
-        given = [(x, list(group.bodies)) for group, x in zip(self.groups, values, strict=True)]
+    def table(self, values: Field[Any], width: int) -> jax.Array:
+        given = [(scalars_of(x), list(group.bodies)) for group, x in zip(self.groups, values.parts, strict=True)]
         return self._table(given, self.tree.nb, width)
 
-    def _table(self, columns: list[tuple[Sequence[Scalar], list[int]]], size: int, width: int) -> jax.Array:
+    def _table(self, columns: list[tuple[list[Scalar], list[int]]], size: int, width: int) -> jax.Array:
         """The array (width, size) of columns that stand side by side, and where each is to stand; others are zero."""
         given = {k for _, own in columns for k in own}
         rest = (([ZERO] * width, [k]) for k in range(size) if k not in given)
@@ -203,8 +157,7 @@ class PerBody:
 
         return barrier(in_lanes(in_order)(join(pieces, self.dtype)))  # or XLA joins the rows of a part of it once more
 
-    def of_parents(self, table: jax.Array, root: Sequence[Scalar]) -> jax.Array:
-        """The columns of the parents of all bodies; `root` is that of the world."""
+    def of_parents(self, table: jax.Array, root: Any) -> jax.Array:
         world = self.tree.nb
         parents = [world if p < 0 else p for p in self.tree.parents]
 
@@ -213,4 +166,4 @@ class PerBody:
             # XLA would gather lanes one by one, and copy single numbers slice by slice.
             return rows_of(x, parents, axis=1) if x.ndim > 2 else x[:, np.array(parents, int)]
 
-        return in_lanes(chosen)(table, join(root, self.dtype))
+        return in_lanes(chosen)(table, join(scalars_of(root), self.dtype))

@@ -1,7 +1,6 @@
-"""Which of the two forms of a sweep runs: the only place that knows platforms.
+"""Which of the two forms of a sweep runs, and how: the only place that knows platforms.
 
-An algorithm is written once, as steps on one body in the scalars of `xla.structural`; a sweep takes the steps from the
-root outward or from the leaves inward. There are two, with one interface:
+There are two, with one interface (`sweep.Sweep`):
 
 - `UnrolledSweep` (in `unrolled`) takes each body in turn, or isomorphic limbs at once, drops what is structurally zero,
   and makes one CPU kernel of each step.
@@ -11,23 +10,35 @@ root outward or from the leaves inward. There are two, with one interface:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, Literal, NamedTuple, TypeVar
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from ..model.model import Model
 from ..model.tree import KinematicTree
-from ..spatial.algebra import Vec3
 from ..xla.fusion import barrier
 from ..xla.sharding import may_be_split
 from ..xla.tiling import tiled
 from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, warn_if_untested
 from .scanned import ScannedSweep
 from .schedule import groups, one_by_one
+from .sweep import Sweep
 from .unrolled import UnrolledSweep
 
-Sweep = UnrolledSweep | ScannedSweep
+T = TypeVar("T")
+Result = Literal["links", "joints", "joint_matrix", "world_matrix"]
+"""What an algorithm computes, from which follows how it is computed:
+
+- ``"links"``: quantities of links or bodies. Little arithmetic for each number: never in tiles.
+- ``"joints"``: a number for each degree of freedom, by sweeps. Large batches in tiles; isomorphic limbs as one, since
+  few results have to be put in order.
+- ``"joint_matrix"``: a joint-space matrix. In tiles; it does not depend on where the root is, which is taken to the
+  origin.
+- ``"world_matrix"``: a matrix about the world origin. In tiles.
+"""
 
 
 class ExecutionPlan(NamedTuple):
@@ -41,11 +52,6 @@ class ExecutionPlan(NamedTuple):
     """Whether large batches are computed a tile at a time, which stays in cache."""
     reason: str
     """Why, in words."""
-
-
-def gravity_root(model: Model) -> Vec3:
-    """The acceleration of the base that stands for gravity: its opposite."""
-    return Vec3(*(-model.gravity[k] for k in range(3)))
 
 
 def _form(tree: KinematicTree, platform: str) -> Literal["unrolled", "scanned"]:
@@ -74,35 +80,59 @@ def plan_of(tree: KinematicTree, platform: str) -> ExecutionPlan:
     return ExecutionPlan(form, kernels, tiles, why)
 
 
-def traverse(
-    model: Model,
-    algorithm: Callable,
-    q: jax.Array,
-    *arrays: Any,
-    bodies: Sequence[int] | None = None,
-    tile: bool = False,
-    side_by_side: bool = False,
-) -> Any:
-    """Runs `algorithm(sweep, *arrays)` with the sweep that suits the tree and the platform lowered for.
+def recentre(model: Model, q: jax.Array) -> jax.Array:
+    """The configuration with the translations at the root taken back, for what does not depend on where the robot is.
 
-    Where no other `bodies` matter than some and their ancestors, those, in tree order, may be all that is computed.
-    With `tile` a large batch is computed a tile at a time on a CPU: for what is much arithmetic for each number that
-    goes in or comes out. With `side_by_side` isomorphic limbs are computed as one there, which makes programs smaller:
-    for what has few results, since those have to be put in order.
+    Far from the origin inertias about it are large, and their differences lose digits.
     """
     tree = model.tree
+    leaders = {m.source for m in tree.mimics if m is not None}
+    moved = [
+        tree.q_slices[i].start + k
+        for i, joint in enumerate(tree.joints)
+        if tree.parents[i] < 0 and tree.mimics[i] is None and i not in leaders
+        for k in joint.translations
+    ]
+    return jnp.where(np.isin(np.arange(tree.nq), moved), 0.0, q) if moved else q
 
-    def unrolled(*inputs: Any) -> Any:
-        chosen = groups(tree) if side_by_side else one_by_one(tree, tree.order if bodies is None else bodies)
+
+def traverse(
+    model: Model,
+    algorithm: Callable[Concatenate[Sweep, ...], T],
+    q: jax.Array,
+    *arrays: Any,
+    result: Result = "links",
+    links: Iterable[int | None] | None = None,
+) -> T:
+    """Runs `algorithm(sweep, *arrays)` with the sweep that suits the robot, the platform and what is computed.
+
+    Args:
+        model: The robot.
+        algorithm: A function of a `Sweep` and the arrays.
+        q: Configuration.
+        *arrays: Further arguments, pytrees of arrays.
+        result: What the algorithm computes.
+        links: The only links that matter, if the result depends on no others (None among them is the world): an
+            unrolled sweep is then over the bodies that carry them.
+    """
+    tree = model.tree
+    if result == "joint_matrix":
+        q = recentre(model, q)
+    is_heavy, bodies = result != "links", tree.order
+    if links is not None:
+        bodies = tree.paths(tree.link_bodies[k] for k in links if k is not None)
+
+    def unrolled(*inputs: Any) -> T:
+        chosen = groups(tree) if result == "joints" else one_by_one(tree, bodies)
         model, q, *rest = barrier(inputs[0]), *inputs[1:]
         return barrier(algorithm(UnrolledSweep(model, q, chosen), *rest))
 
-    def scanned(model: Model, q: jax.Array, *rest: Any) -> Any:
+    def scanned(model: Model, q: jax.Array, *rest: Any) -> T:
         return algorithm(ScannedSweep(model, q), *rest)
 
     platforms = {"cpu", *(device.platform for device in jax.devices())}
     forms = {_form(tree, platform) for platform in platforms}
-    unrolled, scanned = tiled(unrolled, cut=tile), tiled(scanned, cut=tile and platforms == {"cpu"})
+    unrolled, scanned = tiled(unrolled, cut=is_heavy), tiled(scanned, cut=is_heavy and platforms == {"cpu"})
     if forms == {"scanned"}:
         return scanned(model, q, *arrays)
     warn_if_untested()

@@ -1,4 +1,4 @@
-"""The array-style traversal: all isomorphic runs of joints at once, scanned along their length.
+"""The sweep in arrays: all isomorphic runs of joints at once, scanned along their length.
 
 The tree is cut into unbranched runs of joints of one type, or of revolute and prismatic joints. Runs of one length and
 type at the same depth form a group; a step works on arrays with one entry for each run of the group, and `lax.scan`
@@ -9,79 +9,24 @@ plain array operations only.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..joints import Coordinates as JointCoordinates
-from ..joints import JointType, Prismatic, Revolute, rotation_about
+from ..joints import Revolute
 from ..model.model import Model, numbers_from_pattern
-from ..model.tree import KinematicTree
 from ..spatial.algebra import Force, Motion, Transform, Vec3
 from ..xla.fusion import kernel
-from ..xla.structural import ZERO, Scalar, Structural
-from .body import Body, Coordinates, inertia_from_row, transform_from_numbers
-from .topology import Blocks, ancestors, dof_bodies, whole
+from ..xla.structural import Scalars, Structural
+from .schedule import RevoluteOrPrismatic, Runs, group_runs
+from .sweep import Body, Field, Sweep, Table, inertia_from_row, scalars_of, transform_from_numbers
+from .topology import ancestors, dof_bodies
 
-
-@dataclass(frozen=True)
-class Group:
-    """Isomorphic runs: `bodies[l, r]` is the l-th body of run r, `parents[r]` the body on which it stands."""
-
-    bodies: np.ndarray
-    parents: tuple[int, ...]
-    joint: JointType
-
-
-class RevoluteOrPrismatic(JointType):
-    """One or the other, so that one step serves a run of both.
-
-    x = [(sine, cosine) of the angle, distance, 1 where it turns, 1 where it slides]; an angle or a distance that the
-    joint does not have is zero.
-    """
-
-    def transform(self, axis: Vec3, x: JointCoordinates) -> Transform:
-        return Transform(rotation_about(axis, *x[0]), axis.scale(x[1]))
-
-    def subspace(self, axis: Vec3, x: JointCoordinates) -> tuple[Motion, ...]:
-        return (Motion(axis.scale(x[2]), axis.scale(x[3])),)
-
-
-def _common_type(a: JointType, b: JointType) -> JointType | None:
-    """The type of a run in which both occur, if there is one."""
-    if type(a) is type(b):
-        return a
-    scalar = (Revolute, Prismatic, RevoluteOrPrismatic)
-    return RevoluteOrPrismatic() if isinstance(a, scalar) and isinstance(b, scalar) else None
-
-
-def group_runs(tree: KinematicTree) -> tuple[Group, ...]:
-    """The groups of a tree, parents before children."""
-    groups: dict[tuple, list[list[int]]] = {}
-    types: dict[str, JointType] = {}
-    front = [(i, 0) for i in tree.order if tree.parents[i] < 0]
-    while front:
-        body, depth = front.pop()
-        run, joint = [body], tree.joints[body]
-        while len(tree.children[run[-1]]) == 1:
-            only = tree.children[run[-1]][0]
-            common = _common_type(joint, tree.joints[only])
-            if common is None:
-                break
-            joint = common
-            run.append(only)
-        name = type(joint).__name__
-        types[name] = joint
-        groups.setdefault((depth, len(run), name), []).append(run)
-        front += [(child, depth + 1) for child in tree.children[run[-1]]]
-    return tuple(
-        Group(np.array(runs).T, tuple(tree.parents[r[0]] for r in runs), types[key[-1]])
-        for key, runs in sorted(groups.items(), key=lambda item: item[0])
-    )
+T = TypeVar("T")
+State = TypeVar("State")
 
 
 def _is_structural(x: Any) -> bool:
@@ -97,24 +42,20 @@ def _dense(tree: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return jax.tree.map(fill, tree, is_leaf=_is_structural)
 
 
-def _weighted(table: Sequence[jax.Array], weights: np.ndarray) -> jax.Array:
+def _weighted(table: Table, weights: np.ndarray) -> jax.Array:
     rows = jnp.stack(table)
     return jnp.matmul(rows, weights.astype(rows.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
-class ScannedSweep:
-    """The traversal by groups. A per-body value is a list with one pytree of arrays (length, runs) for each group."""
+class ScannedSweep(Sweep):
+    """The sweep by runs of joints. The scalars of a field are arrays (length, runs)."""
+
+    unrolls = False
 
     def __init__(self, model: Model, q: jax.Array) -> None:
-        self.model, self.tree = model, model.tree
-        self.coordinates = Coordinates(model)
         self.groups = group_runs(model.tree)
+        super().__init__(model, [group.joint for group in self.groups])
         self._bodies = self._gather_bodies(self.coordinates.spread_q(q))
-
-    @property
-    def dtype(self) -> jnp.dtype:
-        """The dtype of the computation."""
-        return self.model.inertias.dtype
 
     @cached_property
     def _v_starts(self) -> np.ndarray:
@@ -151,69 +92,45 @@ class ScannedSweep:
             )
         return bodies
 
-    def split_v(self, v: jax.Array) -> list[tuple]:
-        """The velocities (or accelerations, or forces) of each joint."""
-        v = self.coordinates.spread_v(v)
-        return [tuple(v[self._v_starts[g.bodies] + k] for k in range(g.joint.nv)) for g in self.groups]
+    def split_dofs(self, x: jax.Array) -> Field[Scalars]:
+        return Field(tuple(tuple(x[self._v_starts[g.bodies] + k] for k in range(g.joint.nv)) for g in self.groups))
 
-    def no_v(self) -> list[tuple]:
-        """Joint velocities that are structurally zero."""
-        return [(ZERO,) * g.joint.nv for g in self.groups]
+    def split_wrenches(self, f: jax.Array) -> Field[Force]:
+        rows = Field(tuple(f[g.bodies] for g in self.groups))
+        return rows.select(
+            lambda r: Force(Vec3(*(r[..., k] for k in range(3))), Vec3(*(r[..., k] for k in range(3, 6))))
+        )
 
-    def shared(self, value: Any) -> list:
-        """The same value for every body."""
-        return [value] * len(self.groups)
-
-    def nothing(self) -> list:
-        """A per-body value of which there is none."""
-        return self.shared(None)
-
-    def constants(self, values: Sequence[int]) -> list[jax.Array]:
-        """Constants 0, 1 or -1 for each body."""
-        return [jnp.asarray(np.array(values)[g.bodies], self.dtype) for g in self.groups]
-
-    def unzip(self, values: list, k: int) -> list:
-        """The k-th element of each body's tuple."""
-        return [x[k] for x in values]
-
-    def split_wrenches(self, f: jax.Array) -> list[Force]:
-        """The rows of a (nb, 6) array of wrenches."""
-        rows = [f[g.bodies] for g in self.groups]
-        return [Force(Vec3(*(r[..., k] for k in range(3))), Vec3(*(r[..., k] for k in range(3, 6)))) for r in rows]
+    def constants(self, values: Sequence[int]) -> Field[jax.Array]:
+        return Field(tuple(jnp.asarray(np.array(values)[g.bodies], self.dtype) for g in self.groups))
 
     @staticmethod
     def _numbers(T: jax.Array) -> tuple[jax.Array, ...]:
         """R by rows, then p, of transforms."""
         return (*(T[..., i, j] for i in range(3) for j in range(3)), *(T[..., i, 3] for i in range(3)))
 
-    def split_poses(self, T: jax.Array) -> list[tuple]:
-        """The twelve numbers (R by rows, then p) of the pose of each body, from those of the links."""
-        return [self._numbers(T[np.array(self.tree.principal_links)[g.bodies]]) for g in self.groups]
+    def split_poses(self, T: jax.Array) -> Field[Scalars]:
+        return Field(tuple(self._numbers(T[np.array(self.tree.principal_links)[g.bodies]]) for g in self.groups))
 
-    def sum_links(self, f: Callable, *links: jax.Array) -> list:
-        """For each body the sum of `f` over its links; of each (n_links, 4, 4) array `f` gets a link's transform."""
+    def sum_links(self, f: Callable[..., T], *links: jax.Array) -> Field[T]:
         per_link = f(*(transform_from_numbers(self._numbers(x)) for x in links))
         is_on = np.arange(self.tree.nb)[:, None] == np.array(self.tree.link_bodies)[None]
 
         def total(x: jax.Array, bodies: np.ndarray) -> jax.Array:
             return jnp.where(is_on, x, 0.0).sum(axis=1)[bodies]
 
-        return [jax.tree.map(lambda x, g=g: total(x, g.bodies), per_link) for g in self.groups]
+        return Field(tuple(jax.tree.map(lambda x, g=g: total(x, g.bodies), per_link) for g in self.groups))
 
-    def move_links(self, f: Callable, motions: list, T: jax.Array) -> jax.Array:
-        """`f(motion of its body, pose)` for each link, (n_links, 4, 4); a link of the world does not move."""
-        rows = jnp.pad(self.stack_bodies([(*m.w, *m.v) for m in motions], 6), ((0, 1), (0, 0)))  # the world is -1
+    def move_links(
+        self, f: Callable[[Motion, Transform], Transform], motions: Field[Motion], T: jax.Array
+    ) -> jax.Array:
+        rows = jnp.pad(self._of_bodies(motions, 6), ((0, 1), (0, 0)))  # the world is -1
         columns = rows[np.array(self.tree.link_bodies)].T
         change = f(Motion(Vec3(*columns[:3]), Vec3(*columns[3:])), transform_from_numbers(self._numbers(T)))
         top = jnp.stack([jnp.stack([*row, p], axis=-1) for row, p in zip(change.R, change.p, strict=True)], axis=-2)
         return jnp.pad(top, ((0, 0), (0, 1), (0, 0)))
 
-    def split_armature(self) -> list[tuple]:
-        """The rotor inertia of each joint."""
-        per_dof = self.coordinates.armature
-        return [tuple(per_dof[self._v_starts[g.bodies] + k] for k in range(g.joint.nv)) for g in self.groups]
-
-    def _scan(self, group: Group, step: Callable, init: Any, xs: Any, *, reverse: bool) -> tuple[Any, Any]:
+    def _scan(self, group: Runs, step: Callable[..., Any], init: Any, xs: Any, *, reverse: bool) -> tuple[Any, Any]:
         """`step(body, carry, *inputs) -> (carry, out)` along the runs of a group."""
         length, runs = group.bodies.shape
 
@@ -228,15 +145,15 @@ class ScannedSweep:
             return carry, jax.tree.map(lambda a: a[None], out)
         return jax.lax.scan(one, carry, xs, reverse=reverse)
 
-    def _inputs(self, g: int, inputs: Sequence[list]) -> Any:
-        body = self._bodies[g]
-        return (body.axis, body.placement, body.inertia, body.x), tuple(x[g] for x in inputs)
+    def _inputs(self, g: int, inputs: Sequence[Any]) -> Any:
+        body, shape = self._bodies[g], self.groups[g].bodies.shape
+        own = tuple(x.parts[g] if isinstance(x, Field) else _dense(x, shape, self.dtype) for x in inputs)
+        return (body.axis, body.placement, body.inertia, body.x), own
 
-    def outward(self, step: Callable, root: Any, *inputs: list) -> list:
-        """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
+    def outward(self, step: Callable[..., tuple[State, T]], root: State, *inputs: Any) -> Field[T]:
         ends: dict[int, int] = {-1: 0}
         stacked = _dense(root, (1,), self.dtype)
-        outs = []
+        outs: list[T] = []
         for g, group in enumerate(self.groups):
             index = np.array([ends[p] for p in group.parents])
             init = jax.tree.map(lambda a, index=index: a[index], stacked)
@@ -245,10 +162,9 @@ class ScannedSweep:
             for body in group.bodies[-1]:
                 ends[int(body)] = len(ends)
             stacked = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), stacked, end)
-        return outs
+        return Field(tuple(outs))
 
-    def inward(self, step: Callable, zero: Any, *inputs: list) -> list:
-        """`step(body, sum_of_children, *inputs) -> (up, out)` from the leaves to the root; returns the outs."""
+    def inward(self, step: Callable[..., tuple[State, T]], zero: State, *inputs: Any) -> Field[T]:
         waiting: dict[int, list[Any]] = {}
         outs: list[Any] = [None] * len(self.groups)
         for g in reversed(range(len(self.groups))):
@@ -266,90 +182,66 @@ class ScannedSweep:
                 if parent >= 0:
                     total = jax.tree.map(lambda a, m=members: a[np.array(m)].sum(axis=0), up)
                     waiting.setdefault(parent, []).append(total)
-        return outs
+        return Field(tuple(outs))
 
-    def each(self, step: Callable, *inputs: list) -> list:
-        """`step(body, *inputs) -> out` on every body."""
-        return [step(self._bodies[g], *(x[g] for x in inputs)) for g in range(len(self.groups))]
+    def map(self, step: Callable[..., T], *inputs: Any) -> Field[T]:
+        def on(g: int, body: Body) -> T:
+            return step(body, *(x.parts[g] if isinstance(x, Field) else x for x in inputs))
 
-    def join(self, scalars: Sequence[Scalar]) -> jax.Array:
-        """The 1-D array of scalars."""
-        return jnp.stack(_dense(list(scalars), (), self.dtype))
+        return Field(tuple(on(g, body) for g, body in enumerate(self._bodies)))
 
-    def _in_body_order(self, values: list, starts: Callable[[int], Sequence[int]], width: int) -> jax.Array:
+    def _in_body_order(
+        self, values: Sequence[Sequence[list[Any]]], starts: Callable[[int], Sequence[int]], width: int
+    ) -> jax.Array:
         """Rows in body order: `values[g]` is a sequence of rows of scalars, `starts(body)` their places."""
         if not self.groups:
             return jnp.zeros((0, width), self.dtype)
-        blocks, places = [], []
+        blocks: list[jax.Array] = []
+        places: list[int] = []
         for group, rows in zip(self.groups, values, strict=True):
             shape = group.bodies.shape
-            block = jnp.stack([jnp.stack(_dense(list(row), shape, self.dtype), axis=-1) for row in rows], axis=-2)
+            block = jnp.stack([jnp.stack(_dense(row, shape, self.dtype), axis=-1) for row in rows], axis=-2)
             blocks.append(block.reshape(-1, block.shape[-1]))
             places += [place for body in group.bodies.reshape(-1) for place in starts(int(body))]
         return jnp.concatenate(blocks)[np.argsort(places)]
 
-    def lanes(self, f: Callable) -> Callable:
-        """`f`, which works on the arrays of all bodies at once, on their leading axes."""
+    def lanes(self, f: Callable[..., T]) -> Callable[..., T]:
         return f
 
-    def fused_map(self, f: Callable) -> Callable:
-        """Like `lanes`, as a kernel of its own."""
-        return kernel(f, exportable=True)
-
-    @property
-    def blocks(self) -> Blocks:
-        """Those of the degrees of freedom, for matrices."""
-        return whole(len(dof_bodies(self.tree)))
-
-    def sum_subtrees(self, table: Sequence[jax.Array]) -> jax.Array:
-        """For each body the sum of the columns of it and of all that it carries; `table` has a row (nb,) for each."""
+    def sum_subtrees(self, table: Table) -> jax.Array:
         return _weighted(table, ancestors(self.tree))
 
-    def sum_paths(self, table: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
-        """For each body the sum of the columns of it and of its ancestors, and of its ancestors alone; `table` has
-        rows with a number for each degree of freedom."""
+    def sum_paths(self, table: Table) -> tuple[jax.Array, jax.Array]:
         with_own = ancestors(self.tree)
         above = with_own & ~np.eye(self.tree.nb, dtype=bool)
         both = _weighted(table, np.concatenate([with_own, above])[:, list(dof_bodies(self.tree))].T)
         return both[:, : self.tree.nb], both[:, self.tree.nb :]
 
-    def columns(self, values: list, width: int) -> jax.Array:
-        """The array (width, dofs of all joints) of a tuple of columns, one for each degree of freedom of a joint."""
-        return self._in_body_order(values, lambda i: range(int(self._v_starts[i]), int(self._v_starts[i + 1])), width).T
+    def columns(self, values: Field[Any], width: int) -> jax.Array:
+        rows = [[scalars_of(column) for column in per_joint] for per_joint in values.parts]
+        return self._in_body_order(rows, lambda i: range(int(self._v_starts[i]), int(self._v_starts[i + 1])), width).T
 
-    def table(self, columns: Sequence, width: int) -> jax.Array:
-        """The array (width, nb) of one flat sequence for each body."""
-        return self.stack_bodies(list(columns), width).T
+    def table(self, values: Field[Any], width: int) -> jax.Array:
+        return self._of_bodies(values, width).T
 
-    def of_parents(self, table: jax.Array, root: Sequence[Scalar]) -> jax.Array:
-        """The columns of the parents of all bodies; `root` is that of the world."""
-        return jnp.concatenate([table, self.join(root)[:, None]], axis=1)[:, np.array(self.tree.parents, int)]
+    def stack_v(self, values: Field[Scalars]) -> jax.Array:
+        return self.stack_columns(values, 1)[0]
 
-    def stack_v(self, values: list) -> jax.Array:
-        """The array (nv,) of the scalars of each joint."""
-        return self.stack_columns([tuple((x,) for x in per_joint) for per_joint in values], 1)[0]
+    def _of_bodies(self, values: Field[Any], width: int) -> jax.Array:
+        return self._in_body_order([[scalars_of(x)] for x in values.parts], lambda i: (i,), width)
 
-    def stack_columns(self, values: list, width: int) -> jax.Array:
-        """The array (width, nv) of a tuple of flat columns (one for each degree of freedom) for each joint."""
-        return self.coordinates.gather(self.columns(values, width).T).T
+    def of_parents(self, table: jax.Array, root: Any) -> jax.Array:
+        of_world = jnp.stack(_dense(scalars_of(root), (), self.dtype))
+        return jnp.concatenate([table, of_world[:, None]], axis=1)[:, np.array(self.tree.parents, int)]
 
-    def stack_bodies(self, values: list, width: int) -> jax.Array:
-        """The array (nb, width) of a flat sequence for each body."""
-        return self._in_body_order([(row,) for row in values], lambda i: (i,), width)
-
-    def link_poses(self, poses: list) -> jax.Array:
-        """The array (n_links, 4, 4) of all links, from the poses of the bodies."""
-        flat = [tuple(x for row, p in zip(pose.R, pose.p, strict=True) for x in (*row, p)) for pose in poses]
-        top = self.stack_bodies(flat, 12).reshape(-1, 3, 4)
+    def link_poses(self, poses: Field[Transform], link: int | None = None) -> jax.Array:
+        flat = poses.select(lambda pose: [(*row, p) for row, p in zip(pose.R, pose.p, strict=True)])
+        top = self._of_bodies(flat, 12).reshape(-1, 3, 4)
         top = jnp.concatenate([top, jnp.eye(4, dtype=self.dtype)[None, :3]])  # the world, found by index -1
         bottom = jnp.broadcast_to(jnp.array([[[0.0, 0.0, 0.0, 1.0]]], self.dtype), (self.tree.nb + 1, 1, 4))
         bodies = jnp.concatenate([top, bottom], axis=1)
-        return bodies[np.array(self.tree.link_bodies)] @ self.model.link_placements
+        found = bodies[np.array(self.tree.link_bodies)] @ self.model.link_placements
+        return found if link is None else found[link]
 
-    def link_matrix(self, poses: list, link: int) -> jax.Array:
-        """The 4x4 matrix of one link, from the poses of the bodies."""
-        return self.link_poses(poses)[link]
-
-    def link_transform(self, poses: list, link: int) -> Transform:
-        """The pose of one link, from the poses of the bodies."""
-        return transform_from_numbers(self._numbers(self.link_matrix(poses, link)))
+    def link_transform(self, poses: Field[Transform], link: int) -> Transform:
+        return transform_from_numbers(self._numbers(self.link_poses(poses, link)))

@@ -1,17 +1,23 @@
-"""Bodies that are computed as one, side by side: the two arms of a robot, the legs, the wheels."""
+"""Bodies that are computed together: one by one, isomorphic limbs as one, or all isomorphic runs of joints at once."""
 
 from __future__ import annotations
 
 import functools
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
+from ..joints import JointType, Prismatic, Revolute, rotation_about
 from ..model.tree import KinematicTree
+from ..spatial.algebra import Motion, Transform, Vec3
+from ..xla.structural import Scalars
 
 
 class Group(NamedTuple):
-    """Bodies with one type of joint and the same zeros and ones in its numbers, on bodies of one group."""
+    """Isomorphic bodies: one type of joint, the same zeros and ones in its parameters, parents in one group."""
 
     bodies: tuple[int, ...]
     parent: int  # the group that carries them, or -1
@@ -34,7 +40,7 @@ def groups(tree: KinematicTree) -> tuple[Group, ...]:
         depth[i] = depth[tree.parents[i]] + 1
     members: list[list[int]] = []
     group, number = {-1: -1}, {}
-    siblings: Counter[tuple] = Counter()
+    siblings: Counter[object] = Counter()
     for i in sorted(tree.order, key=depth.__getitem__):
         parent = tree.parents[i]
         shape = tree.joint_types[i], constants(tree.axis_pattern[i]), constants(tree.placement_pattern[i])
@@ -59,3 +65,59 @@ def one_by_one(tree: KinematicTree, bodies: Sequence[int]) -> tuple[Group, ...]:
     """Groups of one body each: of those given, in tree order and with all of their ancestors."""
     number = {i: k for k, i in enumerate(bodies)}
     return tuple(Group((i,), number.get(tree.parents[i], -1), (0,)) for i in bodies)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Isomorphic runs: `bodies[l, r]` is the l-th body of run r, `parents[r]` the body on which it stands."""
+
+    bodies: np.ndarray
+    parents: tuple[int, ...]
+    joint: JointType
+
+
+class RevoluteOrPrismatic(JointType):
+    """One or the other, so that one step serves a run of both.
+
+    x = [(sine, cosine) of the angle, distance, 1 where it turns, 1 where it slides]; an angle or a distance that the
+    joint does not have is zero.
+    """
+
+    def transform(self, axis: Vec3, x: Scalars) -> Transform:
+        return Transform(rotation_about(axis, *x[0]), axis.scale(x[1]))
+
+    def subspace(self, axis: Vec3, x: Scalars) -> tuple[Motion, ...]:
+        return (Motion(axis.scale(x[2]), axis.scale(x[3])),)
+
+
+def _common_type(a: JointType, b: JointType) -> JointType | None:
+    """The type of a run in which both occur, if there is one."""
+    if type(a) is type(b):
+        return a
+    scalar = (Revolute, Prismatic, RevoluteOrPrismatic)
+    return RevoluteOrPrismatic() if isinstance(a, scalar) and isinstance(b, scalar) else None
+
+
+def group_runs(tree: KinematicTree) -> tuple[Runs, ...]:
+    """The runs of joints of one type, or of revolute and prismatic ones, in groups, parents before children."""
+    groups: dict[tuple[int, int, str], list[list[int]]] = {}
+    types: dict[str, JointType] = {}
+    front = [(i, 0) for i in tree.order if tree.parents[i] < 0]
+    while front:
+        body, depth = front.pop()
+        run, joint = [body], tree.joints[body]
+        while len(tree.children[run[-1]]) == 1:
+            only = tree.children[run[-1]][0]
+            common = _common_type(joint, tree.joints[only])
+            if common is None:
+                break
+            joint = common
+            run.append(only)
+        name = type(joint).__name__
+        types[name] = joint
+        groups.setdefault((depth, len(run), name), []).append(run)
+        front += [(child, depth + 1) for child in tree.children[run[-1]]]
+    return tuple(
+        Runs(np.array(runs).T, tuple(tree.parents[r[0]] for r in runs), types[key[-1]])
+        for key, runs in sorted(groups.items(), key=lambda item: item[0])
+    )

@@ -1,4 +1,4 @@
-"""The traversal that takes the bodies one by one, or those alike side by side.
+"""The sweep that takes the bodies one by one, or isomorphic limbs as one.
 
 Each step is one CPU kernel, without what is structurally zero.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,16 +16,28 @@ import numpy as np
 
 from ..joints import JointType
 from ..model.model import Model
-from ..spatial.algebra import IDENTITY, O3, ZERO_MAT3, Motion, Transform, Vec3
+from ..spatial.algebra import IDENTITY, O3, ZERO_MAT3, Motion, Transform
 from ..xla.batch_last import broadcast_leading, in_lanes
 from ..xla.fusion import kernel, kernel_inputs
 from ..xla.layout import batch_last, rows_of
-from ..xla.structural import ONE, ZERO, Scalar, Structural
+from ..xla.structural import ONE, ZERO, Scalar, Scalars, Structural, add
 from ..xla.tuning import BODIES_TOGETHER, LINKS_TOGETHER
-from .body import Body, add_states, inertia_from_row, transform_from_numbers
-from .per_body import PerBody
+from .per_body import Numbers, PerBody
 from .schedule import Group, constants
-from .topology import Blocks, dof_bodies, limbs
+from .sweep import Body, Field, Table, inertia_from_row, transform_from_numbers
+from .topology import dof_bodies
+
+T = TypeVar("T")
+State = TypeVar("State")
+
+
+def _add_states(a: Any, b: Any) -> Any:
+    """The sum of two states: an algebra type by its own +, tuples element by element."""
+    if type(a) is tuple:
+        return tuple(_add_states(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, tuple):
+        return a + b
+    return add(a, b)
 
 
 def _spread(tree: Any, size: int) -> Any:
@@ -44,7 +56,7 @@ def _on_lanes(state: Any, lanes: Sequence[int], size: int) -> Any:
         return state
     if size == 1:
         each = [jax.tree.map(lambda x, k=k: x[k : k + 1], state) for k in range(len(lanes))]
-        return functools.reduce(add_states, each)
+        return functools.reduce(_add_states, each)
     like = jax.tree.leaves(state)[0]
 
     def padded(x: Scalar) -> Scalar:
@@ -57,35 +69,45 @@ def _on_lanes(state: Any, lanes: Sequence[int], size: int) -> Any:
     return jax.tree.map(padded, state, is_leaf=lambda x: isinstance(x, Structural))
 
 
-def _body(joint: JointType, axis: Vec3, placement: Transform, inertias: jax.Array, x: tuple) -> Body:
-    inertia = inertia_from_row([inertias[:, k] for k in range(10)])
-    return Body(joint, axis, placement, inertia, x)
+def _body(joint: JointType, numbers: Numbers) -> Body:
+    inertia = inertia_from_row([numbers.inertias[:, k] for k in range(10)])
+    return Body(joint, numbers.axis, numbers.placement, inertia, numbers.x)
 
 
 class UnrolledSweep(PerBody):
-    """The traversal of the bodies by groups of those alike; each step is traced once for each type of joint."""
+    """The sweep by groups of isomorphic bodies; each step is traced once for each type of joint."""
+
+    unrolls = True
 
     def __init__(self, model: Model, q: jax.Array, of: tuple[Group, ...]) -> None:
         super().__init__(model, q, of)
-        self._steps: dict[tuple, Callable] = {}
+        self._steps: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
-    def _run(self, g: int, kind: tuple, step: Callable, *inputs: Any) -> Any:
+    def _run(self, g: int, kind: tuple[Any, ...], step: Callable[..., Any], *inputs: Any) -> Any:
         """One step on the bodies of a group as one kernel; a `kind` of step is traced once for each type of joint."""
         bodies = self.groups[g].bodies
         key = (*kind, self.tree.joint_types[bodies[0]], len(bodies))
 
-        joint = self._joint(self.groups[g])
+        joint = self._joints[g]
 
-        def on_bodies(numbers: tuple, state: Any, *rest: Any) -> Any:
-            body = _body(joint, *kernel_inputs(numbers))
+        def on_bodies(numbers: Numbers, state: Any, *rest: Any) -> Any:
+            body = _body(joint, kernel_inputs(numbers))
             return _filled(step(body, state, *kernel_inputs(rest)), body)
 
         return self._steps.setdefault(key, in_lanes(kernel(on_bodies)))(self._bodies[g], *inputs)
 
-    def outward(self, step: Callable, root: Any, *inputs: list) -> list:
-        """`step(body, parent_state, *inputs) -> (state, out)` from the root to the leaves; returns the outs."""
+    def _by_group(self, inputs: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """What the bodies of each group get of the inputs."""
+
+        def parts(x: Any) -> Sequence[Any]:
+            return x.parts if isinstance(x, Field) else [jax.tree.map(lambda k: k[None], x)] * len(self.groups)
+
+        columns = [parts(x) for x in inputs]
+        return [tuple(column[g] for column in columns) for g in range(len(self.groups))]
+
+    def outward(self, step: Callable[..., tuple[State, T]], root: State, *inputs: Any) -> Field[T]:
         states: dict[int, Any] = {-1: jax.tree.map(lambda x: x[None], root)}
-        outs: list[Any] = []
+        outs, given = [], self._by_group(inputs)
         carriers = {group.parent for group in self.groups}
         for g, group in enumerate(self.groups):
             size, is_leaf = len(group.bodies), g not in carriers
@@ -97,71 +119,63 @@ class UnrolledSweep(PerBody):
             parent = states[group.parent]
             if group.parent >= 0 and len(self.groups[group.parent].bodies) > 1:
                 parent = jax.tree.map(lambda x, lanes=group.lanes: rows_of(x, lanes), parent)
-            states[g], out = self._run(g, ("out", step, is_leaf), carried, parent, *(x[g] for x in inputs))
+            states[g], out = self._run(g, ("out", step, is_leaf), carried, parent, *given[g])
             outs.append(out)
-        return outs
+        return Field(tuple(outs))
 
-    def inward(self, step: Callable, zero: Any, *inputs: list) -> list:
-        """`step(body, sum_of_children, *inputs) -> (up, out)` from the leaves to the root; returns the outs."""
+    def inward(self, step: Callable[..., tuple[State, T]], zero: State, *inputs: Any) -> Field[T]:
         ups: list[Any] = [None] * len(self.groups)
         outs: list[Any] = [None] * len(self.groups)
+        given = self._by_group(inputs)
         for g in reversed(range(len(self.groups))):
             size, is_root = len(self.groups[g].bodies), self.groups[g].parent < 0
             children = [k for k, group in enumerate(self.groups) if group.parent == g]
             lanes = tuple(self.groups[k].lanes for k in children)
 
             def summed(
-                body: Body, ups: list, *rest: Any, size: int = size, is_root: bool = is_root, lanes: tuple = lanes
+                body: Body,
+                ups: list[Any],
+                *rest: Any,
+                size: int = size,
+                is_root: bool = is_root,
+                lanes: tuple[tuple[int, ...], ...] = lanes,
             ) -> Any:
                 carried = (_on_lanes(up, places, size) for up, places in zip(ups, lanes, strict=True))
-                up, out = step(body, functools.reduce(add_states, carried, zero), *_spread(rest, size))
+                up, out = step(body, functools.reduce(_add_states, carried, zero), *_spread(rest, size))
                 return (None if is_root else up), out
 
-            given = ([ups[k] for k in children], *(x[g] for x in inputs))
-            ups[g], outs[g] = self._run(g, ("in", step, is_root, lanes), summed, *given)
-        return outs
+            above = [ups[k] for k in children]
+            ups[g], outs[g] = self._run(g, ("in", step, is_root, lanes), summed, above, *given[g])
+        return Field(tuple(outs))
 
-    def each(self, step: Callable, *inputs: list) -> list:
-        """`step(body, *inputs) -> out` on every body, several in one kernel."""
-        kinds = [(self._joint(group), len(group.bodies)) for group in self.groups]
+    def map(self, step: Callable[..., T], *inputs: Any) -> Field[T]:
+        def on(g: int, numbers: Numbers, *rest: Any) -> T:
+            body = _body(self._joints[g], numbers)
+            return _filled(step(body, *_spread(rest, len(self.groups[g].bodies))), body)
 
-        def on(g: int, numbers: tuple, *rest: Any) -> Any:
-            joint, size = kinds[g]
-            body = _body(joint, *numbers)
-            return _filled(step(body, *_spread(rest, size)), body)
+        rows = zip(self._bodies, self._by_group(inputs), strict=True)
+        return self._together(BODIES_TOGETHER, on, [(body, *own) for body, own in rows])
 
-        return self._together(BODIES_TOGETHER, on, self._bodies, *inputs)
-
-    def _together(self, count: int, on: Callable, *inputs: list) -> list:
+    @staticmethod
+    def _together(count: int, on: Callable[..., T], rows: Sequence[tuple[Any, ...]]) -> Field[T]:
         """`on(group's number, *inputs)` for every group, so many in one kernel."""
 
-        def several(chosen: range, inputs: list) -> list:
+        def several(chosen: range, inputs: list[tuple[Any, ...]]) -> list[T]:
             return [on(g, *own) for g, own in zip(chosen, inputs, strict=True)]
 
-        rows, outs = list(zip(*inputs, strict=True)), []
+        outs: list[T] = []
         for start in range(0, len(rows), count):
             chosen = range(len(rows))[start : start + count]
             outs += in_lanes(kernel(functools.partial(several, chosen)))([rows[g] for g in chosen])
-        return outs
+        return Field(tuple(outs))
 
-    def lanes(self, f: Callable) -> Callable:
-        """`f`, which works on the arrays of all bodies at once, on their leading axes."""
+    def lanes(self, f: Callable[..., T]) -> Callable[..., T]:
         return in_lanes(f)
 
-    def fused_map(self, f: Callable) -> Callable:
-        """Like `lanes`, as a kernel of its own."""
-        return in_lanes(kernel(f))
-
-    @property
-    def blocks(self) -> Blocks:
-        """Those of the degrees of freedom, for matrices."""
-        return limbs(self.tree)
-
-    def sum_subtrees(self, table: Sequence[jax.Array]) -> jax.Array:
-        """For each body the sum of the columns of it and of all that it carries; `table` has a row (nb,) for each."""
+    def sum_subtrees(self, table: Table) -> jax.Array:
         tree = self.tree
 
-        def totals(rows: jax.Array) -> list:
+        def totals(rows: jax.Array) -> list[jax.Array]:
             of_body = [rows[:, i] for i in range(tree.nb)]
             for i in reversed(tree.order):
                 if (parent := tree.parents[i]) >= 0:
@@ -171,12 +185,10 @@ class UnrolledSweep(PerBody):
         rows = in_lanes(jnp.stack)(table)
         return self._side_by_side(self.fused_map(totals)(rows)) if self.tree.nb else rows
 
-    def sum_paths(self, table: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
-        """For each body the sum of the columns of it and of its ancestors, and of its ancestors alone; `table` has
-        rows with a number for each degree of freedom."""
+    def sum_paths(self, table: Table) -> tuple[jax.Array, jax.Array]:
         tree = self.tree
 
-        def totals(rows: jax.Array) -> list:
+        def totals(rows: jax.Array) -> list[jax.Array]:
             of_body = [jnp.zeros_like(rows[:, 0])] * tree.nb
             for k, i in enumerate(dof_bodies(tree)):
                 of_body[i] = of_body[i] + rows[:, k]
@@ -192,19 +204,18 @@ class UnrolledSweep(PerBody):
         return sums, self.of_parents(sums, (ZERO,) * len(table))
 
     @staticmethod
-    def _side_by_side(columns: list) -> jax.Array:
+    def _side_by_side(columns: list[jax.Array]) -> jax.Array:
         return in_lanes(lambda columns: jnp.stack(columns, axis=1))(columns)
 
-    def _poses(self, T: jax.Array) -> Callable[[Sequence[int]], tuple]:
+    def _poses(self, T: jax.Array) -> Callable[[Sequence[int]], Scalars]:
         """Of an array (n_links, 4, 4) the twelve numbers (R by rows, then p) of some links."""
-        T = batch_last(in_lanes(lambda x: x.reshape(-1, *x.shape[3:]))(T))
+        flat = batch_last(in_lanes(lambda x: x.reshape(-1, *x.shape[3:]))(T))
         entries = [*(4 * i + j for i in range(3) for j in range(3)), 3, 7, 11]
-        return lambda links: tuple(rows_of(T, [16 * k + entry for k in links]) for entry in entries)
+        return lambda links: tuple(rows_of(flat, [16 * k + entry for k in links]) for entry in entries)
 
-    def split_poses(self, T: jax.Array) -> list[tuple]:
-        """The twelve numbers (R by rows, then p) of the pose of each body, from those of the links."""
+    def split_poses(self, T: jax.Array) -> Field[Scalars]:
         poses = self._poses(T)
-        return [poses([self.tree.principal_links[i] for i in group.bodies]) for group in self.groups]
+        return Field(tuple(poses([self.tree.principal_links[i] for i in group.bodies]) for group in self.groups))
 
     def _links_on(self, group: Group) -> list[list[int]]:
         """The first link of each body of a group, the second of each, ...; where a body has fewer, its last again."""
@@ -212,10 +223,8 @@ class UnrolledSweep(PerBody):
         of_body = [[k for k, body in enumerate(bodies) if body == i] for i in group.bodies]
         return [[own[min(k, len(own) - 1)] for own in of_body] for k in range(max(map(len, of_body)))]
 
-    def sum_links(self, f: Callable, *links: jax.Array) -> list:
-        """For each body the sum of `f` over its links; of each (n_links, 4, 4) array `f` gets a link's transform."""
-
-        def total(g: int, given: list) -> Any:
+    def sum_links(self, f: Callable[..., T], *links: jax.Array) -> Field[T]:
+        def total(g: int, given: list[list[Scalars]]) -> T:
             terms = [f(*map(transform_from_numbers, xs)) for xs in kernel_inputs(given)]
             for k, (before, links) in enumerate(itertools.pairwise(chosen[g]), start=1):
                 is_new = np.array([a != b for a, b in zip(links, before, strict=True)])
@@ -223,46 +232,46 @@ class UnrolledSweep(PerBody):
                     terms[k] = jax.tree.map(
                         lambda x, is_new=is_new: jnp.where(broadcast_leading(is_new, x), x, 0.0), terms[k]
                     )
-            return functools.reduce(add_states, terms)
+            return functools.reduce(_add_states, terms)
 
         per_array, chosen = [self._poses(x) for x in links], [self._links_on(group) for group in self.groups]
-        given = [[[poses(links) for poses in per_array] for links in of_group] for of_group in chosen]
+        given = [([[poses(links) for poses in per_array] for links in of_group],) for of_group in chosen]
         return self._together(LINKS_TOGETHER, total, given)
 
-    def move_links(self, f: Callable, motions: list, T: jax.Array) -> jax.Array:
-        """`f(motion of its body, pose)` for each link, (n_links, 4, 4); a link of the world does not move."""
-
-        def change(motion: Motion, numbers: tuple) -> Transform:
+    def move_links(
+        self, f: Callable[[Motion, Transform], Transform], motions: Field[Motion], T: jax.Array
+    ) -> jax.Array:
+        def change(motion: Motion, numbers: Scalars) -> Transform:
             return f(motion, transform_from_numbers(numbers))
 
         run, poses = in_lanes(kernel(change)), self._poses(T)
         changes: dict[int, tuple[Transform, int]] = {}
-        for group, moved in zip(self.groups, motions, strict=True):
+        for group, moved in zip(self.groups, motions.parts, strict=True):
             for links in self._links_on(group):
                 new = run(moved, poses(links))
                 changes |= {link: (new, lane) for lane, link in enumerate(links)}
         still = Transform(ZERO_MAT3, O3), 0
         return self._matrices([changes.get(k, still) for k in range(len(self.tree.link_names))], corner=ZERO)
 
-    def _places(self, poses: list, links: Sequence[int]) -> dict[int, tuple[Transform, int]]:
+    def _places(self, poses: Field[Transform], links: Sequence[int]) -> dict[int, tuple[Transform, int]]:
         """The pose of each link and where in it its lane is, from the poses of the bodies."""
         found: dict[int, tuple[Transform, int]] = {}
-        others: dict[tuple, list[int]] = {}
+        others: dict[tuple[int, tuple[int, ...]], list[int]] = {}
         for link in links:
             g, lane = self._place.get(self.tree.link_bodies[link], (-1, 0))
             if link in self.tree.principal_links:
-                found[link] = poses[g], lane
+                found[link] = poses.parts[g], lane
             else:
                 others.setdefault((g, constants(self.tree.link_pattern[link])), []).append(link)
 
-        def placed(pose: Transform, numbers: list) -> Transform:
+        def placed(pose: Transform, numbers: list[Scalar]) -> Transform:
             size = max((x.shape[0] for x in jax.tree.leaves((pose, numbers))), default=1)
             pose, numbers = _spread((pose, numbers), size)
             return pose @ transform_from_numbers(numbers)
 
         run = in_lanes(kernel(placed))
         for (g, _), alike in others.items():
-            pose = poses[g] if g >= 0 else IDENTITY
+            pose = poses.parts[g] if g >= 0 else IDENTITY
             if g >= 0 and len(self.groups[g].bodies) > 1:
                 lanes = [self._place[self.tree.link_bodies[link]][1] for link in alike]
                 pose = jax.tree.map(lambda x, lanes=lanes: rows_of(x, lanes), pose)
@@ -271,20 +280,15 @@ class UnrolledSweep(PerBody):
             found |= {link: (new, 0 if is_one else lane) for lane, link in enumerate(alike)}
         return found
 
-    def link_transform(self, poses: list, link: int) -> Transform:
-        """The pose of one link, from the poses of the bodies."""
+    def link_transform(self, poses: Field[Transform], link: int) -> Transform:
         pose, lane = self._places(poses, [link])[link]
         return jax.tree.map(lambda x: x[lane], pose)
 
-    def link_poses(self, poses: list) -> jax.Array:
-        """The array (n_links, 4, 4) of all links, from the poses of the bodies."""
-        links = range(len(self.tree.link_names))
+    def link_poses(self, poses: Field[Transform], link: int | None = None) -> jax.Array:
+        links = range(len(self.tree.link_names)) if link is None else [link]
         places = self._places(poses, links)
-        return self._matrices([places[k] for k in links])
-
-    def link_matrix(self, poses: list, link: int) -> jax.Array:
-        """The 4x4 matrix of one link, from the poses of the bodies."""
-        return self._matrices([self._places(poses, [link])[link]])[0]
+        found = self._matrices([places[k] for k in links])
+        return found if link is None else found[0]
 
     def _matrices(self, transforms: list[tuple[Transform, int]], corner: Scalar = ONE) -> jax.Array:
         entries: list[tuple[Scalar, int]] = []

@@ -8,42 +8,22 @@ program hardly grows with the robot.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.model import Model
 from ..spatial.algebra import IDENTITY, NO_MOTION, O3, Force, Inertia, Motion, Sym3, Transform, Vec3
 from ..xla.batch_last import broadcast_leading
 from ..xla.fusion import barrier
 from ..xla.layout import batch_first
-from ..xla.structural import Structural
-from .body import Body, inertia_from_row, transform_from_numbers
-from .plan import Sweep, gravity_root
+from ..xla.structural import Scalars
+from .sweep import Body, Sweep, Table, inertia_from_row, transform_from_numbers
 from .topology import masks
 
-# The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
-Table = jax.Array | tuple[jax.Array, ...]
 Rows = jax.Array | Sequence[jax.Array]
-
-
-def recentre(model: Model, q: jax.Array) -> jax.Array:
-    """The configuration with the translations at the root taken back, for what does not depend on where the robot is.
-
-    Far from the origin inertias about it are large, and their differences lose digits.
-    """
-    tree = model.tree
-    leaders = {m.source for m in tree.mimics if m is not None}
-    moved = [
-        tree.q_slices[i].start + k
-        for i, joint in enumerate(tree.joints)
-        if tree.parents[i] < 0 and tree.mimics[i] is None and i not in leaders
-        for k in joint.translations
-    ]
-    return jnp.where(np.isin(np.arange(tree.nq), moved), 0.0, q) if moved else q
 
 
 def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tuple[Motion, ...]]]:
@@ -53,14 +33,8 @@ def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tu
 
 def poses_and_motions(run: Sweep) -> tuple[Table, Table]:
     """The poses of all bodies (12, nb), and the columns of their motion subspaces (6, dofs)."""
-    return _poses_and_motions(run, run.outward(_step, IDENTITY))
-
-
-def _poses_and_motions(run: Sweep, found: list) -> tuple[Table, Table]:
-    poses, motions = run.unzip(found, 0), run.unzip(found, 1)
-    rows = [(*T.R.r0, *T.R.r1, *T.R.r2, *T.p) for T in poses]
-    columns = [tuple((*s.w, *s.v) for s in per_joint) for per_joint in motions]
-    return run.table(rows, 12), run.columns(columns, 6)
+    found = run.outward(_step, IDENTITY)
+    return run.table(found.select(lambda x: x[0]), 12), run.columns(found.select(lambda x: x[1]), 6)
 
 
 class Moving(NamedTuple):
@@ -74,26 +48,36 @@ class Moving(NamedTuple):
     A0: jax.Array  # accelerations of the parents
 
 
-def _moving_step(body: Body, parent: tuple[Transform, Motion, Motion], v: tuple, a: tuple) -> tuple[tuple, tuple]:
+class _Moved(NamedTuple):
+    pose: Transform
+    S: tuple[Motion, ...]
+    V: Motion
+    A: Motion
+
+
+def _moving_step(
+    body: Body, parent: tuple[Transform, Motion, Motion], v: Scalars, a: Scalars
+) -> tuple[tuple[Transform, Motion, Motion], _Moved]:
     pose, V0, A0 = parent[0] @ body.transform, *parent[1:]
     S = tuple(pose.motion(s) for s in body.subspace)
-    V, A = V0, A0
+    velocity, acceleration = V0, A0
     for s, rate, drive in zip(S, v, a, strict=True):
-        V = V + s.scale(rate)
-        A = A + V0.cross(s.scale(rate)) + s.scale(drive)
-    return (pose, V, A), (pose, S, V, A)
+        velocity = velocity + s.scale(rate)
+        acceleration = acceleration + V0.cross(s.scale(rate)) + s.scale(drive)
+    return (pose, velocity, acceleration), _Moved(pose, S, velocity, acceleration)
 
 
 def moving(run: Sweep, v: jax.Array | None, a: jax.Array | None) -> Moving:
     """The robot in motion; None stands for zero. Its base is accelerated against gravity."""
     # V must not be constants: those would have no batch.
     velocities = run.split_v(barrier(jnp.zeros(run.tree.nv, run.dtype)) if v is None else v)
-    accelerations = run.no_v() if a is None else run.split_v(a)
-    base = Motion(O3, gravity_root(run.model))
+    accelerations = run.split_v(a)
+    base = Motion(O3, run.base_acceleration)
     found = run.outward(_moving_step, (IDENTITY, NO_MOTION, base), velocities, accelerations)
-    V, A = (run.table([(*m.w, *m.v) for m in run.unzip(found, k)], 6) for k in (2, 3))
-    V0, A0 = (run.of_parents(table, (*m.w, *m.v)) for table, m in ((V, NO_MOTION), (A, base)))
-    return Moving(*_poses_and_motions(run, found), V, V0, A, A0)
+    V, A = run.table(found.select(lambda x: x.V), 6), run.table(found.select(lambda x: x.A), 6)
+    V0, A0 = run.of_parents(V, NO_MOTION), run.of_parents(A, base)
+    poses, S = run.table(found.select(lambda x: x.pose), 12), run.columns(found.select(lambda x: x.S), 6)
+    return Moving(poses, S, V, V0, A, A0)
 
 
 def per_dof(run: Sweep, table: Table) -> Table:
@@ -131,27 +115,16 @@ def inertia(table: Table) -> Inertia:
     return Inertia(table[0], Vec3(*table[1:4]), Sym3(*table[4:10]))
 
 
-def _flat(quantities: Any) -> list[jax.Array]:
-    leaves = jax.tree.leaves(quantities, is_leaf=lambda x: isinstance(x, Structural))
-    like = next(x for x in leaves if not isinstance(x, Structural))
-    return [jnp.full_like(like, x.value) if isinstance(x, Structural) else x for x in leaves]
-
-
-def fused_map(run: Sweep, f: Callable, *tables: Table) -> tuple[jax.Array, ...]:
-    """The scalars of the quantities that `f` makes of the tables, as the rows of another."""
-    return tuple(run.fused_map(lambda *given: _flat(f(*given)))(*tables))
-
-
 def inertias(run: Sweep, poses: Table) -> tuple[jax.Array, ...]:
     """The inertia of each body about the world origin (10, nb)."""
-    return fused_map(run, lambda P, N: inertia_from_row(N).transform(pose(P)), poses, run.model.inertias.T)
+    return run.map_tables(lambda P, N: inertia_from_row(N).transform(pose(P)), poses, run.model.inertias.T)
 
 
 def composite_momenta(run: Sweep) -> tuple[Table, Table]:
     """The columns of S, and those of I_c S: the momentum that each motion gives to all that its joint carries."""
     poses, motions = poses_and_motions(run)
     composite = per_dof(run, run.sum_subtrees(inertias(run, poses)))
-    return motions, fused_map(run, lambda S, C: inertia(C).apply(motion(S)), motions, composite)
+    return motions, run.map_tables(lambda S, C: inertia(C).apply(motion(S)), motions, composite)
 
 
 def _outside(run: Sweep, table: Table) -> jax.Array:

@@ -31,13 +31,13 @@ def in_lanes(f: Callable[..., Any]) -> Callable[..., Any]:
     All that depends on the batch must be an argument, and what `f` closes over may have no axes: see
     `broadcast_leading`.
     """
-    programs: dict[Any, Callable] = {}  # by the structure of the arguments; the same is traced once
+    programs: dict[Any, Callable[..., Any]] = {}  # by the structure of the arguments; the same is traced once
     shapes: dict[Any, Any] = {}
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
 
-        def flat(*xs: jax.Array) -> list:
+        def flat(*xs: jax.Array) -> list[Any]:
             results, shapes[tree] = jax.tree.flatten(f(*jax.tree.unflatten(tree, xs)))
             return results
 
@@ -60,23 +60,25 @@ def matrix_major(matrix: jax.Array) -> jax.Array:
     return with_layout_constraint(inside, Layout((*range(2, matrix.ndim), 0, 1)))
 
 
-def _program(f: Callable, xs: Sequence) -> ClosedJaxpr:
+def _program(f: Callable[..., Any], xs: Sequence[Any]) -> ClosedJaxpr:
     with unobserved():
         return jax.make_jaxpr(f)(*xs)
 
 
-def _lowered(*xs: jax.Array, f: Callable, **_: bool) -> list:
+def _lowered(*xs: jax.Array, f: Callable[..., Any], **_: bool) -> list[Any]:
     return jaxpr_as_fun(pruned(_program(f, xs)))(*xs)
 
 
-def _shapes(*xs: Any, f: Callable, **_: bool) -> list:
+def _shapes(*xs: Any, f: Callable[..., Any], **_: bool) -> list[Any]:
     return [x.update(weak_type=False) for x in _program(f, xs).out_avals]
 
 
-def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable, **params: bool) -> tuple[list, list]:
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, f: Callable[..., Any], **params: bool
+) -> tuple[list[Any], list[Any]]:
     places = [k for k, t in enumerate(tangents) if type(t) is not ad.Zero]
 
-    def moved(*xs: jax.Array) -> list:
+    def moved(*xs: jax.Array) -> list[Any]:
         values, along = xs[: len(primals)], xs[len(primals) :]
         return jvp_along(lambda ys: f(*ys), values, dict(zip(places, along, strict=True)))[1]
 
@@ -84,18 +86,18 @@ def _jvp(primals: Sequence, tangents: Sequence, *, f: Callable, **params: bool) 
     return _lanes_p.bind(*primals, f=f, **params), _lanes_p.bind(*primals, *along, f=moved, pruned=False)
 
 
-def _transpose(cotangents: Sequence, *args: Any, f: Callable, **_: bool) -> list:
+def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **_: bool) -> list[Any]:
     """Of `moved` in `_jvp`, which is linear in what is not known."""
     linear = [ad.is_undefined_primal(x) for x in args]
     known = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
     wanted = [x.aval for x, is_linear in zip(args, linear, strict=True) if is_linear]
     dense = [ad.instantiate_zeros(ct) for ct in cotangents]
 
-    def transposed(*xs: jax.Array) -> list:
+    def transposed(*xs: jax.Array) -> list[Any]:
         values, cts = xs[: len(known)], list(xs[len(known) :])
         lanes = cts[0].shape[dense[0].ndim :]
 
-        def map_(*unknown: jax.Array) -> list:
+        def map_(*unknown: jax.Array) -> list[Any]:
             a, b = iter(unknown), iter(values)
             return f(*(next(a) if is_linear else next(b) for is_linear in linear))
 
@@ -105,7 +107,7 @@ def _transpose(cotangents: Sequence, *args: Any, f: Callable, **_: bool) -> list
     return [next(found) if is_linear else None for is_linear in linear]
 
 
-def _batch(xs: Sequence, axes: Sequence, **params: Any) -> tuple[list, list]:
+def _batch(xs: Sequence[Any], axes: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
     size = next(x.shape[axis] for x, axis in zip(xs, axes, strict=True) if axis is not None)
     last = [
         jnp.broadcast_to(x[..., None], (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
@@ -127,7 +129,7 @@ def _without_vain(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn
     if needed and not any(needed):
         needed[0] = True  # which tells the lanes
 
-    def wanted(*xs: jax.Array) -> list:
+    def wanted(*xs: jax.Array) -> list[Any]:
         given, lanes = iter(xs), xs[0].shape[shapes[needed.index(True)].ndim :] if xs else ()
         every = (
             next(given) if is_needed else vary_alike(jnp.zeros((*x.shape, *lanes), x.dtype), *xs)

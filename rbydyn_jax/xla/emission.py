@@ -30,34 +30,34 @@ def is_partly_manual(ctx: mlir.LoweringRuleContext) -> bool:
     return bool(getattr(ctx.module_context.axis_context, "manual_axes", ())) and not on_one_device(ctx)
 
 
-def hidden(values: Sequence[ir.Value]) -> list[ir.Value]:
+def hidden(values: Sequence[ir.Value[Any]]) -> list[ir.Value[Any]]:
     """The values behind an optimization barrier."""
     return list(stablehlo.OptimizationBarrierOp(list(values)).results)
 
 
-def separate(values: Sequence[ir.Value]) -> list[ir.Value]:
+def separate(values: Sequence[ir.Value[Any]]) -> list[ir.Value[Any]]:
     """The values, each of which XLA computes without looking behind it, and by a loop of its own."""
     if late_barriers():
         return hidden(values)
     return [_with_its_layout(x) for x in values]
 
 
-def _with_its_layout(x: ir.Value) -> ir.Value:
+def _with_its_layout(x: ir.Value[Any]) -> ir.Value[Any]:
     """A value whose layout is asked for, which hides it until after fusion where barriers do not."""
     rank = len(x.type.shape)
     minor_to_major = ", ".join(map(str, reversed(range(rank))))
     order = f"[{minor_to_major}]" if rank else ""
     layout = ir.ArrayAttr.get([ir.Attribute.parse(f"dense<{order}> : tensor<{rank}xindex>")])
-    attributes = {
+    attributes: dict[str, ir.Attribute] = {
         "call_target_name": ir.StringAttr.get("LayoutConstraint"),
         "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1),
         "operand_layouts": layout,
         "result_layouts": layout,
     }
-    return ir.Operation.create("stablehlo.custom_call", [x.type], [x], attributes).result
+    return ir.Operation.create("stablehlo.custom_call", [x.type], [x], attributes).results[0]
 
 
-def _chosen(shape: Sequence[int]) -> ir.Value:
+def _chosen(shape: Sequence[int]) -> ir.Value[Any]:
     """True, of a shape, hidden from XLA until it has fused."""
     (chosen,) = hidden([mlir.ir_constant(np.array(True))])
     if not shape:
@@ -66,11 +66,11 @@ def _chosen(shape: Sequence[int]) -> ir.Value:
     return stablehlo.broadcast_in_dim(booleans, chosen, mlir.dense_int_array([]))
 
 
-def _constant(kind: ir.RankedTensorType, value: float) -> ir.Value:
+def _constant(kind: ir.RankedTensorType, value: float) -> ir.Value[Any]:
     return stablehlo.constant(ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, value)))
 
 
-def _distinct(values: Sequence[ir.Value]) -> list[ir.Value]:
+def _distinct(values: Sequence[ir.Value[Any]]) -> list[ir.Value[Any]]:
     """Each value, such that XLA does not find two of them to be one: a fusion cannot take an operand twice."""
     if not late_barriers():
         return hidden(values)
@@ -78,7 +78,7 @@ def _distinct(values: Sequence[ir.Value]) -> list[ir.Value]:
     return [stablehlo.select(chosen, x, _constant(x.type, k + 0.5)) for k, x in enumerate(values)]
 
 
-def _fused(values: Sequence[ir.Value]) -> list[ir.Value]:
+def _fused(values: Sequence[ir.Value[Any]]) -> list[ir.Value[Any]]:
     """An `mhlo.fusion` that returns its arguments, all of one type."""
     values = _distinct(values)
     types = [x.type for x in values]
@@ -90,7 +90,7 @@ def _fused(values: Sequence[ir.Value]) -> list[ir.Value]:
     return list(fusion.results)
 
 
-def _bound(values: list[ir.Value]) -> list[ir.Value]:
+def _bound(values: list[ir.Value[Any]]) -> list[ir.Value[Any]]:
     """Each value, such that none is used without another one.
 
     XLA drops the results of a fusion that turn out to have no use after all (in a branch that is never taken), and ends
@@ -100,7 +100,7 @@ def _bound(values: list[ir.Value]) -> list[ir.Value]:
     return [stablehlo.select(chosen, x, values[k - 1]) for k, x in enumerate(values)]
 
 
-def in_one_loop(values: list[ir.Value]) -> list[ir.Value]:
+def in_one_loop(values: list[ir.Value[Any]]) -> list[ir.Value[Any]]:
     """The values, all of one type, as the results of one loop."""
     if not isinstance(values[0].type.element_type, ir.FloatType):
         return hidden(values)

@@ -36,11 +36,11 @@ def kernel(f: Callable[..., Any], exportable: bool = False) -> Callable[..., Any
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
-        started = _bind(_start_p, given, exportable)
+        started = _bind(given, exportable, end=False)
         results, shape = jax.tree.flatten(f(*jax.tree.unflatten(tree, started)))
         known = {id(x) for x in started}
         new = {id(x): x for x in results if id(x) not in known}  # without arguments, and each once
-        ended = dict(zip(new, _bind(_end_p, new.values(), exportable), strict=True)) if new else {}
+        ended = dict(zip(new, _bind(new.values(), exportable, end=True), strict=True)) if new else {}
         return jax.tree.unflatten(shape, [ended.get(id(x), x) for x in results])
 
     return call
@@ -49,21 +49,22 @@ def kernel(f: Callable[..., Any], exportable: bool = False) -> Callable[..., Any
 def kernel_inputs(values: Any) -> Any:
     """Arguments of a kernel that it copies where they are its results: slices, each of which XLA would copy alone."""
     given, tree = jax.tree.flatten(values)
-    return jax.tree.unflatten(tree, _bind(_start_p, given, False))
+    return jax.tree.unflatten(tree, _bind(given, False, end=False))
 
 
-# Where the arguments of a kernel begin and where its results end: the identity, and each the transpose of the other, so
-# that the transposed step is a kernel as well.
-_start_p, _end_p = Primitive("rbydyn_start"), Primitive("rbydyn_end")
+# The boundary of a kernel, where its arguments begin or its results `end`: the identity. The transpose of one side is
+# the other, so that the transposed step is a kernel as well.
+_boundary_p = Primitive("rbydyn_boundary")
+_boundary_p.multiple_results = True
 
 
-def _bind(primitive: Primitive, values: Iterable, exportable: bool) -> list:
-    return primitive.bind(*values, exportable=exportable, devices=devices_needed())
+def _bind(values: Iterable[Any], exportable: bool, *, end: bool) -> list[Any]:
+    return _boundary_p.bind(*values, exportable=exportable, end=end, devices=devices_needed())
 
 
-def _of_each(primitive: Primitive, values: Sequence, exportable: bool) -> list:
-    """The primitive on those of the values that are not symbolic zeros."""
-    results = iter(_bind(primitive, (x for x in values if type(x) is not ad.Zero), exportable))
+def _of_each(values: Sequence[Any], exportable: bool, *, end: bool) -> list[Any]:
+    """The boundary on those of the values that are not symbolic zeros."""
+    results = iter(_bind((x for x in values if type(x) is not ad.Zero), exportable, end=end))
     return [x if type(x) is ad.Zero else next(results) for x in values]
 
 
@@ -76,25 +77,25 @@ def _pruned(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | Non
     return used, eqn.replace(invars=kept_in, outvars=kept_out)
 
 
-def _define(primitive: Primitive, transpose: Primitive) -> None:
-    def jvp(primals: Sequence, tangents: Sequence, *, exportable: bool, **_: Any) -> tuple[list, list]:
-        return _bind(primitive, primals, exportable), _of_each(primitive, tangents, exportable)
-
-    primitive.multiple_results = True
-    primitive.def_impl(lambda *xs, **_: list(xs))
-    primitive.def_abstract_eval(lambda *xs, **_: [x.update(weak_type=False) for x in xs])
-    batching.primitive_batchers[primitive] = lambda xs, axes, **params: (primitive.bind(*xs, **params), list(axes))
-    ad.primitive_jvps[primitive] = jvp
-    ad.primitive_transposes[primitive] = lambda cts, *_, exportable, **__: _of_each(transpose, cts, exportable)
-    partial_eval.dce_rules[primitive] = _pruned
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, exportable: bool, end: bool, **_: Any
+) -> tuple[list[Any], list[Any]]:
+    return _bind(primals, exportable, end=end), _of_each(tangents, exportable, end=end)
 
 
-_define(_start_p, _end_p)
-_define(_end_p, _start_p)
-mlir.register_lowering(_start_p, lambda ctx, *xs, **_: list(xs))
+def _transpose(cotangents: Sequence[Any], *_: Any, exportable: bool, end: bool, devices: Any) -> list[Any]:
+    return _of_each(cotangents, exportable, end=not end)
 
 
-def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value, exportable: bool, devices: Any) -> list[ir.Value]:
+def _batch(xs: Sequence[Any], axes: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+    return _boundary_p.bind(*xs, **params), list(axes)
+
+
+def _lower(
+    ctx: mlir.LoweringRuleContext, *values: ir.Value[Any], exportable: bool, end: bool, devices: Any
+) -> list[ir.Value[Any]]:
+    if not end:
+        return list(values)
     if set(ctx.platforms or ctx.module_context.platforms) != {"cpu"}:
         return list(values)
     distinct = list(dict.fromkeys(values))  # the cotangents of the terms of a sum are one
@@ -102,9 +103,9 @@ def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value, exportable: boo
         if exportable:
             return hidden(values)
         raise RbydynError("jax.export cannot write the CPU kernels of this library: use rbydyn_jax.export_function")
-    results: dict[ir.Value, ir.Value] = {}
+    results: dict[ir.Value[Any], ir.Value[Any]] = {}
     if fusions_available() and not is_partly_manual(ctx):
-        of_type: dict[str, list[ir.Value]] = {}
+        of_type: dict[str, list[ir.Value[Any]]] = {}
         for x in distinct:
             of_type.setdefault(str(x.type), []).append(x)
         is_one = on_one_device(ctx)
@@ -117,5 +118,11 @@ def _lower_end(ctx: mlir.LoweringRuleContext, *values: ir.Value, exportable: boo
     return [results[x] for x in values]
 
 
+_boundary_p.def_impl(lambda *xs, **_: list(xs))
+_boundary_p.def_abstract_eval(lambda *xs, **_: [x.update(weak_type=False) for x in xs])
+batching.primitive_batchers[_boundary_p] = _batch
+ad.primitive_jvps[_boundary_p] = _jvp
+ad.primitive_transposes[_boundary_p] = _transpose
+partial_eval.dce_rules[_boundary_p] = _pruned
 # A rule for the CPU alone cannot be registered: JAX (0.10, 0.12) fails where it chooses one of several within a loop.
-mlir.register_lowering(_end_p, _lower_end, cacheable=False)  # a cached rule does not see what is one
+mlir.register_lowering(_boundary_p, _lower, cacheable=False)  # a cached rule does not see what is one

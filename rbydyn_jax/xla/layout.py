@@ -1,8 +1,8 @@
 """Arrays to scalars and back, with the batch as the last axis in between.
 
 Under `vmap` arrays are usually batch-first, so that reading or writing hundreds of scalars strides through memory. The
-two primitives here are the identity and a concatenation but for their batching rule: the batch goes last, and the array
-as a whole is transposed once where it enters or leaves.
+two primitives here are the identity and a concatenation but for their batching rule: the batch goes last (or first),
+and the array as a whole is transposed once where it enters or leaves.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from .sharding import on_each_shard, vary_alike
 from .structural import Scalar, Structural
 
 _join_p = Primitive("rbydyn_join")  # scalars, rows of scalars, and constants between them -> array (n,)
-_batch_last_p = Primitive("rbydyn_batch_last")  # the identity
-_batch_first_p = Primitive("rbydyn_batch_first")  # the identity
+_batch_axis_p = Primitive("rbydyn_batch_axis")  # the identity; `last` tells where a batch goes
 
 # The pieces of a joined array: the next operand, a scalar (None) or so many rows (an integer), or a constant (a float).
 Layout = tuple[float | int | None, ...]
@@ -64,10 +63,8 @@ def _places(layout: Layout) -> list[tuple[int, int | None]]:
 
 
 _join_p.def_impl(jax.jit(_join, static_argnames="layout"))
-_batch_last_p.def_impl(lambda x: x)
-_batch_first_p.def_impl(lambda x: x)
+_batch_axis_p.def_impl(lambda x, last: x)
 mlir.register_lowering(_join_p, mlir.lower_fun(_join, multiple_results=False))
-mlir.register_lowering(_batch_last_p, lambda ctx, x: [x])
 
 
 def _row_major(x: jax.Array) -> jax.Array:
@@ -75,28 +72,27 @@ def _row_major(x: jax.Array) -> jax.Array:
     return with_layout_constraint(x, MemoryLayout(tuple(range(x.ndim))))
 
 
-def _lower_batch_first(ctx: mlir.LoweringRuleContext, x: ir.Value) -> Sequence:
-    if not on_one_device(ctx):  # a constraint on a layout would gather the batch
+def _lower_batch_axis(ctx: mlir.LoweringRuleContext, x: ir.Value[Any], *, last: bool) -> Sequence[Any]:
+    if last or not on_one_device(ctx):  # a constraint on a layout would gather the batch
         return [x]
     return mlir.lower_fun(_row_major, multiple_results=False)(ctx, x)
 
 
-mlir.register_lowering(_batch_first_p, _lower_batch_first)
+mlir.register_lowering(_batch_axis_p, _lower_batch_axis)
 
 
 @_join_p.def_abstract_eval
-def _join_shape(*rows, layout):
+def _join_shape(*rows: Any, layout: Layout) -> Any:
     size = sum(entry if isinstance(entry, int) else 1 for entry in layout)
     return rows[0].update(shape=(size, *rows[0].shape[_axes(layout)[0] :]), weak_type=False)
 
 
-@_batch_last_p.def_abstract_eval
-@_batch_first_p.def_abstract_eval
-def _same_shape(x):
+@_batch_axis_p.def_abstract_eval
+def _same_shape(x: Any, *, last: bool) -> Any:
     return x.update(weak_type=False)
 
 
-def _join_batch(rows, axes, *, layout):
+def _join_batch(rows: Sequence[Any], axes: Sequence[int | None], *, layout: Layout) -> tuple[Any, int]:
     size = next(x.shape[axis] for x, axis in zip(rows, axes, strict=True) if axis is not None)
     last = [
         jnp.broadcast_to(jnp.expand_dims(x, -1), (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
@@ -106,27 +102,22 @@ def _join_batch(rows, axes, *, layout):
     return out, out.ndim - 1
 
 
-def _batch_last_batch(args, axes):
-    x = jnp.moveaxis(args[0], axes[0], -1)
-    return _batch_last_p.bind(x), x.ndim - 1
-
-
-def _batch_first_batch(args, axes):
-    return _batch_first_p.bind(jnp.moveaxis(args[0], axes[0], 0)), 0
+def _batch_axis_batch(args: Sequence[Any], axes: Sequence[int], *, last: bool) -> tuple[Any, int]:
+    at = args[0].ndim - 1 if last else 0
+    return _batch_axis_p.bind(jnp.moveaxis(args[0], axes[0], at), last=last), at
 
 
 batching.primitive_batchers[_join_p] = on_each_shard(_join_batch)
-batching.primitive_batchers[_batch_last_p] = on_each_shard(_batch_last_batch)
-batching.primitive_batchers[_batch_first_p] = on_each_shard(_batch_first_batch)
+batching.primitive_batchers[_batch_axis_p] = on_each_shard(_batch_axis_batch)
 
 
-def _join_jvp(primals, tangents, *, layout):
+def _join_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, layout: Layout) -> tuple[Any, Any]:
     flat = tuple(0.0 if _is_constant(entry) else entry for entry in layout)
     dense = [ad.instantiate_zeros(t) for t in tangents]
     return _join_p.bind(*primals, layout=layout), _join_p.bind(*vary_alike(dense, primals), layout=flat)
 
 
-def _join_transpose(ct, *rows, layout):
+def _join_transpose(ct: Any, *rows: Any, layout: Layout) -> list[Any]:
     if type(ct) is ad.Zero:
         return [None] * len(rows)
     ct = batch_last(ct)
@@ -135,18 +126,17 @@ def _join_transpose(ct, *rows, layout):
 
 ad.primitive_jvps[_join_p] = _join_jvp
 ad.primitive_transposes[_join_p] = _join_transpose
-ad.deflinear2(_batch_last_p, lambda ct, x: [ct])
-ad.deflinear2(_batch_first_p, lambda ct, x: [ct])
+ad.deflinear2(_batch_axis_p, lambda ct, x, last: [ct])
 
 
 def batch_first(x: jax.Array) -> jax.Array:
     """The same array; under `vmap` its batch axis is the first one, as matrix products like it."""
-    return _batch_first_p.bind(x)
+    return _batch_axis_p.bind(x, last=False)
 
 
 def batch_last(x: jax.Array) -> jax.Array:
     """The same array; under `vmap` its batch axis is the last one."""
-    return _batch_last_p.bind(x)
+    return _batch_axis_p.bind(x, last=True)
 
 
 def join(pieces: Sequence[Scalar], dtype: Any) -> jax.Array:

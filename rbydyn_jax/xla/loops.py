@@ -7,9 +7,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
-from jax.interpreters import batching, mlir
 
+from .on_cpu import on_cpu
 from .tuning import late_barriers
 
 
@@ -19,21 +18,18 @@ def filled(x: Any, size: int, xp: Any) -> Any:
     return x if missing <= 0 else xp.concatenate([x, xp.broadcast_to(x[-1:], (missing, *x.shape[1:]))])
 
 
-def in_turn(f: Callable[[list], Any], rows: list, width: int) -> Any:
+def in_turn(f: Callable[[list[Any]], Any], rows: list[Any], width: int) -> Any:
     """`f(rows)` in a loop over `width` of them at a time, within one program."""
     size = rows[0].shape[0]
     number = -(-size // width)
     cut = [filled(x, number * width, jnp).reshape(number, width, *x.shape[1:]) for x in rows]
 
-    def body(k: jax.Array, rows: list) -> tuple[jax.Array, Any]:
+    def body(k: jax.Array, rows: list[Any]) -> tuple[jax.Array, Any]:
         k, rows = jax.lax.optimization_barrier((in_kernels(k), rows))  # nothing uses the counter but the loop itself
         return k + 1, f(rows)
 
     _, results = jax.lax.scan(body, jnp.zeros((), jnp.int32), cut)
     return jax.tree.map(lambda x: x.reshape(number * width, *x.shape[2:])[:size], results)
-
-
-_in_kernels_p = Primitive("rbydyn_in_kernels")
 
 
 def in_kernels(k: jax.Array) -> jax.Array:
@@ -42,7 +38,7 @@ def in_kernels(k: jax.Array) -> jax.Array:
     It would do so with older and slower emitters, unless something in the loop cannot be compiled that way: here a sort
     of two numbers, which costs as much as calling one kernel.
     """
-    return _in_kernels_p.bind(k)
+    return on_cpu(k, _sorted, _same)
 
 
 def _sorted(k: jax.Array) -> jax.Array:
@@ -51,8 +47,5 @@ def _sorted(k: jax.Array) -> jax.Array:
     return jax.lax.sort(jnp.stack([k, jnp.full_like(k, jnp.iinfo(k.dtype).max)]), dimension=0)[0]
 
 
-_in_kernels_p.def_impl(lambda k: k)
-_in_kernels_p.def_abstract_eval(lambda k: k.update(weak_type=False))
-batching.defvectorized(_in_kernels_p)
-mlir.register_lowering(_in_kernels_p, lambda ctx, k: [k])
-mlir.register_lowering(_in_kernels_p, mlir.lower_fun(_sorted, multiple_results=False), platform="cpu")
+def _same(k: jax.Array) -> jax.Array:
+    return k

@@ -25,16 +25,16 @@ mlir.register_lowering(_in_one_loop_p, lambda ctx, *values: in_one_loop(list(val
 
 
 @custom_partitioning
-def _split_alike(*values: Any) -> list:
+def _split_alike(*values: Any) -> list[Any]:
     return _in_one_loop_p.bind(*values)
 
 
-def _rule(mesh: Any, values: Sequence, results: Sequence) -> str:
+def _rule(mesh: Any, values: Sequence[Any], results: Sequence[Any]) -> str:
     axes = " ".join(f"i{k}" for k in range(values[0].rank))
     return f"{', '.join([axes] * len(values))} -> {', '.join([axes] * len(results))}"
 
 
-def _partition(mesh: Any, values: Sequence, results: Sequence) -> tuple:
+def _partition(mesh: Any, values: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
     shardings = [x.sharding for x in values]
     return mesh, lambda *xs: _in_one_loop_p.bind(*xs), shardings, tuple(shardings)
 
@@ -55,7 +55,7 @@ def devices_needed() -> ClosedJaxpr | None:
     return _example() if jax.device_count() > 1 else None
 
 
-def on_each_device(ctx: mlir.LoweringRuleContext, values: list[ir.Value], avals: list) -> list[ir.Value]:
+def on_each_device(ctx: mlir.LoweringRuleContext, values: list[ir.Value[Any]], avals: list[Any]) -> list[ir.Value[Any]]:
     """The values, all of one type, in one loop on each of the devices over which XLA splits them."""
     if avals[0].ndim == 0 or len(values) == 1:
         return hidden(values)

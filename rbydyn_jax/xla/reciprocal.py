@@ -9,8 +9,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+
+from .on_cpu import on_cpu
 
 # For a float type: the integers of its size; what its bits are taken from for a guess that is off by a twentieth at
 # most; and the steps that cube this error, before a last one that squares it and rounds.
@@ -18,8 +18,6 @@ _GUESS = {
     np.dtype(np.float32): (jnp.int32, 0x7EF311C7, 1),
     np.dtype(np.float64): (jnp.int64, 0x7FDE6238502484BA, 2),
 }
-
-_reciprocal_p = Primitive("rbydyn_reciprocal")
 
 
 def _divided(x: jax.Array) -> jax.Array:
@@ -38,19 +36,10 @@ def _iterated(x: jax.Array) -> jax.Array:
     return y + y * (1.0 - x * y)
 
 
-def _jvp(primals: tuple, tangents: tuple) -> tuple:
-    y = reciprocal(primals[0])
-    return y, tangents[0] if type(tangents[0]) is ad.Zero else -(y * y) * tangents[0]
-
-
-_reciprocal_p.def_impl(_divided)
-_reciprocal_p.def_abstract_eval(lambda x: x.update(weak_type=False))
-batching.defvectorized(_reciprocal_p)
-ad.primitive_jvps[_reciprocal_p] = _jvp
-mlir.register_lowering(_reciprocal_p, mlir.lower_fun(_divided, multiple_results=False))
-mlir.register_lowering(_reciprocal_p, mlir.lower_fun(_iterated, multiple_results=False), platform="cpu")
+def _slope(y: jax.Array) -> jax.Array:
+    return -(y * y)
 
 
 def reciprocal(x: jax.Array) -> jax.Array:
     """1 / x to the last bit or two, unless that is close to the smallest numbers there are; not finite at zero."""
-    return _reciprocal_p.bind(x)
+    return on_cpu(x, _iterated, _divided, _slope)

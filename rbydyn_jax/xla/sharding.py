@@ -20,7 +20,7 @@ def may_be_split() -> bool:
     return jax.device_count() > 1 and (mesh.empty or not mesh.are_all_axes_manual)
 
 
-def _varying(x: Any) -> frozenset:
+def _varying(x: Any) -> frozenset[Any]:
     return jax.typeof(x).mat.varying if isinstance(x, Tracer) else frozenset()
 
 
@@ -51,7 +51,7 @@ def _split(rows: Sequence[jax.Array]) -> NamedSharding | None:
 def on_each_shard(rule: BatchingRule) -> BatchingRule:
     """A batching rule that is applied on each device, where a batch is split over explicit axes of a mesh."""
 
-    def batch(operands: Sequence, axes: Sequence, **params: Any) -> tuple[Any, Any]:
+    def batch(operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         is_batched = [axis is not None for axis in axes]
         rows = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
         split = _split(rows)
@@ -60,7 +60,7 @@ def on_each_shard(rule: BatchingRule) -> BatchingRule:
         whole = NamedSharding(split.mesh, PartitionSpec())
         shared = [jax.sharding.reshard(x, whole) for x, b in zip(operands, is_batched, strict=True) if not b]
 
-        def on_shard(shared: list, rows: list) -> Any:
+        def on_shard(shared: list[Any], rows: list[Any]) -> Any:
             given = {True: iter(rows), False: iter(shared)}
             results, at = rule([next(given[b]) for b in is_batched], [0 if b else None for b in is_batched], **params)
             return jax.tree.map(lambda x, axis: jnp.moveaxis(x, axis, 0), results, at)

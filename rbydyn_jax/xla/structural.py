@@ -31,9 +31,10 @@ _BY_VALUE = {0: ZERO, 1: ONE, -1: MINUS_ONE}
 jax.tree_util.register_pytree_node(Structural, lambda s: ((), s.value), lambda value, _: _BY_VALUE[value])
 
 Scalar = Any
+Scalars = tuple[Scalar, ...]
 
 
-def _binary(primitive: Callable, operator: Callable, a: Scalar, b: Scalar) -> Scalar:
+def _binary(primitive: Callable[..., Any], operator: Callable[..., Any], a: Scalar, b: Scalar) -> Scalar:
     """`operator(a, b)`, by the bare primitive where nothing is promoted or broadcast, which traces faster."""
     if isinstance(a, jax.Array) and isinstance(b, jax.Array) and a.aval == b.aval:
         return primitive(a, b)

@@ -39,7 +39,7 @@ def tiled(f: Callable[..., Any], cut: bool = True) -> Callable[..., Any]:
     return call
 
 
-def _size_of_part(size: int) -> int:
+def _size_of_part(size: Any) -> Any:
     """A divisor of the size of the batch if there is one of about the right size."""
     if not isinstance(size, int) or size <= LARGEST_TILE:  # a size that is only known when an exported program runs
         return size
@@ -47,7 +47,7 @@ def _size_of_part(size: int) -> int:
     return next((part for part in near if size % part == 0), TILE)
 
 
-def _spread(size: int, itemsize: int) -> int:
+def _spread(size: Any, itemsize: int) -> Any:
     """The size, or a little more where arrays of it would all begin at the same place of the cache and drive each other
     out: then an odd number of cache lines."""
     if not isinstance(size, int) or size * itemsize % ALIASING_STRIDE:
@@ -64,7 +64,9 @@ _parts_p.def_abstract_eval(lambda *_, program, cut: list(program.out_avals))
 mlir.register_lowering(_parts_p, mlir.lower_fun(_whole, multiple_results=True))
 
 
-def _jvp(primals: Sequence, tangents: Sequence, *, program: ClosedJaxpr, cut: bool) -> tuple[list, list]:
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, program: ClosedJaxpr, cut: bool
+) -> tuple[list[Any], list[Any]]:
     f = jaxpr_as_fun(program)
     moved = {k: t for k, t in enumerate(tangents) if type(t) is not ad.Zero}
     values, along = jvp_along(lambda xs: f(*xs), primals, moved)
@@ -72,12 +74,14 @@ def _jvp(primals: Sequence, tangents: Sequence, *, program: ClosedJaxpr, cut: bo
     return _parts_p.bind(*primals, program=program, cut=cut) if cut else values, along
 
 
-def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr, cut: bool) -> tuple[list, list]:
+def _batch(
+    operands: Sequence[Any], axes: Sequence[int | None], *, program: ClosedJaxpr, cut: bool
+) -> tuple[list[Any], list[Any]]:
     is_batched = [axis is not None for axis in axes]
     batched = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
     shared = [x for x, axis in zip(operands, axes, strict=True) if axis is None]
 
-    size = batched[0].shape[0]
+    size: Any = batched[0].shape[0]  # symbolic in an exported program
     if isinstance(size, int) and not size:
         empty = [jnp.zeros((0, *x.shape), x.dtype) for x in program.out_avals]
         return vary_alike(empty, *operands), [0] * len(empty)
@@ -87,7 +91,9 @@ def _batch(operands: Sequence, axes: Sequence, *, program: ClosedJaxpr, cut: boo
     return results, [0] * len(results)
 
 
-def _rows(program: ClosedJaxpr, is_batched: list[bool], shared: list, rows: list, *, is_loop: bool) -> list[jax.Array]:
+def _rows(
+    program: ClosedJaxpr, is_batched: list[bool], shared: list[Any], rows: list[Any], *, is_loop: bool
+) -> list[jax.Array]:
     """The program for each row."""
     number = rows[0].shape[0]
     is_little = sum(math.prod(x.shape[1:]) for x in rows) <= PADDED_SCALARS
@@ -100,7 +106,7 @@ def _rows(program: ClosedJaxpr, is_batched: list[bool], shared: list, rows: list
     if is_loop:  # or XLA would take the arithmetic on parameters of the model out of it, scalar by scalar
         shared, rows = jax.lax.optimization_barrier((shared, rows))
 
-    def one(row: Sequence) -> list[jax.Array]:
+    def one(row: Sequence[Any]) -> list[jax.Array]:
         unbatched, batched = iter(shared), iter(row)
         return jaxpr_as_fun(program)(*(next(batched if b else unbatched) for b in is_batched))
 

@@ -56,7 +56,7 @@ class _Batched(LinearMap):
     def apply(self, parameters: Any, arguments: Arrays) -> Arrays:
         leaves, tree = jax.tree.flatten(parameters)
 
-        def one(leaves: list, arguments: Arrays) -> Arrays:
+        def one(leaves: list[Any], arguments: Arrays) -> Arrays:
             return self.inner.apply(jax.tree.unflatten(tree, leaves), arguments)
 
         return jax.vmap(one, in_axes=(list(self.axes), -1), out_axes=-1)(leaves, arguments)
@@ -82,12 +82,12 @@ def _shaped(like: jax.Array, shape: tuple[int, ...]) -> ShapedArray:
     return jax.typeof(like).update(shape=shape, weak_type=False)
 
 
-def _split(operands: Sequence, tree: Any) -> tuple[list, tuple]:
+def _split(operands: Sequence[Any], tree: Any) -> tuple[list[Any], tuple[Any, ...]]:
     count = tree.num_leaves
     return list(operands[:count]), tuple(operands[count:])
 
 
-def _apply(*operands: jax.Array, linear: LinearMap, tree: Any, out: tuple) -> Arrays:
+def _apply(*operands: jax.Array, linear: LinearMap, tree: Any, out: tuple[Any, ...]) -> Arrays:
     leaves, arguments = _split(operands, tree)
     return linear.apply(jax.tree.unflatten(tree, leaves), arguments)
 
@@ -98,7 +98,7 @@ def pruned(program: ClosedJaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(jaxpr, program.consts)
 
 
-def _pruned(*operands: jax.Array, **static: Any) -> list:
+def _pruned(*operands: jax.Array, **static: Any) -> list[Any]:
     return jaxpr_as_fun(pruned(jax.make_jaxpr(lambda *xs: _apply(*xs, **static))(*operands)))(*operands)
 
 
@@ -107,7 +107,9 @@ _linear_p.def_abstract_eval(lambda *operands, out, **_: list(out))
 mlir.register_lowering(_linear_p, mlir.lower_fun(_pruned, multiple_results=True))
 
 
-def _jvp(primals, tangents, *, linear, tree, out):
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, linear: LinearMap, tree: Any, out: tuple[Any, ...]
+) -> tuple[Sequence[Any], list[Any]]:
     leaves, arguments = _split(primals, tree)
     d_leaves, d_arguments = _split(tangents, tree)
     results = _linear_p.bind(*primals, linear=linear, tree=tree, out=out)
@@ -124,7 +126,7 @@ def _jvp(primals, tangents, *, linear, tree, out):
     return results, list(total)
 
 
-def _transpose(cts, *operands, linear, tree, out):
+def _transpose(cts: Sequence[Any], *operands: Any, linear: LinearMap, tree: Any, out: tuple[Any, ...]) -> list[Any]:
     leaves, arguments = _split(operands, tree)
     if any(ad.is_undefined_primal(x) for x in leaves):
         raise TypeError("a linear map is not linear in its parameters")
@@ -136,7 +138,9 @@ def _transpose(cts, *operands, linear, tree, out):
     return [None] * len(leaves) + list(images)
 
 
-def _batch(operands, axes, *, linear, tree, out):
+def _batch(
+    operands: Sequence[Any], axes: Sequence[int | None], *, linear: LinearMap, tree: Any, out: tuple[Any, ...]
+) -> tuple[Sequence[Any], list[int]]:
     size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
     leaves, arguments = _split(operands, tree)
     leaf_axes, argument_axes = _split(axes, tree)
@@ -173,7 +177,7 @@ def _is_symbolic(x: Any) -> bool:
     return isinstance(x, SymbolicZero)
 
 
-def jvp_along(f: Callable, values: Sequence, tangents: Mapping[int, Any]) -> tuple[Any, Any]:
+def jvp_along(f: Callable[..., Any], values: Sequence[Any], tangents: Mapping[int, Any]) -> tuple[Any, Any]:
     """`f(values)`, and its derivative when those of the values move for which there is a tangent."""
 
     def of_moved(*moved: Any) -> Any:
@@ -185,7 +189,7 @@ def jvp_along(f: Callable, values: Sequence, tangents: Mapping[int, Any]) -> tup
     return jax.jvp(of_moved, tuple(values[k] for k in tangents), tuple(tangents.values()))
 
 
-def jvp_of(f: Callable, primals: tuple, tangents: tuple) -> Any:
+def jvp_of(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """The derivative of `f` along tangents of which some are symbolic zeros; None where all are."""
     leaves, tree = jax.tree.flatten(primals)
     d_leaves = jax.tree.leaves(tangents, is_leaf=_is_symbolic)

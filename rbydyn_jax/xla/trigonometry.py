@@ -7,6 +7,8 @@ polynomials of the Cephes library; arguments too large for that reduction are le
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -73,7 +75,7 @@ def _choose(x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 @_choose.def_vmap
-def _choose_vmap(axis_size: int, in_batched: list[bool], x: jax.Array):
+def _choose_vmap(axis_size: int, in_batched: list[bool], x: jax.Array) -> tuple[Any, tuple[bool, bool]]:
     # One choice for the whole batch: a vmapped `cond` would compute both sides for every element.
     return _choose(x), (True, True)
 
@@ -85,7 +87,7 @@ def sincos(x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 @sincos.defjvp
-def _sincos_jvp(primals, tangents):
+def _sincos_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     (x,), (dx,) = primals, tangents
     sine, cosine = sincos(x)
     return (sine, cosine), (cosine * dx, -sine * dx)

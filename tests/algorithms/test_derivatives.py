@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax.algorithms import aba, poses, rnea
+from rbydyn_jax.algorithms import aba, kinematics, rnea
 from rbydyn_jax.spatial import se3
 from rbydyn_jax.testing import random_tree
 from rbydyn_jax.xla.transpose import LinearMap, apply_linear
@@ -36,7 +36,7 @@ RULES = {
     "aba": (rb.aba, aba._plain),
     "fk": (
         lambda m, q, v, a, f: projected(m, rb.fk(m, q)),
-        lambda m, q, v, a, f: projected(m, poses._plain(m, q)),
+        lambda m, q, v, a, f: projected(m, kinematics._plain(m, q)),
     ),
 }
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax.algorithms import aba, centroidal, coriolis, crba, derivative_matrices, jacobians, poses, rnea
+from rbydyn_jax.algorithms import aba, centroidal, coriolis, crba, derivatives, jacobians, kinematics, rnea
 from rbydyn_jax.spatial.algebra import IDENTITY
 from rbydyn_jax.sweeps import plan
-from rbydyn_jax.sweeps.scanned import ScannedSweep, group_runs
-from rbydyn_jax.sweeps.schedule import groups, one_by_one
+from rbydyn_jax.sweeps.scanned import ScannedSweep
+from rbydyn_jax.sweeps.schedule import group_runs, groups, one_by_one
 from rbydyn_jax.sweeps.unrolled import UnrolledSweep
 from rbydyn_jax.testing import random_tree
 from rbydyn_jax.xla import fusion
@@ -28,9 +28,9 @@ from tests.algorithms.cases import robot, states, tips
 from tests.helpers import X64, arithmetic_in, assert_close, compiled_text, normal, slow
 
 ALGORITHMS = {
-    "fk": lambda run, s, link: run.link_poses(run.outward(poses.body_pose_step, IDENTITY)),
-    "moved_poses": lambda run, s, link: poses._push_forward(run, rb.fk(run.model, s.q), s.v),
-    "pulled_back_poses": lambda run, s, link: poses._pull_back(
+    "fk": lambda run, s, link: run.link_poses(run.outward(kinematics.body_pose_step, IDENTITY)),
+    "moved_poses": lambda run, s, link: kinematics._push_forward(run, rb.fk(run.model, s.q), s.v),
+    "pulled_back_poses": lambda run, s, link: kinematics._pull_back(
         run, rb.fk(run.model, s.q), jnp.sin(3.0 * rb.fk(run.model, s.q))
     ),
     "jacobian": lambda run, s, link: jacobians._jacobian(run, link[0], link[1], "local"),
@@ -43,10 +43,8 @@ ALGORITHMS = {
     "rnea_gradient": lambda run, s, link: jnp.concatenate(
         rnea._adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)
     ),
-    "aba_derivatives": lambda run, s, link: jnp.stack(derivative_matrices._forward_matrices(run, s.v, s.tau, s.f_ext)),
-    "rnea_derivatives": lambda run, s, link: jnp.stack(
-        derivative_matrices._matrices(("q", "v", "a"), run, s.v, s.a, s.f_ext)
-    ),
+    "aba_derivatives": lambda run, s, link: jnp.stack(derivatives._forward_matrices(run, s.v, s.tau, s.f_ext)),
+    "rnea_derivatives": lambda run, s, link: jnp.stack(derivatives._matrices(("q", "v", "a"), run, s.v, s.a, s.f_ext)),
 }
 
 
@@ -203,7 +201,7 @@ def test_a_long_chain_is_right(types):
 
 def kernels_of(text):
     """The loops with several results of a compiled program."""
-    return [line for line in text.splitlines() if re.search(r"= \(.*\) fusion\(.*rbydyn_end", line)]
+    return [line for line in text.splitlines() if re.search(r"= \(.*\) fusion\(.*rbydyn_boundary", line)]
 
 
 @pytest.mark.slow

@@ -1,66 +1,14 @@
-"""What a step of an algorithm sees of one body, and how independent coordinates map to those of all joints."""
+"""How independent coordinates map to those of all joints, mimic joints included."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..joints import JointType
 from ..model.model import Model
-from ..spatial.algebra import NO_MOTION, Inertia, Mat3, Motion, Sym3, Transform, Vec3
-from ..xla.structural import Scalar, add
-
-
-class Body(NamedTuple):
-    """What a step sees of a body and of the joint that moves it; x are the joint's coordinates and parameters."""
-
-    joint: JointType
-    axis: Vec3
-    placement: Transform
-    inertia: Inertia
-    x: tuple
-
-    @property
-    def transform(self) -> Transform:
-        """T_parent_body."""
-        return self.placement @ self.joint.transform(self.axis, self.x)
-
-    @property
-    def subspace(self) -> tuple[Motion, ...]:
-        """The columns of the motion subspace, in the body's frame."""
-        return self.joint.subspace(self.axis, self.x)
-
-    def spin(self, v: Sequence[Scalar]) -> Motion:
-        """S v, the velocity across the joint."""
-        total = NO_MOTION
-        for s, k in zip(self.subspace, v, strict=True):
-            total = total + s.scale(k)
-        return total
-
-
-def add_states(a: Any, b: Any) -> Any:
-    """The sum of two states: an algebra type by its own +, tuples element by element."""
-    if type(a) is tuple:
-        return tuple(add_states(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, tuple):
-        return a + b
-    return add(a, b)
-
-
-def inertia_from_row(r: Any) -> Inertia:
-    """The inertia of a row of `Model.inertias`; `r[k]` is its k-th number."""
-    return Inertia(r[0], Vec3(r[1], r[2], r[3]), Sym3(xx=r[4], xy=r[5], xz=r[7], yy=r[6], yz=r[8], zz=r[9]))
-
-
-def transform_from_numbers(numbers: Sequence[Scalar]) -> Transform:
-    """The transform of 12 numbers: rows of R, then p."""
-    rows = [Vec3(*numbers[k : k + 3]) for k in (0, 3, 6, 9)]
-    return Transform(Mat3(*rows[:3]), rows[3])
 
 
 class Coordinates:
