@@ -16,8 +16,9 @@ from ..algorithms.kinematics import link_pose
 from ..io.build import load_urdf
 from ..model.configuration import clamp, neutral
 from ..model.model import Model
-from ..planning import IkStatus, solve_ik
+from ..planning import solve_ik
 from ..spatial import quaternions, rpy, se3, to_linear_first
+from ._numbers import floats, quaternion, rotation
 
 
 class KinematicsError(RbydynError, ValueError):
@@ -28,7 +29,8 @@ class Kinematics:
     """Kinematics of the arm between two links; all other joints stay at their neutral position.
 
     Positions are in metres, angles in radians, quaternions xyzw; Jacobians and velocities [linear; angular] at the
-    frame's origin, in the axes of the base.
+    frame's origin, in the axes of the base. Poses and solutions are lists of Python floats, as in pyrobot's
+    documentation; Jacobians and velocities are arrays.
 
     Args:
         model: The robot, or the path of its URDF.
@@ -44,9 +46,9 @@ class Kinematics:
         >>> from rbydyn_jax.compat.pyrobot import Kinematics
         >>> arm = Kinematics(robots.two_link_arm(), "base", "tool")
         >>> position, quaternion = arm.forward_kinematics([0.0, 0.0], "tool")
-        >>> position.tolist(), quaternion.tolist()
+        >>> [round(x, 4) for x in position], quaternion
         ([0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0])
-        >>> [round(float(q), 4) for q in arm.inverse_kinematics(position, quaternion)]
+        >>> [round(q, 4) for q in arm.inverse_kinematics(position, quaternion)]
         [0.0, 0.0]
     """
 
@@ -83,7 +85,7 @@ class Kinematics:
 
     def forward_kinematics(
         self, joint_pos: Sequence[float] | Array, target_frame: str
-    ) -> tuple[Float[Array, "3"], Float[Array, "4"]]:
+    ) -> tuple[list[float], list[float]]:
         """Pose of a link in the axes of the base.
 
         Args:
@@ -98,7 +100,8 @@ class Kinematics:
             ShapeError: `joint_pos` does not have one entry for each joint.
         """
         T = link_pose(self.model, self._configuration(joint_pos), target_frame, self.base_frame)
-        return T[:3, 3], quaternions.xyzw_from_wxyz(quaternions.from_matrix(T[:3, :3]))
+        quaternion = quaternions.xyzw_from_wxyz(quaternions.from_matrix(T[:3, :3]))
+        return T[:3, 3].tolist(), quaternion.tolist()
 
     def inverse_kinematics(
         self,
@@ -107,39 +110,45 @@ class Kinematics:
         init_joint_pos: Sequence[float] | Array | None = None,
         *,
         order: Literal["rpy", "ypr"] = "rpy",
-        position_tolerance: float | None = None,
-        orientation_tolerance: float | None = None,
-    ) -> Float[Array, "n"]:
+        position_tolerance: float = 0.01,
+        orientation_tolerance: float = 0.1,
+    ) -> list[float]:
         """Positions of the arm's joints, within their limits, that bring the end effector to a pose.
+
+        The search is for an exact solution; where there is none, as for an arm of five joints and a rounded pose, the
+        nearest configuration found is accepted within the tolerances, whose defaults are those of pyrobot's
+        configuration.
 
         Args:
             position: [x, y, z] in the axes of the base [m].
             orientation: Three Euler angles [rad], a quaternion [x, y, z, w], or a 3x3 rotation matrix.
             init_joint_pos: Where the first attempt starts; default is the neutral position.
             order: Euler angles are ``"rpy"`` (about x, y, z) or ``"ypr"`` (about z, y, x), R = Rz Ry Rx.
-            position_tolerance: See `planning.solve_ik`.
-            orientation_tolerance: See `planning.solve_ik`.
+            position_tolerance: Maximum distance of the end effector from the position [m].
+            orientation_tolerance: Maximum angle between the end effector and the orientation [rad].
 
         Raises:
-            ArgumentError: `order` is neither, the orientation is not a rotation, or a number is not finite.
+            ArgumentError: `order` is neither, the orientation is not a rotation, a number is not finite, or a
+                tolerance is not positive.
             KinematicsError: No solution was found.
             ShapeError: An argument has another size.
         """
-        target = se3.from_R_p(_rotation(orientation, order, self._rest.dtype), self._array(position, "position", 3))
+        tolerances = {"position_tolerance": position_tolerance, "orientation_tolerance": orientation_tolerance}
+        for name, tolerance in tolerances.items():
+            if not float(floats(tolerance, name, ())) > 0.0:
+                raise ArgumentError(f"{name} must be positive, got {tolerance}")
+        place = self._array(position, "position", 3)
         start = self._rest if init_joint_pos is None else self._configuration(init_joint_pos, "init_joint_pos")
-        result = solve_ik(
-            self.model,
-            self.ee_frame,
-            target,
-            ref=self.base_frame,
-            q0=start,
-            position_tolerance=position_tolerance,
-            orientation_tolerance=orientation_tolerance,
-        )
-        if int(result.status) != IkStatus.SOLVED:
-            missed = f"{float(result.position_error):.3g} m and {float(result.orientation_error):.3g} rad"
-            raise KinematicsError(f"no configuration within the limits found; the nearest misses by {missed}")
-        return result.q[self._at]
+        for name, given in (("position", place), ("init_joint_pos", start)):
+            if not np.isfinite(given).all():
+                raise ArgumentError(f"{name} must be finite, got {given.tolist()}")
+        target = se3.from_R_p(_rotation(orientation, order, self._rest.dtype), place)
+        result = solve_ik(self.model, self.ee_frame, target, ref=self.base_frame, q0=start)
+        missed = float(result.position_error), float(result.orientation_error)
+        if missed[0] > position_tolerance or missed[1] > orientation_tolerance:
+            by = f"{missed[0]:.3g} m and {missed[1]:.3g} rad"
+            raise KinematicsError(f"no configuration within the limits found; the nearest misses by {by}")
+        return result.q[self._at].tolist()
 
     def get_jacobian(self, joint_pos: Sequence[float] | Array, target_frame: str | None = None) -> Float[Array, "6 n"]:
         """Jacobian [linear; angular] at the origin of a link, default the end effector, in the axes of the base.
@@ -177,7 +186,7 @@ class Kinematics:
         return self.get_jacobian(joint_pos, target_frame) @ self._array(joint_vel, "joint_vel", self.arm_dof)
 
     def _array(self, x: Sequence[float] | Array, name: str, size: int) -> Array:
-        array = jnp.asarray(x, self._rest.dtype).reshape(-1)
+        array = floats(x, name).astype(self._rest.dtype).reshape(-1)
         if array.size != size:
             raise ShapeError(f"{name} must have {size} entries, got {array.size}")
         return array
@@ -187,7 +196,7 @@ class Kinematics:
 
 
 def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype) -> Float[Array, "3 3"]:
-    given = jnp.asarray(orientation, dtype)
+    given = floats(orientation, "orientation").astype(dtype)
     if order not in ("rpy", "ypr"):
         raise ArgumentError(f"order must be 'rpy' or 'ypr', got {order!r}")
     if not np.isfinite(given).all():
@@ -196,10 +205,7 @@ def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype
         angles = given.reshape(3)
         return rpy.to_matrix(angles if order == "rpy" else angles[::-1])
     if given.size == 4:
-        return quaternions.to_matrix(quaternions.wxyz_from_xyzw(given.reshape(4)))
+        return quaternions.to_matrix(quaternions.wxyz_from_xyzw(quaternion(given.reshape(4), "orientation")))
     if given.shape == (3, 3):
-        R = np.asarray(given, float)
-        if np.abs(R.T @ R - np.eye(3)).max() > 1e-4 or np.linalg.det(R) < 0:
-            raise ArgumentError(f"orientation must be a rotation matrix, got\n{R}")
-        return given
+        return rotation(given, "orientation")
     raise ShapeError(f"orientation must be 3 Euler angles, a quaternion xyzw or a 3x3 matrix, got shape {given.shape}")

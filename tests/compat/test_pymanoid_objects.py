@@ -9,9 +9,9 @@ import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from rbydyn_jax import ArgumentError
-from rbydyn_jax.compat.pymanoid import Body, Contact, Manipulator, Point, PointMass, transformations
-from tests.helpers import X64, assert_close
+from rbydyn_jax import ArgumentError, DtypeError, ShapeError
+from rbydyn_jax.compat.pymanoid import Body, Box, Contact, Cube, Manipulator, Point, PointMass, transformations
+from tests.helpers import X64, assert_close, untyped
 
 RPY, POS = jnp.array([0.3, -0.5, 1.2]), jnp.array([0.4, -0.2, 0.7])
 pytestmark = pytest.mark.skipif(not X64, reason="ten decimals need float64")
@@ -34,17 +34,88 @@ def test_axes_and_pose_of_a_body_are_those_of_its_rotation(body):
     assert np.isfinite(jax.grad(lambda p: body.dist(p))(POS)).all()
 
 
-def test_other_poses_of_a_body(body):
-    R = np.asarray(body.R)
-    assert_close(body.with_pos(jnp.ones(3)).T[:3, 3], np.ones(3))
-    assert_close(body.with_x(5.0).with_y(6.0).with_z(7.0).p, [5.0, 6.0, 7.0])
-    assert_close(body.translate(jnp.ones(3)).p, POS + 1)
-    for k, change in enumerate((body.with_roll, body.with_pitch, body.with_yaw)):
-        assert_close(change(0.1).rpy, np.where(np.arange(3) == k, 0.1, RPY))
-    for other in (Body().with_quat(body.quat), Body().with_rpy(RPY), Body().with_rotation_matrix(body.R)):
+def test_setters_move_a_body_in_place(body):
+    R, other = np.asarray(body.R), Body(name="box")
+    other.set_pos([1, 1, 1])
+    assert_close(other.T[:3, 3], np.ones(3))
+    for change, value in ((other.set_x, 5), (other.set_y, 6.0), (other.set_z, np.int64(7))):
+        change(value)
+    assert_close(other.p, [5.0, 6.0, 7.0])
+    other.translate([1, 1, 1])
+    assert_close(other.p, [6.0, 7.0, 8.0])
+    for k, name in enumerate(("set_roll", "set_pitch", "set_yaw")):
+        other.set_rpy(RPY)
+        getattr(other, name)(0.1)
+        assert_close(other.rpy, np.where(np.arange(3) == k, 0.1, RPY))
+    for change, value in (
+        (other.set_quat, body.quat),
+        (other.set_rpy, RPY),
+        (other.set_rotation_matrix, body.R.tolist()),
+    ):
+        other.set_rpy([0, 0, 0])
+        change(value)
         assert_close(other.R, R)
-    assert_close(Body().with_pose(body.pose).T, body.T)
-    assert_close(body.p, POS)  # nothing was changed in place
+    before = other.copy()
+    other.set_pose(body.pose.tolist())
+    assert_close(other.T, body.T)
+    before.set_transform(other.T.tolist())
+    assert_close(before.T, body.T)
+    assert before.name == other.name == "box"
+    before.set_name("copy")
+    before.set_x(0.0)
+    assert other.name == "box" and float(other.x) == pytest.approx(0.4)  # a copy of its own
+
+
+def test_what_is_no_pose_is_refused(body):
+    other = body.copy()
+    for call, name in (
+        (lambda: other.set_rotation_matrix(2 * np.eye(3)), "R must be a rotation"),
+        (lambda: other.set_rotation_matrix(np.diag([1.0, 1.0, -1.0])), "R must be a rotation"),
+        (lambda: other.set_transform(np.zeros((4, 4))), "rotation matrix"),
+        (lambda: other.set_transform(np.diag([1.0, 1, 1, 2])), "last row"),
+        (lambda: other.set_quat([0, 0, 0, 0]), "quat must be finite and not zero"),
+        (lambda: other.set_pose([0] * 7), r"pose\[:4\] must be"),
+        (lambda: transformations.quat_from_rotation_matrix(np.ones((3, 3))), "R must be a rotation"),
+        (lambda: transformations.rpy_from_quat([0, 0, 0, 0]), "quat must"),
+        (lambda: transformations.transform_inverse(np.full((4, 4), np.nan)), "rotation matrix"),
+        (lambda: body.index, "not a link of a robot"),
+        (lambda: Manipulator(link="hand").index, "get_link"),
+    ):
+        with pytest.raises(ArgumentError, match=name):
+            call()
+    for call in (
+        lambda: other.set_pos("abc"),
+        lambda: other.set_pos(None),
+        lambda: other.set_pos(["a", 1, 2]),
+        lambda: other.set_pos([[1, 2], [3]]),
+        lambda: other.set_pos([1j, 0, 0]),
+        lambda: other.set_x(True),
+        lambda: other.set_name(3),
+        lambda: Contact(None),
+    ):
+        with pytest.raises(DtypeError):
+            untyped(call)()
+    for call in (lambda: other.set_pos([1, 2]), lambda: other.set_x([1]), lambda: Point([[0, 0, 0]])):
+        with pytest.raises(ShapeError):
+            call()
+    assert_close(other.T, body.T)  # as it was
+
+
+def test_twists_of_the_transformations_are_linear_first():
+    """Golden case of pymanoid's documentation: v = [v_B; omega], a = [a_B; omegad], semi-implicit as there."""
+    T = Body(POS, RPY).T
+    v, a = [0.1, 0.2, 0.3, 0.3, -0.2, 0.5], [1, -1, 0.5, 1, 2, -1]
+    got = transformations.integrate_body_acceleration(T.tolist(), v, a, 0.1)
+    assert_close(got[:3, 3], [0.42, -0.19, 0.735], 1e-9)
+    assert_close(got[0, :3], [0.276339329, -0.9528102641, 0.1256549871], 1e-9)
+    exact = transformations.integrate_body_acceleration(T, v, a, 0.1, method="exact")
+    assert_close(exact[:3, 3], [0.415, -0.185, 0.7325], 1e-9)
+
+
+def test_boxes():
+    box, cube = Box(1, 2, 3, [0, 0, 1], dZ=0.5), Cube(0.5, pose=[1, 0, 0, 0, 1, 2, 3])
+    assert [float(x) for x in (box.X, box.Y, box.Z, box.dZ, box.z)] == [1.0, 2.0, 3.0, 0.5, 1.0]
+    assert [float(x) for x in (cube.X, cube.Y, cube.Z)] == [0.5] * 3 and cube.p.tolist() == [1.0, 2.0, 3.0]
 
 
 def test_adjoint_matrix(body):
@@ -55,15 +126,18 @@ def test_adjoint_matrix(body):
 
 
 def test_twists_keep_a_rotation_and_the_frame_they_name(body):
-    v, w = jnp.array([0.2, 0.1, -0.3]), jnp.array([0.3, -0.4, 0.5])
+    v, w = [0.2, 0.1, -0.3], np.array([0.3, -0.4, 0.5])
     xi = np.zeros((4, 4))
     xi[:3, :3], xi[:3, 3] = transformations.crossmat(w), v
-    assert_close(body.apply_twist(v, w, 0.7).T, np.asarray(body.T) @ expm(0.7 * xi))
-    moved = body.apply_twist(v, w, 0.7, frame="world")
-    assert_close(moved.R, Rotation.from_rotvec(0.7 * np.asarray(w)).as_matrix() @ np.asarray(body.R))
-    assert_close(moved.p, POS + 0.7 * v)
+    moved = body.copy()
+    moved.apply_twist(v, w, 0.7)
+    assert_close(moved.T, np.asarray(body.T) @ expm(0.7 * xi))
+    moved = body.copy()
+    moved.apply_twist(v, w, 0.7, frame="world")
+    assert_close(moved.R, Rotation.from_rotvec(0.7 * w).as_matrix() @ np.asarray(body.R))
+    assert_close(moved.p, POS + 0.7 * np.array(v))
     with pytest.raises(ArgumentError, match="frame must be"):
-        body.apply_twist(v, w, 0.7, frame="base")
+        untyped(body.apply_twist)(v, w, 0.7, frame="base")
 
 
 def test_small_turns_are_not_lost():
@@ -75,19 +149,24 @@ def test_small_turns_are_not_lost():
 
 
 def test_points_move_by_the_laws_of_constant_jerk_and_acceleration():
-    p = Point(jnp.array([0.0, 0.0, 1.0]), jnp.array([1.0, 0.0, 0.5]), jnp.array([0.0, 0.2, -0.1]))
-    later = p.integrate_constant_jerk(jnp.array([0.3, -0.6, 0.9]), 0.2)
-    for got, want in zip(
-        (later.pos, later.vel, later.accel),
-        ([0.2004, 0.0032, 1.0992], [1.006, 0.028, 0.498], [0.06, 0.08, 0.08]),
-        strict=True,
+    start = Point([0, 0, 1], [1.0, 0.0, 0.5], [0.0, 0.2, -0.1])
+    later = start.copy()
+    later.integrate_constant_jerk([0.3, -0.6, 0.9], 0.2)
+    for got, want in (
+        (later.p, [0.2004, 0.0032, 1.0992]),
+        (later.pd, [1.006, 0.028, 0.498]),
+        (later.pdd, [0.06, 0.08, 0.08]),
     ):
         assert_close(got, want, 1e-9)
-    thrown = p.integrate_constant_accel(jnp.array([0.0, 0.0, -10.0]), 0.1)
-    assert_close(thrown.pos, [0.1, 0.0, 1.0])
-    assert_close(thrown.vel, [1.0, 0.0, -0.5])
-    assert_close(PointMass(jnp.zeros(3), 2.0, jnp.array([1.0, 2.0, 3.0])).momentum, [2.0, 4.0, 6.0])
-    assert float(Body().dist(PointMass(jnp.array([0.0, 2.0, 0.0]), 1.0))) == 2.0
+    assert_close(jnp.stack([later.xd, later.yd, later.zd, later.xdd, later.ydd, later.zdd]), [*later.pd, *later.pdd])
+    thrown = start.copy()
+    thrown.integrate_constant_accel([0, 0, -10], 0.1)
+    assert_close(thrown.p, [0.1, 0.0, 1.0])
+    assert_close(thrown.pd, [1.0, 0.0, -0.5])
+    assert_close(thrown.pdd, [0.0, 0.0, -10.0])
+    assert start.p.tolist() == [0.0, 0.0, 1.0]  # the copies moved
+    assert_close(PointMass([0, 0, 0], 2, [1, 2, 3]).momentum, [2.0, 4.0, 6.0])
+    assert float(Body().dist(PointMass([0, 2, 0], 1.0))) == 2.0 and float(start.dist([3, 4, 1])) == 5.0
 
 
 def test_contact_cones_turn_with_the_contact():
@@ -104,7 +183,7 @@ def test_contact_cones_turn_with_the_contact():
     products = np.asarray(sole.wrench_inequalities) @ np.asarray(wrenches).T
     assert products.max() < 1e-12 and (np.abs(products) < 1e-12).any(axis=1).all()
     with pytest.raises(ArgumentError, match="static_friction"):
-        _ = Contact(jnp.ones(2)).force_span
+        _ = Contact([1, 1]).force_span
 
 
 def test_wrenches_at_other_points():
@@ -120,7 +199,7 @@ def test_wrenches_at_other_points():
 
 
 def test_manipulator():
-    hand = Manipulator(POS, RPY, shape=jnp.array([0.05, 0.02]), friction=0.5, wrench=jnp.arange(6.0), link="hand")
+    hand = Manipulator(POS, RPY, shape=[0.05, 0.02], friction=0.5, wrench=list(range(6)), link="hand")
     assert hand.force is not None and hand.moment is not None
     assert hand.force.tolist() == [0.0, 1.0, 2.0] and hand.moment.tolist() == [3.0, 4.0, 5.0]
     contact = hand.get_contact(pos=jnp.ones(3))

@@ -10,9 +10,9 @@ from scipy.spatial.transform import Rotation
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax.compat.pymanoid import Contact, Humanoid, Robot, with_rpy_base
+from rbydyn_jax.compat.pymanoid import Contact, Humanoid, Manipulator, Robot, with_rpy_base
 from rbydyn_jax.testing import random_tree
-from tests.helpers import X64, assert_close, normal, oracle
+from tests.helpers import X64, assert_close, normal, oracle, untyped
 from tests.oracles.conventions import swap_rows
 
 pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
@@ -22,7 +22,7 @@ P, NORMAL = (0.2, -0.3, 0.5), (0.1, -0.2, 1.0)
 @pytest.fixture(scope="module")
 def humanoid():
     model = with_rpy_base(random_tree(5, ("revolute", "prismatic"), n=2, armature=False))
-    return Humanoid(model, normal(1, model.nv), normal(2, model.nv))
+    return Humanoid(model, q=normal(1, model.nv), qd=normal(2, model.nv))
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def found(humanoid, qdd):
 
     @jax.jit
     def compute(model, q, qd):
-        robot = Humanoid(model, q, qd)
+        robot = Humanoid(model, q=q, qd=qd)
         return {
             "com": (robot.com, robot.comd, robot.compute_com_acceleration(qdd), robot.compute_com_jacobian()),
             "cam": (robot.cam, robot.compute_cam_jacobian(), robot.compute_cam_hessian(), robot.compute_cam_rate(qdd)),
@@ -175,11 +175,13 @@ def test_wrench_and_zmp(humanoid, twin, qdd, found):
 
 def test_every_way_to_place_the_base_gives_one_pose(humanoid):
     robot, angles = Humanoid(humanoid.model), jnp.array([0.3, -0.5, 1.2])
-    robot.set_pos(jnp.array(P))
-    robot.set_rpy(angles)
+    robot.set_pos(list(P))
+    robot.set_rpy(rpy=angles.tolist())
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = Rotation.from_euler("xyz", angles).as_matrix(), P
     assert_close(robot.T, T)
+    for axis, k in ((robot.t, 0), (robot.b, 1), (robot.n, 2)):
+        assert_close(axis, T[:3, k])
     assert_close(robot.get_link_transform("floating_base_ROT_R"), T)
     pose = robot.pose
     for change, value in ((robot.set_quat, robot.quat), (robot.set_pose, pose), (robot.set_transform, robot.T)):
@@ -192,15 +194,79 @@ def test_every_way_to_place_the_base_gives_one_pose(humanoid):
 
 def test_state_and_limits():
     robot = Robot(robots.two_link_arm())
-    robot.set_dof_values(jnp.array([5.0]), [1], clamp=True)
+    robot.set_dof_values([5], [1], clamp=True)
     assert robot.q.tolist() == [0.0, float(robot.q_max[1])]
-    robot.set_dof_limits(jnp.array([-1.0]), jnp.array([0.5]), [1])
+    robot.set_dof_limits([-1], [0.5], [1])
     assert [x.tolist() for x in robot.get_dof_limits([1])] == [[-1.0], [0.5]]
-    robot.set_dof_velocities(jnp.array([0.1, 0.2]))
+    robot.set_dof_velocities([0.1, 0.2])
     assert robot.get_dof_velocities([1]).tolist() == [0.2] and robot.get_dof_values([0]).tolist() == [0.0]
     with pytest.raises(rb.ShapeError, match="q must"):
         robot.set_dof_values(jnp.zeros(3), [0, 1])
     with pytest.raises(rb.ArgumentError, match="dof_indices"):
         robot.get_dof_values([2])
+    with pytest.raises(rb.DtypeError, match="integers"):
+        robot.get_dof_values(untyped([0.5]))
+    with pytest.raises(rb.DtypeError, match="q must hold real numbers"):
+        robot.set_dof_values(["a"], [0])
     with pytest.raises(rb.ModelError, match="several coordinates"):
         Robot(random_tree(1, n=8))
+
+
+def test_a_link_moves_with_its_robot(humanoid, tip):
+    robot = Humanoid(humanoid.model)
+    link, hand = robot.get_link(tip), Manipulator(link=robot.get_link(tip))
+    assert link.index == hand.index == robot.model.link_index(tip) and link.name == tip
+    robot.set_dof_values(humanoid.q)
+    assert_close(link.T, rb.link_pose(robot.model, robot.q, tip))
+    assert_close(robot.compute_link_jacobian(link), humanoid.compute_link_jacobian(tip))
+    contact = Contact([1, 1], P, link=link)
+    assert_close(robot.compute_contact_jacobian([contact]), humanoid.compute_link_jacobian(tip, P))
+    with pytest.raises(rb.ArgumentError, match="moves with its robot"):
+        link.set_x(1.0)
+    with pytest.raises(rb.NameNotFoundError):
+        robot.get_link("no such link")
+
+
+def test_names_and_mass_of_a_humanoid(humanoid):
+    assert [humanoid.get_dof_name_from_index(k) for k in (0, 5)] == ["TRANS_X", "ROT_R"]
+    with pytest.raises(rb.ArgumentError, match="dof_indices"):
+        humanoid.get_dof_name_from_index(99)
+    assert [float(x) for x in humanoid.compute_cam()] == [float(x) for x in humanoid.cam]
+    point = humanoid.get_com_point_mass()
+    assert_close(point.momentum, humanoid.mass * np.asarray(humanoid.comd))
+    assert_close(point.p, humanoid.com)
+
+
+@pytest.mark.slow
+def test_the_hessian_of_the_angular_momentum_at_another_configuration(humanoid):
+    q = 0.5 * humanoid.q
+    there = Humanoid(humanoid.model, q=q)
+    shapes = jax.eval_shape(humanoid.compute_cam_hessian, q)
+    assert shapes.shape == (humanoid.nb_dofs, 3, humanoid.nb_dofs)
+    assert_close(humanoid.compute_cam_hessian(q), there.compute_cam_hessian())
+
+
+def test_a_robot_of_a_file(tmp_path):
+    path = tmp_path / "pendulum.urdf"
+    rb.save_urdf(robots.pendulum(), path)
+    root = robots.pendulum().link_names[0]
+    assert Robot(path).nb_dofs == 1
+    robot = Humanoid(str(path), root)
+    assert robot.nb_dofs == 7 and robot.q.shape == (7,)
+    assert Humanoid(path).nb_dofs == 7
+    with pytest.raises(rb.ModelError, match="root_body must be"):
+        Humanoid(path, robots.pendulum().link_names[-1])
+    with pytest.raises(rb.ArgumentError, match="root_body"):
+        Humanoid(robot.model, root)
+
+
+def test_integers_are_numbers_everywhere(humanoid, twin, tip):
+    robot = Humanoid(humanoid.model, q=[0] * humanoid.nb_dofs, qd=np.ones(humanoid.nb_dofs, int))
+    robot.set_pos([0, 0, 1])
+    ones = [1] * robot.nb_dofs
+    assert_close(robot.compute_link_pos_jacobian(tip, [1, 0, 0]), at_point(twin, robot, tip, (1.0, 0.0, 0.0))[:3])
+    tm, tc, tg = robot.compute_inverse_dynamics(ones, ones)
+    M = robot.compute_inertia_matrix()
+    assert tm is not None and np.isfinite(tc).all()
+    assert_close(tm, M @ np.ones(robot.nb_dofs))
+    assert_close(tg, robot.compute_static_gravity_torques() - 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -58,12 +60,28 @@ def test_inverse_kinematics_round_trip(arm):
     position, quaternion = arm.forward_kinematics(Q, "panda_hand")
     R = Rotation.from_quat(quaternion)
     for orientation in (quaternion, R.as_matrix(), R.as_euler("xyz")):
-        q = arm.inverse_kinematics(position.tolist(), np.asarray(orientation).tolist())
-        assert q.shape == (7,)
+        q = arm.inverse_kinematics(position, np.asarray(orientation).tolist())
+        assert json.loads(json.dumps(q)) == q and len(q + [0.0]) == 8  # a list
         p, back = arm.forward_kinematics(q, "panda_hand")
-        assert np.abs(p - position).max() < 1e-5 and np.abs(back - quaternion).max() < 1e-5
+        assert np.abs(np.subtract(p, position)).max() < 1e-5 and np.abs(np.subtract(back, quaternion)).max() < 1e-5
     near = arm.inverse_kinematics(position, quaternion, np.array(Q) + 0.01)
     assert np.abs(near - np.array(Q)).max() < 0.1
+
+
+def test_poses_that_an_arm_reaches_within_the_tolerances_only():
+    """Two joints cannot give a rounded pose exactly; pyrobot's configuration has 0.01 m and 0.1 rad."""
+    flat = Kinematics(robots.two_link_arm(), "base", "tool")
+    position, quaternion = flat.forward_kinematics([0.4, 0.7], "tool")
+    R = Rotation.from_quat(quaternion) * Rotation.from_rotvec([0.05, 0.0, 0.0])  # out of the arm's plane
+    q = flat.inverse_kinematics(position, R.as_matrix())
+    assert np.linalg.norm(np.subtract(flat.forward_kinematics(q, "tool")[0], position)) <= 0.01
+    with pytest.raises(KinematicsError, match="rad"):
+        flat.inverse_kinematics(position, R.as_matrix(), orientation_tolerance=0.01)
+    above = [*position[:2], 0.005]
+    reached, _ = flat.forward_kinematics(flat.inverse_kinematics(above, quaternion), "tool")
+    assert np.linalg.norm(np.subtract(reached, above)) <= 0.01
+    with pytest.raises(KinematicsError, match="misses by"):
+        flat.inverse_kinematics(above, quaternion, position_tolerance=0.001)
 
 
 def test_the_order_of_euler_angles():
@@ -80,12 +98,21 @@ def test_what_raises():
     flat = Kinematics(robots.two_link_arm(), "base", "tool")
     with pytest.raises(KinematicsError, match="no configuration"):
         flat.inverse_kinematics([3.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0])
-    with pytest.raises(KinematicsError, match="no configuration"):
+    with pytest.raises(rb.ArgumentError, match="position must be finite"):
         flat.inverse_kinematics([np.nan, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0])
     with pytest.raises(rb.ArgumentError, match="rotation matrix"):
         flat.inverse_kinematics([0.5, 0.0, 0.0], jnp.diag(jnp.array([1.0, 1.0, -1.0])))
     with pytest.raises(rb.ArgumentError, match="finite"):
         flat.inverse_kinematics([0.5, 0.0, 0.0], [0.0, np.nan, 0.0])
+    with pytest.raises(rb.ArgumentError, match="init_joint_pos must be finite"):
+        flat.inverse_kinematics([0.5, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, np.inf])
+    with pytest.raises(rb.ArgumentError, match="not zero"):
+        flat.inverse_kinematics([0.5, 0.0, 0.0], [0, 0, 0, 0])
+    for tolerance in (0.0, -1.0, np.nan):
+        with pytest.raises(rb.ArgumentError, match="position_tolerance must be positive"):
+            flat.inverse_kinematics([0.5, 0.0, 0.0], [0.0, 0.0, 0.0], position_tolerance=tolerance)
+    with pytest.raises(rb.DtypeError, match="joint_pos"):
+        untyped(flat.forward_kinematics)("ab", "tool")
     with pytest.raises(rb.ArgumentError, match="order"):
         untyped(flat.inverse_kinematics)([0.5, 0.0, 0.0], [0.0, 0.0, 0.0], order="xyz")
     with pytest.raises(rb.ShapeError, match="orientation"):

@@ -1,48 +1,77 @@
-"""Rigid bodies in the world: a pose, what follows from it, and other poses of the same body."""
+"""Rigid bodies in the world: a pose, which the setters change in place, and what follows from it."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+import copy
+from typing import Any, Literal, TypeVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._check import check_array
-from ..._errors import ArgumentError
+from ..._errors import ArgumentError, DtypeError
 from ...spatial import quaternions, rpy, se3, so3, to_linear_first
 from ...spatial.motion import Ad
 from ...spatial.safe import safe_norm
-from ...spatial.transformations import pose_from_transform, transform_from_pose
-from .point import Point, PointMass
+from .._numbers import floats, quaternion, rotation, transform
+from . import transformations
 
 B = TypeVar("B", bound="Body")
 
 
-class Body(eqx.Module):
-    """A frame in the world.
+class Body:
+    """A frame in the world. Setters, `translate` and `apply_twist` change it in place, as in pymanoid.
 
     Args:
         pos: Position in the world [m]; default is the origin.
         rpy: Roll, pitch and yaw [rad]; default is none.
         pose: [qw, qx, qy, qz, x, y, z]; supersedes the other two.
+        name: The body's name.
+
+    Raises:
+        ArgumentError: The quaternion of the pose is zero.
+        DtypeError: An argument does not consist of numbers.
+        ShapeError: An argument has another shape.
 
     Example:
         >>> from rbydyn_jax.compat.pymanoid import Body
-        >>> body = Body(pos=jnp.array([1.0, 2.0, 3.0])).translate(jnp.array([0.0, 0.0, 1.0]))
+        >>> body = Body(pos=[1, 2, 3])
+        >>> body.translate([0, 0, 1])
         >>> body.p.tolist(), float(body.z)
         ([1.0, 2.0, 4.0], 4.0)
     """
 
-    T: Float[Array, "4 4"]
+    def __init__(self, pos: Any = None, rpy: Any = None, pose: Any = None, *, name: str = "") -> None:
+        self._T = _initial(pos, rpy, pose)
+        self.set_name(name)
 
-    def __init__(
-        self,
-        pos: Float[Array, "3"] | None = None,
-        rpy: Float[Array, "3"] | None = None,
-        pose: Float[Array, "7"] | None = None,
-    ) -> None:
-        self.T = _transform(pos, rpy, pose)
+    @property
+    def T(self) -> Float[Array, "4 4"]:
+        """T_world_body."""
+        return self._T
+
+    @property
+    def name(self) -> str:
+        """Name of the body."""
+        return self._name
+
+    def set_name(self, name: str) -> None:
+        """Renames the body."""
+        if not isinstance(name, str):
+            raise DtypeError(f"name must be a str, got {type(name).__name__}")
+        self._name = name
+
+    @property
+    def index(self) -> int:
+        """Index of the link, for Jacobians and Hessians.
+
+        Raises:
+            ArgumentError: The body is not a link of a robot.
+        """
+        raise ArgumentError(f"{type(self).__name__} {self.name!r} is not a link of a robot: Robot.get_link returns one")
+
+    def copy(self: B) -> B:
+        """Another object with the same values."""
+        return copy.copy(self)
 
     @property
     def transform(self) -> Float[Array, "4 4"]:
@@ -103,7 +132,7 @@ class Body(eqx.Module):
     @property
     def pose(self) -> Float[Array, "7"]:
         """[qw, qx, qy, qz, x, y, z] with qw >= 0."""
-        return pose_from_transform(self.T)
+        return transformations.pose_from_transform(self.T)
 
     @property
     def rpy(self) -> Float[Array, "3"]:
@@ -130,72 +159,73 @@ class Body(eqx.Module):
         """Takes wrenches [f; n] in the body's frame to the world's: [[R, 0], [[p] R, R]]."""
         return Ad(self.T)  # of a wrench with the force first as of a twist with the rotation first
 
-    def dist(self, point: Float[Array, "3"] | Point | PointMass) -> Float[Array, ""]:
-        """Distance of the origin from a point of the world [m]."""
-        other = point.pos if isinstance(point, Point | PointMass) else check_array(point, "point", (3,))
-        return safe_norm(self.p - other)
+    def dist(self, point: Any) -> Float[Array, ""]:
+        """Distance of the origin from a point of the world, or from the origin of another body [m]."""
+        return safe_norm(self.p - (point.p if isinstance(point, Body) else floats(point, "point", (3,))))
 
-    def with_transform(self: B, T: Float[Array, "4 4"]) -> B:
-        """The same body at another T_world_body."""
-        return eqx.tree_at(lambda body: body.T, self, check_array(T, "T", (4, 4)))
+    def set_transform(self, T: Any) -> None:
+        """Moves the body to a T_world_body.
 
-    def with_pos(self: B, pos: Float[Array, "3"]) -> B:
-        """At another position [m]."""
-        return self.with_transform(self.T.at[:3, 3].set(check_array(pos, "pos", (3,))))
+        Raises:
+            ArgumentError: `T` is not a rigid transform.
+            DtypeError: `T` does not consist of numbers.
+            ShapeError: `T` has another shape.
+        """
+        self._move(transform(T, "T"))
 
-    def with_x(self: B, x: Float[Array, ""] | float) -> B:
-        """At another coordinate x [m]."""
-        return self.with_transform(self.T.at[0, 3].set(x))
+    def _move(self, T: Float[Array, "4 4"]) -> None:
+        self._T = T
 
-    def with_y(self: B, y: Float[Array, ""] | float) -> B:
-        """At another coordinate y [m]."""
-        return self.with_transform(self.T.at[1, 3].set(y))
+    def set_pos(self, pos: Any) -> None:
+        """Moves the origin to a position [m]."""
+        self._move(se3.from_R_p(self.R, floats(pos, "pos", (3,))))
 
-    def with_z(self: B, z: Float[Array, ""] | float) -> B:
-        """At another coordinate z [m]."""
-        return self.with_transform(self.T.at[2, 3].set(z))
+    def set_x(self, x: Any) -> None:
+        """Sets the coordinate x [m]."""
+        self.set_pos(self.p.at[0].set(floats(x, "x", ())))
 
-    def with_rotation_matrix(self: B, R: Float[Array, "3 3"]) -> B:
-        """With another orientation."""
-        return self.with_transform(self.T.at[:3, :3].set(check_array(R, "R", (3, 3))))
+    def set_y(self, y: Any) -> None:
+        """Sets the coordinate y [m]."""
+        self.set_pos(self.p.at[1].set(floats(y, "y", ())))
 
-    def with_quat(self: B, quat: Float[Array, "4"]) -> B:
-        """With the orientation of a quaternion wxyz."""
-        return self.with_rotation_matrix(quaternions.to_matrix(quat))
+    def set_z(self, z: Any) -> None:
+        """Sets the coordinate z [m]."""
+        self.set_pos(self.p.at[2].set(floats(z, "z", ())))
 
-    def with_rpy(self: B, angles: Float[Array, "3"]) -> B:
-        """With another roll, pitch and yaw [rad]."""
-        return self.with_rotation_matrix(rpy.to_matrix(angles))
+    def set_rotation_matrix(self, R: Any) -> None:
+        """Sets the orientation; the matrix is checked."""
+        self._move(se3.from_R_p(rotation(R, "R"), self.p))
 
-    def with_roll(self: B, roll: Float[Array, ""] | float) -> B:
-        """With another roll [rad], pitch and yaw as they are."""
-        return self.with_rpy(self.rpy.at[0].set(roll))
+    def set_quat(self, quat: Any) -> None:
+        """Sets the orientation to that of a quaternion wxyz."""
+        self.set_rotation_matrix(quaternions.to_matrix(quaternion(quat, "quat")))
 
-    def with_pitch(self: B, pitch: Float[Array, ""] | float) -> B:
-        """With another pitch [rad], roll and yaw as they are."""
-        return self.with_rpy(self.rpy.at[1].set(pitch))
+    def set_rpy(self, rpy: Any) -> None:
+        """Sets roll, pitch and yaw [rad]."""
+        self.set_rotation_matrix(transformations.rotation_matrix_from_rpy(rpy))
 
-    def with_yaw(self: B, yaw: Float[Array, ""] | float) -> B:
-        """With another yaw [rad], roll and pitch as they are."""
-        return self.with_rpy(self.rpy.at[2].set(yaw))
+    def set_roll(self, roll: Any) -> None:
+        """Sets the roll [rad]; pitch and yaw stay."""
+        self.set_rpy(self.rpy.at[0].set(floats(roll, "roll", ())))
 
-    def with_pose(self: B, pose: Float[Array, "7"]) -> B:
-        """At another pose [qw, qx, qy, qz, x, y, z]."""
-        return self.with_transform(transform_from_pose(pose))
+    def set_pitch(self, pitch: Any) -> None:
+        """Sets the pitch [rad]; roll and yaw stay."""
+        self.set_rpy(self.rpy.at[1].set(floats(pitch, "pitch", ())))
 
-    def translate(self: B, translation: Float[Array, "3"]) -> B:
-        """Moved by an offset in world axes [m]."""
-        return self.with_pos(self.p + check_array(translation, "translation", (3,)))
+    def set_yaw(self, yaw: Any) -> None:
+        """Sets the yaw [rad]; roll and pitch stay."""
+        self.set_rpy(self.rpy.at[2].set(floats(yaw, "yaw", ())))
 
-    def apply_twist(
-        self: B,
-        v: Float[Array, "3"],
-        omega: Float[Array, "3"],
-        dt: Float[Array, ""] | float,
-        *,
-        frame: Literal["local", "world"] = "local",
-    ) -> B:
-        r"""Where the body is after it has moved at a constant twist, $T \exp(\xi\,dt)$.
+    def set_pose(self, pose: Any) -> None:
+        """Moves the body to a pose [qw, qx, qy, qz, x, y, z]."""
+        self._move(transformations.transform_from_pose(pose))
+
+    def translate(self, translation: Any) -> None:
+        """Moves the body by an offset in world axes [m]."""
+        self.set_pos(self.p + floats(translation, "translation", (3,)))
+
+    def apply_twist(self, v: Any, omega: Any, dt: Any, *, frame: Literal["local", "world"] = "local") -> None:
+        r"""Moves the body for a while at a constant twist, exactly: $T \exp(\xi\,dt)$.
 
         Args:
             v: Velocity of the body's origin [m/s].
@@ -206,19 +236,55 @@ class Body(eqx.Module):
         Raises:
             ArgumentError: `frame` is neither.
         """
-        v, omega, dt = check_array(v, "v", (3,)), check_array(omega, "omega", (3,)), check_array(dt, "dt", ())
+        v, omega, dt = floats(v, "v", (3,)), floats(omega, "omega", (3,)), floats(dt, "dt", ())
         if frame == "local":
-            return self.with_transform(self.T @ se3.exp(jnp.concatenate([omega, v]) * dt))
-        if frame != "world":
+            self._move(self.T @ se3.exp(jnp.concatenate([omega, v]) * dt))
+        elif frame == "world":
+            self._move(se3.from_R_p(so3.exp(omega * dt) @ self.R, self.p + v * dt))
+        else:
             raise ArgumentError(f"frame must be 'local' or 'world', got {frame!r}")
-        return self.with_transform(se3.from_R_p(so3.exp(omega * dt) @ self.R, self.p + v * dt))
 
 
-def _transform(pos: Array | None, angles: Array | None, pose: Array | None) -> Float[Array, "4 4"]:
+class Box(Body):
+    """A box, with its half sizes.
+
+    Args:
+        X: Half of its length along x [m].
+        Y: Half of its width along y [m].
+        Z: Half of its height along z [m].
+        pos: Position in the world [m]; default is the origin.
+        rpy: Roll, pitch and yaw [rad]; default is none.
+        pose: [qw, qx, qy, qz, x, y, z]; supersedes the other two.
+        dZ: Where the middle of the box is along its z axis [m].
+    """
+
+    def __init__(
+        self, X: Any, Y: Any, Z: Any, pos: Any = None, rpy: Any = None, pose: Any = None, *, dZ: Any = 0.0
+    ) -> None:
+        super().__init__(pos, rpy, pose)
+        self.X, self.Y, self.Z = floats(X, "X", ()), floats(Y, "Y", ()), floats(Z, "Z", ())
+        self.dZ = floats(dZ, "dZ", ())
+
+
+class Cube(Box):
+    """A cube.
+
+    Args:
+        size: Half of the length of a side [m].
+        pos: Position in the world [m]; default is the origin.
+        rpy: Roll, pitch and yaw [rad]; default is none.
+        pose: [qw, qx, qy, qz, x, y, z]; supersedes the other two.
+    """
+
+    def __init__(self, size: Any, pos: Any = None, rpy: Any = None, pose: Any = None) -> None:
+        super().__init__(size, size, size, pos, rpy, pose)
+
+
+def _initial(pos: Any, angles: Any, pose: Any) -> Float[Array, "4 4"]:
     if pose is not None:
-        return transform_from_pose(pose)
-    R = jnp.eye(3) if angles is None else rpy.to_matrix(angles)
-    return se3.from_R_p(R, jnp.zeros(3) if pos is None else check_array(pos, "pos", (3,)))
+        return transformations.transform_from_pose(pose)
+    R = jnp.eye(3) if angles is None else transformations.rotation_matrix_from_rpy(angles)
+    return se3.from_R_p(R, jnp.zeros(3) if pos is None else floats(pos, "pos", (3,)))
 
 
 def linear_first_cone(cone: Float[Array, "n 6"], R: Float[Array, "3 3"]) -> Float[Array, "n 6"]:

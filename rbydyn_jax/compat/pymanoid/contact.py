@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import equinox as eqx
+from typing import Any
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._check import check_array
 from ..._errors import ArgumentError
 from ...spatial import cones, so3, to_linear_first
+from .._numbers import floats
 from .body import Body, linear_first_cone
 
 
@@ -24,32 +25,28 @@ class Contact(Body):
         rpy: Roll, pitch and yaw [rad]; default is none.
         pose: [qw, qx, qy, qz, x, y, z]; supersedes the other two.
         static_friction: Coefficient of friction; None if it does not matter.
-        link: The link of the robot that is in contact.
+        link: The link of the robot that is in contact: a name, an index, or what `Robot.get_link` returns.
 
     Example:
         >>> from rbydyn_jax.compat.pymanoid import Contact
-        >>> sole = Contact(jnp.array([0.11, 0.05]), static_friction=0.7)
+        >>> sole = Contact([0.11, 0.05], static_friction=0.7)
         >>> weight = jnp.array([0.0, 0.0, 400.0, 0.0, 0.0, 0.0])
         >>> bool((sole.wrench_inequalities @ weight <= 0).all())
         True
     """
 
-    shape: Float[Array, "2"]
-    static_friction: Float[Array, ""] | None
-    link: str | int | None = eqx.field(static=True)
-
     def __init__(
         self,
-        shape: Float[Array, "2"],
-        pos: Float[Array, "3"] | None = None,
-        rpy: Float[Array, "3"] | None = None,
-        pose: Float[Array, "7"] | None = None,
-        static_friction: Float[Array, ""] | float | None = None,
-        link: str | int | None = None,
+        shape: Any,
+        pos: Any = None,
+        rpy: Any = None,
+        pose: Any = None,
+        static_friction: Any = None,
+        link: Body | str | int | None = None,
     ) -> None:
         super().__init__(pos, rpy, pose)
-        self.shape = check_array(shape, "shape", (2,))
-        self.static_friction = None if static_friction is None else check_array(static_friction, "static_friction", ())
+        self.shape = floats(shape, "shape", (2,))
+        self.static_friction = None if static_friction is None else floats(static_friction, "static_friction", ())
         self.link = link
 
     @property
@@ -84,24 +81,24 @@ class Contact(Body):
         rays = to_linear_first(cones.wrench_cone_rays(self.shape, self._friction))
         return jnp.concatenate([self.R @ rays[:3], self.R @ rays[3:]])
 
-    def compute_grasp_matrix(self, p: Float[Array, "3"]) -> Float[Array, "6 6"]:
+    def compute_grasp_matrix(self, p: Any) -> Float[Array, "6 6"]:
         """Takes a wrench [f; n] at the contact's origin to the same wrench at a point, all in world axes.
 
         Args:
             p: The point in world coordinates [m].
         """
-        arm = so3.hat(self.p - check_array(p, "p", (3,)))
+        arm = so3.hat(self.p - floats(p, "p", (3,)))
         eye, zero = jnp.eye(3, dtype=arm.dtype), jnp.zeros((3, 3), arm.dtype)
         return jnp.concatenate([jnp.concatenate([eye, zero], axis=1), jnp.concatenate([arm, eye], axis=1)])
 
-    def wrench_at(self, wrench: Float[Array, "6"], p: Float[Array, "3"]) -> Float[Array, "6"]:
+    def wrench_at(self, wrench: Any, p: Any) -> Float[Array, "6"]:
         """A wrench [f; n] in the contact's frame, stated at a point in world axes.
 
         Args:
             wrench: Wrench at the contact's origin in its axes [N, N m].
             p: The point in world coordinates [m].
         """
-        wrench = check_array(wrench, "wrench", (6,))
+        wrench = floats(wrench, "wrench", (6,))
         turned = jnp.concatenate([self.R @ wrench[:3], self.R @ wrench[3:]])
         return self.compute_grasp_matrix(p) @ turned
 
@@ -116,41 +113,49 @@ class Manipulator(Body):
         shape: Half sizes of the rectangle [m].
         friction: Coefficient of friction.
         wrench: [f; n] in the end effector's frame [N, N m].
-        link: The link of the robot.
+        link: The link of the robot: a name, an index, or what `Robot.get_link` returns.
     """
-
-    shape: Float[Array, "2"] | None
-    friction: Float[Array, ""] | None
-    wrench: Float[Array, "6"] | None
-    link: str | int | None = eqx.field(static=True)
 
     def __init__(
         self,
-        pos: Float[Array, "3"] | None = None,
-        rpy: Float[Array, "3"] | None = None,
-        pose: Float[Array, "7"] | None = None,
-        shape: Float[Array, "2"] | None = None,
-        friction: Float[Array, ""] | float | None = None,
-        wrench: Float[Array, "6"] | None = None,
-        link: str | int | None = None,
+        pos: Any = None,
+        rpy: Any = None,
+        pose: Any = None,
+        shape: Any = None,
+        friction: Any = None,
+        wrench: Any = None,
+        link: Body | str | int | None = None,
     ) -> None:
         super().__init__(pos, rpy, pose)
-        self.shape = None if shape is None else check_array(shape, "shape", (2,))
-        self.friction = None if friction is None else check_array(friction, "friction", ())
-        self.wrench = None if wrench is None else check_array(wrench, "wrench", (6,))
+        self.shape = None if shape is None else floats(shape, "shape", (2,))
+        self.friction = None if friction is None else floats(friction, "friction", ())
+        self.wrench = None if wrench is None else floats(wrench, "wrench", (6,))
         self.link = link
+
+    @property
+    def index(self) -> int:
+        """Index of the link, for Jacobians and Hessians.
+
+        Raises:
+            ArgumentError: `link` is not an index or a link of `Robot.get_link`.
+        """
+        if isinstance(self.link, Body):
+            return self.link.index
+        if isinstance(self.link, int):
+            return self.link
+        raise ArgumentError(f"the index of link {self.link!r} is not known here; give link=robot.get_link(name)")
 
     @property
     def force(self) -> Float[Array, "3"] | None:
         """Force in the end effector's axes [N], if there is a wrench."""
-        return None if self.wrench is None else self.wrench[:3]
+        return None if self.wrench is None else floats(self.wrench, "wrench", (6,))[:3]
 
     @property
     def moment(self) -> Float[Array, "3"] | None:
         """Moment in the end effector's axes [N m], if there is a wrench."""
-        return None if self.wrench is None else self.wrench[3:]
+        return None if self.wrench is None else floats(self.wrench, "wrench", (6,))[3:]
 
-    def get_contact(self, pos: Float[Array, "3"] | None = None, shape: Float[Array, "2"] | None = None) -> Contact:
+    def get_contact(self, pos: Any = None, shape: Any = None) -> Contact:
         """The contact with the end effector's orientation.
 
         Args:
@@ -163,5 +168,8 @@ class Manipulator(Body):
         sizes = self.shape if shape is None else shape
         if sizes is None:
             raise ArgumentError("this end effector has no shape; give shape=(half length, half width)")
-        contact = Contact(sizes, static_friction=self.friction, link=self.link).with_transform(self.T)
-        return contact if pos is None else contact.with_pos(pos)
+        contact = Contact(sizes, static_friction=self.friction, link=self.link)
+        contact.set_transform(self.T)
+        if pos is not None:
+            contact.set_pos(pos)
+        return contact

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import equinox as eqx
+from typing import Any
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._check import check_array
 from ...spatial.transformations import integrate_constant_jerk
+from .._numbers import floats
+from .body import Body
 
 
-class Point(eqx.Module):
-    """A point with its velocity and acceleration, in world axes.
+class Point(Body):
+    """A point with its velocity and acceleration, in world axes, which integration changes in place.
 
     Args:
         pos: Position [m].
@@ -19,30 +21,72 @@ class Point(eqx.Module):
         accel: Acceleration [m/s^2]; default is zero.
     """
 
-    pos: Float[Array, "3"]
-    vel: Float[Array, "3"]
-    accel: Float[Array, "3"]
+    def __init__(self, pos: Any, vel: Any = None, accel: Any = None) -> None:
+        super().__init__(pos)
+        self.set_vel(jnp.zeros(3) if vel is None else vel)
+        self.set_accel(jnp.zeros(3) if accel is None else accel)
 
-    def __init__(
-        self, pos: Float[Array, "3"], vel: Float[Array, "3"] | None = None, accel: Float[Array, "3"] | None = None
-    ) -> None:
-        self.pos = check_array(pos, "pos", (3,))
-        zero = jnp.zeros_like(self.pos)
-        self.vel = zero if vel is None else check_array(vel, "vel", (3,))
-        self.accel = zero if accel is None else check_array(accel, "accel", (3,))
+    def set_vel(self, pd: Any) -> None:
+        """Sets the velocity [m/s]."""
+        self._pd = floats(pd, "pd", (3,))
 
-    def integrate_constant_accel(self, pdd: Float[Array, "3"], dt: Float[Array, ""] | float) -> Point:
-        r"""The point after dt under a constant acceleration, $p + (v + \ddot p\,dt/2)\,dt$, exactly.
+    def set_accel(self, pdd: Any) -> None:
+        """Sets the acceleration [m/s^2]."""
+        self._pdd = floats(pdd, "pdd", (3,))
+
+    @property
+    def pd(self) -> Float[Array, "3"]:
+        """Velocity [m/s]."""
+        return self._pd
+
+    @property
+    def pdd(self) -> Float[Array, "3"]:
+        """Acceleration [m/s^2]."""
+        return self._pdd
+
+    @property
+    def xd(self) -> Float[Array, ""]:
+        """Velocity along x [m/s]."""
+        return self._pd[0]
+
+    @property
+    def yd(self) -> Float[Array, ""]:
+        """Velocity along y [m/s]."""
+        return self._pd[1]
+
+    @property
+    def zd(self) -> Float[Array, ""]:
+        """Velocity along z [m/s]."""
+        return self._pd[2]
+
+    @property
+    def xdd(self) -> Float[Array, ""]:
+        """Acceleration along x [m/s^2]."""
+        return self._pdd[0]
+
+    @property
+    def ydd(self) -> Float[Array, ""]:
+        """Acceleration along y [m/s^2]."""
+        return self._pdd[1]
+
+    @property
+    def zdd(self) -> Float[Array, ""]:
+        """Acceleration along z [m/s^2]."""
+        return self._pdd[2]
+
+    def integrate_constant_accel(self, pdd: Any, dt: Any) -> None:
+        r"""Moves the point under a constant acceleration, to $p + (v + \ddot p\,dt/2)\,dt$, exactly.
 
         Args:
             pdd: Acceleration [m/s^2].
             dt: Duration [s].
         """
-        pdd, dt = check_array(pdd, "pdd", (3,)), check_array(dt, "dt", ())
-        return Point(self.pos + (self.vel + pdd * (0.5 * dt)) * dt, self.vel + pdd * dt, pdd)
+        pdd = floats(pdd, "pdd", (3,))
+        self.set_accel(pdd)
+        self.integrate_constant_jerk(jnp.zeros_like(pdd), dt)
 
-    def integrate_constant_jerk(self, pddd: Float[Array, "3"], dt: Float[Array, ""] | float) -> Point:
-        """The point after dt under a constant jerk, exactly.
+    def integrate_constant_jerk(self, pddd: Any, dt: Any) -> None:
+        """Moves the point under a constant jerk, exactly.
 
         Args:
             pddd: Jerk [m/s^3].
@@ -50,13 +94,17 @@ class Point(eqx.Module):
 
         Example:
             >>> from rbydyn_jax.compat.pymanoid import Point
-            >>> Point(jnp.zeros(3)).integrate_constant_jerk(jnp.array([6.0, 0.0, 0.0]), 1.0).pos.tolist()
+            >>> point = Point([0, 0, 0])
+            >>> point.integrate_constant_jerk([6, 0, 0], 1.0)
+            >>> point.p.tolist()
             [1.0, 0.0, 0.0]
         """
-        return Point(*integrate_constant_jerk(self.pos, self.vel, self.accel, pddd, dt))
+        pddd, dt = floats(pddd, "pddd", (3,)), floats(dt, "dt", ())
+        pos, self._pd, self._pdd = integrate_constant_jerk(self.p, self.pd, self.pdd, pddd, dt)
+        self.set_pos(pos)
 
 
-class PointMass(eqx.Module):
+class PointMass(Point):
     """A point with a mass.
 
     Args:
@@ -65,17 +113,11 @@ class PointMass(eqx.Module):
         vel: Velocity [m/s]; default is zero.
     """
 
-    pos: Float[Array, "3"]
-    mass: Float[Array, ""]
-    vel: Float[Array, "3"]
-
-    def __init__(
-        self, pos: Float[Array, "3"], mass: Float[Array, ""] | float, vel: Float[Array, "3"] | None = None
-    ) -> None:
-        self.pos, self.mass = check_array(pos, "pos", (3,)), check_array(mass, "mass", ())
-        self.vel = jnp.zeros_like(self.pos) if vel is None else check_array(vel, "vel", (3,))
+    def __init__(self, pos: Any, mass: Any, vel: Any = None) -> None:
+        super().__init__(pos, vel)
+        self.mass = floats(mass, "mass", ())
 
     @property
     def momentum(self) -> Float[Array, "3"]:
         """Linear momentum [kg m/s]."""
-        return self.mass * self.vel
+        return self.mass * self.pd

@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._check import check_array
-from ..._errors import ArgumentError, ModelError
+from ..._errors import ArgumentError, DtypeError, ModelError
 from ...algorithms.crba import crba
 from ...algorithms.inverse_dynamics import gravity_forces, inverse_dynamics_terms
 from ...algorithms.jacobians import hessian, jacobian, point_hessian, point_jacobian, quaternion_jacobian
 from ...algorithms.kinematics import link_pose
+from ...io.build import load_urdf
 from ...model.configuration import clamp, neutral
 from ...model.edit import with_limits
 from ...model.model import Model, check_model
 from ...spatial import se3, to_linear_first
+from .._numbers import floats
+from .body import Body
 from .contact import Contact
 
 Indices = Sequence[int] | None
+
+
+class Link(Body):
+    """A link of a robot, made by `Robot.get_link`: it moves with the joints, and its setters raise an ArgumentError."""
+
+    def __init__(self, robot: Robot, name: str) -> None:
+        self._robot, self._index = robot, robot.model.link_index(name)
+        self.set_name(name)
+
+    @property
+    def T(self) -> Float[Array, "4 4"]:
+        """T_world_link at the robot's present configuration."""
+        return self._robot.get_link_transform(self._index)
+
+    @property
+    def index(self) -> int:
+        """Index of the link, for Jacobians and Hessians."""
+        return self._index
+
+    def _move(self, T: Float[Array, "4 4"]) -> None:
+        raise ArgumentError(f"link {self.name!r} moves with its robot: set the positions of the joints")
 
 
 class Robot:
@@ -30,12 +55,13 @@ class Robot:
     such joints by `with_rpy_base`. Points p are given in world coordinates, and are held to move with the link.
 
     Args:
-        model: The robot.
+        path: The robot, or the path of its URDF.
         q: Configuration [rad, m]; default is zero, moved inside the limits.
         qd: Velocity [rad/s, m/s]; default is zero.
 
     Raises:
         ModelError: A joint has several coordinates.
+        ParseError: The file cannot be read.
 
     Example:
         >>> from rbydyn_jax import robots
@@ -45,16 +71,16 @@ class Robot:
         [0.9, 0.4]
     """
 
-    def __init__(self, model: Model, q: Float[Array, "n"] | None = None, qd: Float[Array, "n"] | None = None) -> None:
-        self.model = check_model(model)
+    def __init__(self, path: Model | str | Path, *, q: Any = None, qd: Any = None) -> None:
+        self.model = model = load_urdf(path) if isinstance(path, str | Path) else check_model(path)
         several = [n for n, joint in zip(model.joint_names, model.tree.joints, strict=True) if joint.nq != 1]
         if several:
             raise ModelError(f"joint {several[0]!r} has several coordinates; with_rpy_base makes six joints of a base")
         self._q = clamp(model, neutral(model)) if q is None else self._vector(q, "q")
         self._qd = jnp.zeros_like(self._q) if qd is None else self._vector(qd, "qd")
 
-    def _vector(self, x: Float[Array, "n"], name: str) -> Float[Array, "n"]:
-        return check_array(x, name, (self.model.nv,), "nb_dofs").astype(self.model.inertias.dtype)
+    def _vector(self, x: Any, name: str) -> Float[Array, "n"]:
+        return floats(x, name, (self.model.nv,), "nb_dofs").astype(self.model.inertias.dtype)
 
     @property
     def nb_dofs(self) -> int:
@@ -81,11 +107,19 @@ class Robot:
         """Upper limits of q [rad, m]."""
         return self.model.position_upper
 
+    def get_link(self, name: str) -> Link:
+        """A link by its name; it moves with the robot, and stands for it in Jacobians and Hessians.
+
+        Raises:
+            NameNotFoundError: There is no such link.
+        """
+        return Link(self, name)
+
     def get_dof_values(self, dof_indices: Indices = None) -> Float[Array, "k"]:
         """Positions of some joints, or of all."""
         return self._q if dof_indices is None else self._q[self._indices(dof_indices)]
 
-    def set_dof_values(self, q: Float[Array, "k"], dof_indices: Indices = None, clamp: bool = False) -> None:
+    def set_dof_values(self, q: Any, dof_indices: Indices = None, clamp: bool = False) -> None:
         """Moves some joints, or all.
 
         Args:
@@ -94,7 +128,7 @@ class Robot:
             clamp: Whether to move them inside their limits first.
         """
         at = self._indices(dof_indices)
-        values = check_array(q, "q", (len(at),), "number of joints")
+        values = floats(q, "q", (len(at),), "number of joints")
         if clamp:
             values = jnp.clip(values, self.q_min[at], self.q_max[at])
         self._q = self._q.at[at].set(values)
@@ -103,71 +137,74 @@ class Robot:
         """Velocities of some joints, or of all."""
         return self._qd if dof_indices is None else self._qd[self._indices(dof_indices)]
 
-    def set_dof_velocities(self, qd: Float[Array, "k"], dof_indices: Indices = None) -> None:
+    def set_dof_velocities(self, qd: Any, dof_indices: Indices = None) -> None:
         """Sets the velocities of some joints, or of all [rad/s, m/s]."""
         at = self._indices(dof_indices)
-        self._qd = self._qd.at[at].set(check_array(qd, "qd", (len(at),), "number of joints"))
+        self._qd = self._qd.at[at].set(floats(qd, "qd", (len(at),), "number of joints"))
 
     def get_dof_limits(self, dof_indices: Indices = None) -> tuple[Float[Array, "k"], Float[Array, "k"]]:
         """Lower and upper limits of some joints, or of all."""
         at = self._indices(dof_indices)
         return self.q_min[at], self.q_max[at]
 
-    def set_dof_limits(self, q_min: Float[Array, "k"], q_max: Float[Array, "k"], dof_indices: Indices = None) -> None:
+    def set_dof_limits(self, q_min: Any, q_max: Any, dof_indices: Indices = None) -> None:
         """Replaces the limits of some joints, or of all [rad, m]; the configuration stays as it is."""
         at = self._indices(dof_indices)
-        low, high = (check_array(x, n, (len(at),), "number of joints") for x, n in ((q_min, "q_min"), (q_max, "q_max")))
+        low, high = (floats(x, n, (len(at),), "number of joints") for x, n in ((q_min, "q_min"), (q_max, "q_max")))
         self.model = with_limits(
             self.model, position_lower=self.q_min.at[at].set(low), position_upper=self.q_max.at[at].set(high)
         )
 
     def _indices(self, dof_indices: Indices) -> np.ndarray:
-        at = np.arange(self.nb_dofs) if dof_indices is None else np.asarray(dof_indices, int).reshape(-1)
+        at = np.arange(self.nb_dofs) if dof_indices is None else np.asarray(dof_indices).reshape(-1)
+        if at.size and at.dtype.kind not in "iu":
+            raise DtypeError(f"dof_indices must be integers, got {dof_indices!r}")
+        at = at.astype(int)
         if at.size and not (0 <= at.min() and at.max() < self.nb_dofs):
             raise ArgumentError(f"dof_indices must lie in 0 to {self.nb_dofs - 1}, got {at.tolist()}")
         return at
 
     # Jacobians and Hessians
 
-    def get_link_transform(self, link: str | int) -> Float[Array, "4 4"]:
+    def get_link_transform(self, link: Body | str | int) -> Float[Array, "4 4"]:
         """T_world_link."""
-        return link_pose(self.model, self._q, link)
+        return link_pose(self.model, self._q, _link(link))
 
-    def _local(self, link: str | int, p: Float[Array, "3"]) -> Float[Array, "3"]:
+    def _local(self, link: Body | str | int, p: Any) -> Float[Array, "3"]:
         T = se3.inverse(self.get_link_transform(link))
-        return T[:3, :3] @ check_array(p, "p", (3,)) + T[:3, 3]
+        return T[:3, :3] @ floats(p, "p", (3,)) + T[:3, 3]
 
-    def compute_link_jacobian(self, link: str | int, p: Float[Array, "3"] | None = None) -> Float[Array, "6 n"]:
+    def compute_link_jacobian(self, link: Body | str | int, p: Any = None) -> Float[Array, "6 n"]:
         """Jacobian of a link, rows [velocity of its point at p; angular velocity]; default is the link's origin."""
-        J = to_linear_first(jacobian(self.model, self._q, link))
+        J = to_linear_first(jacobian(self.model, self._q, _link(link)))
         return J if p is None else jnp.concatenate([self.compute_link_pos_jacobian(link, p), J[3:]])
 
-    def compute_link_pos_jacobian(self, link: str | int, p: Float[Array, "3"] | None = None) -> Float[Array, "3 n"]:
+    def compute_link_pos_jacobian(self, link: Body | str | int, p: Any = None) -> Float[Array, "3 n"]:
         """Jacobian of the velocity of a link's point at p; default is the link's origin."""
         local = jnp.zeros(3, self._q.dtype) if p is None else self._local(link, p)
-        return point_jacobian(self.model, self._q, link, local)
+        return point_jacobian(self.model, self._q, _link(link), local)
 
-    def compute_link_pose_jacobian(self, link: str | int) -> Float[Array, "7 n"]:
+    def compute_link_pose_jacobian(self, link: Body | str | int) -> Float[Array, "7 n"]:
         """Jacobian of a link's pose [qw, qx, qy, qz, x, y, z] with qw >= 0."""
-        return quaternion_jacobian(self.model, self._q, link)
+        return quaternion_jacobian(self.model, self._q, _link(link))
 
-    def compute_link_hessian(self, link: str | int, p: Float[Array, "3"] | None = None) -> Float[Array, "n 6 n"]:
+    def compute_link_hessian(self, link: Body | str | int, p: Any = None) -> Float[Array, "n 6 n"]:
         """Derivative H[i, :, j] = dJ[:, j] / dq_i of `compute_link_jacobian`: accelerations are J qdd + qd H qd."""
-        H = to_linear_first(hessian(self.model, self._q, link), axis=1)
+        H = to_linear_first(hessian(self.model, self._q, _link(link)), axis=1)
         return H if p is None else jnp.concatenate([self.compute_link_pos_hessian(link, p), H[:, 3:]], axis=1)
 
-    def compute_link_pos_hessian(self, link: str | int, p: Float[Array, "3"] | None = None) -> Float[Array, "n 3 n"]:
+    def compute_link_pos_hessian(self, link: Body | str | int, p: Any = None) -> Float[Array, "n 3 n"]:
         """Derivative of `compute_link_pos_jacobian`."""
         local = jnp.zeros(3, self._q.dtype) if p is None else self._local(link, p)
-        return point_hessian(self.model, self._q, link, local)
+        return point_hessian(self.model, self._q, _link(link), local)
 
     def compute_contact_jacobian(self, contacts: Iterable[Contact]) -> Float[Array, "k n"]:
         """Jacobians of the contacts' links at the contacts, below one another."""
-        return jnp.concatenate([self.compute_link_jacobian(_link(c), c.p) for c in contacts])
+        return jnp.concatenate([self.compute_link_jacobian(_contact_link(c), c.p) for c in contacts])
 
     def compute_contact_hessian(self, contacts: Iterable[Contact]) -> Float[Array, "n k n"]:
         """Derivative of `compute_contact_jacobian`."""
-        return jnp.concatenate([self.compute_link_hessian(_link(c), c.p) for c in contacts], axis=1)
+        return jnp.concatenate([self.compute_link_hessian(_contact_link(c), c.p) for c in contacts], axis=1)
 
     # Dynamics
 
@@ -176,7 +213,7 @@ class Robot:
         return crba(self.model, self._q)
 
     def compute_inverse_dynamics(
-        self, qdd: Float[Array, "n"] | None = None, external_torque: Float[Array, "n"] | None = None
+        self, qdd: Any = None, external_torque: Any = None
     ) -> tuple[Float[Array, "n"] | None, Float[Array, "n"], Float[Array, "n"]]:
         """The terms tm = M qdd, tc = C qd and tg = g - external_torque, of which the actuators have to give the sum.
 
@@ -190,13 +227,17 @@ class Robot:
         others = zero if external_torque is None else self._vector(external_torque, "external_torque")
         return None if qdd is None else terms.inertial, terms.coriolis, terms.gravity - others
 
-    def compute_static_gravity_torques(self, external_torque: Float[Array, "n"] | None = None) -> Float[Array, "n"]:
+    def compute_static_gravity_torques(self, external_torque: Any = None) -> Float[Array, "n"]:
         """Torques that hold the robot still, less those that others give [N m, N]."""
         tau = gravity_forces(self.model, self._q)
         return tau if external_torque is None else tau - self._vector(external_torque, "external_torque")
 
 
-def _link(contact: Contact) -> str | int:
+def _link(link: Body | str | int) -> str | int:
+    return link.index if isinstance(link, Body) else link
+
+
+def _contact_link(contact: Contact) -> Body | str | int:
     if contact.link is None:
         raise ArgumentError("the contact has no link; give link=")
     return contact.link

@@ -1,0 +1,90 @@
+"""Arguments as NumPy-based libraries take them: lists, tuples and integers are numbers, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.core import Tracer
+
+from .._check import check_array
+from .._errors import ArgumentError, DtypeError
+
+_TOLERANCE = 1e-4  # what float32 and files with five digits leave of an orthonormal matrix
+
+
+def floats(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meaning: str = "") -> Array:
+    """Returns `x` as a JAX array of floats.
+
+    Args:
+        x: An array, a number, or lists of numbers.
+        name: Its name, for the message.
+        shape: The required shape; None is an axis of any size.
+        meaning: What the shape means.
+
+    Raises:
+        DtypeError: `x` does not consist of real numbers.
+        ShapeError: `x` has another shape.
+    """
+    if isinstance(x, list | tuple):
+        given = x
+        try:
+            x = jnp.stack(x) if any(isinstance(e, Tracer) for e in x) else np.asarray(x, None if len(x) else float)
+        except (TypeError, ValueError):
+            raise DtypeError(f"{name} must hold numbers in rows of equal length, got {given!r}") from None
+        if isinstance(x, np.ndarray) and x.dtype.kind not in "iuf":
+            raise DtypeError(f"{name} must hold real numbers, got {given!r}")
+    if isinstance(x, Array | np.ndarray | np.generic | int) and jnp.issubdtype(jnp.result_type(x), jnp.integer):
+        x = jnp.asarray(x, float)
+    return check_array(x, name, shape, meaning)
+
+
+def rotation(x: Any, name: str) -> Array:
+    """Returns `x` as a rotation matrix, which is checked unless it is traced.
+
+    Raises:
+        ArgumentError: `x` is not a rotation matrix.
+        DtypeError: `x` does not consist of real numbers.
+        ShapeError: `x` is not of shape (3, 3).
+    """
+    R = floats(x, name, (3, 3), "a rotation matrix")
+    if not isinstance(R, Tracer):
+        M = np.asarray(R, float)
+        if not np.abs(M.T @ M - np.eye(3)).max() <= _TOLERANCE or np.linalg.det(M) < 0.0:
+            raise ArgumentError(f"{name} must be a rotation matrix, got\n{M}")
+    return R
+
+
+def transform(x: Any, name: str) -> Array:
+    """Returns `x` as a homogeneous matrix, which is checked unless it is traced.
+
+    Raises:
+        ArgumentError: `x` is not a rigid transform, or not finite.
+        DtypeError: `x` does not consist of real numbers.
+        ShapeError: `x` is not of shape (4, 4).
+    """
+    T = floats(x, name, (4, 4), "a transform")
+    rotation(T[:3, :3], f"{name}[:3, :3]")
+    if not isinstance(T, Tracer):
+        M = np.asarray(T, float)
+        if not np.isfinite(M).all():
+            raise ArgumentError(f"{name} must be finite, got\n{M}")
+        if np.abs(M[3] - (0.0, 0.0, 0.0, 1.0)).max() > _TOLERANCE:
+            raise ArgumentError(f"the last row of {name} must be 0 0 0 1, got {M[3].tolist()}")
+    return T
+
+
+def quaternion(x: Any, name: str) -> Array:
+    """Returns `x` as a quaternion wxyz of any length but zero.
+
+    Raises:
+        ArgumentError: It is zero or not finite.
+        DtypeError: `x` does not consist of real numbers.
+        ShapeError: `x` is not of shape (4,).
+    """
+    quat = floats(x, name, (4,), "[w, x, y, z]")
+    if not isinstance(quat, Tracer) and not (np.isfinite(quat).all() and np.any(quat)):
+        raise ArgumentError(f"{name} must be finite and not zero, got {np.asarray(quat).tolist()}")
+    return quat

@@ -1,0 +1,181 @@
+"""Wrenches over contacts with friction and areas of support, against scipy's linear and nonlinear programs."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog, minimize
+from scipy.spatial.transform import Rotation
+
+import rbydyn_jax as rb
+from rbydyn_jax import constraints
+from rbydyn_jax.constraints import ContactPatch, distribute_wrench, static_equilibrium_polygon, zmp_support_area
+from tests.helpers import X64, assert_close, untyped
+
+pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
+WEIGHT, P = 400.0, np.array([0.05, 0.02, 0.3])
+
+
+def place(xyz, rpy):
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = Rotation.from_euler("xyz", rpy).as_matrix(), xyz
+    return jnp.asarray(T)
+
+
+PATCHES = (
+    ContactPatch(place((0.3, 0.1, 0.0), (0.1, -0.2, 0.3)), (0.11, 0.05), 0.6),
+    ContactPatch(place((-0.2, -0.15, 0.1), (-0.3, 0.1, 0.8)), (0.1, 0.0), 0.8),
+    ContactPatch(place((0.1, 0.4, 0.6), (1.2, 0.1, 0.0)), (0.0, 0.0), 0.5),  # a hand against a wall
+)
+
+
+def rays():
+    """Forces at the corners that span each pyramid, and where they act: (96, 3) each."""
+    signs = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]])
+    forces, points = [], []
+    for patch in PATCHES:
+        T = np.asarray(patch.pose)
+        for corner in signs * np.asarray(patch.half_sizes):
+            for side in signs * float(patch.friction) / np.sqrt(2):
+                points.append(T[:3, :3] @ [*corner, 0.0] + T[:3, 3])
+                forces.append(T[:3, :3] @ [*side, 1.0])
+    return np.array(forces), np.array(points)
+
+
+FORCES, POINTS = rays()
+
+
+def span(p):
+    return np.concatenate([np.cross(POINTS - p, FORCES), FORCES], axis=1).T
+
+
+@pytest.fixture(scope="module")
+def found():
+    wrench = jnp.array([3.0, -2.0, 1.0, 20.0, -10.0, WEIGHT])
+    return wrench, distribute_wrench(PATCHES, wrench, jnp.asarray(P))
+
+
+def test_forces_give_the_wrench_and_keep_to_the_cones(found):
+    wrench, result = found
+    assert bool(result.feasible)
+    assert_close(result.residual, np.zeros(6), 1e-7, scale=WEIGHT)
+    total = np.zeros(6)
+    for patch, w, corner_forces in zip(PATCHES, np.asarray(result.wrenches), np.asarray(result.forces), strict=True):
+        R, p = np.asarray(patch.pose)[:3, :3], np.asarray(patch.pose)[:3, 3]
+        for f in corner_forces @ R:
+            assert np.abs(f[:2]).max() <= float(patch.friction) / np.sqrt(2) * f[2] + 1e-6
+        total += [*(w[:3] + np.cross(p - P, w[3:])), *w[3:]]
+    assert_close(total, wrench, 1e-7, scale=WEIGHT)
+
+
+def test_no_other_forces_are_smaller(found):
+    """scipy's program over the rays of the pyramids; the sum of squares is that of the forces at each corner."""
+    wrench, result = found
+    sums = np.kron(np.eye(len(FORCES) // 4), np.ones(4))
+    G = span(P) / WEIGHT
+
+    def cost(x):
+        f = sums @ (x[:, None] * FORCES)
+        return (f * f).sum(), 2.0 * ((sums.T @ f) * FORCES).sum(axis=1)
+
+    start = linprog(np.ones(len(FORCES)), A_eq=G, b_eq=np.asarray(wrench) / WEIGHT).x
+    best = minimize(
+        cost, start, jac=True, bounds=[(0, None)] * len(start), method="SLSQP", options={"ftol": 1e-12, "maxiter": 500},
+        constraints={"type": "eq", "fun": lambda x: G @ x - np.asarray(wrench) / WEIGHT, "jac": lambda x: G},
+    )  # fmt: skip
+    got = float((np.asarray(result.forces) ** 2).sum())
+    assert best.success and got == pytest.approx(best.fun, rel=1e-5)
+
+
+def test_derivative_and_batch(found):
+    wrench, _ = found
+    direction = jnp.array([0.5, 1.0, -0.3, 10.0, 5.0, 20.0])
+
+    def solve(w, t):
+        return distribute_wrench(PATCHES, w + t * direction, jnp.asarray(P)).forces
+
+    slope = jax.jvp(lambda t: solve(wrench, t), (0.0,), (1.0,))[1]
+    h = 1e-3
+    assert_close(slope, (solve(wrench, h) - solve(wrench, -h)) / (2 * h), 1e-4)
+    weights = jax.random.normal(jax.random.key(0), slope.shape)
+    gradient = jax.grad(lambda w: (weights * solve(w, 0.0)).sum())(wrench)
+    assert_close(gradient @ direction, (weights * slope).sum(), 1e-6)
+    batch = jax.vmap(solve, (0, None))(jnp.stack([wrench, -wrench]), 0.0)
+    assert_close(batch[0], solve(wrench, 0.0))
+
+
+def test_a_wrench_that_no_forces_give_is_not_feasible():
+    for wrench in ([0, 0, 0, 0, 0, -WEIGHT], [0, 0, 0, 2000, 0, WEIGHT], [500, 0, 0, 0, 0, WEIGHT]):
+        w = np.array(wrench, float)
+        possible = linprog(np.zeros(len(FORCES)), A_eq=span(P), b_eq=w).success
+        assert not possible and not bool(distribute_wrench(PATCHES, jnp.asarray(w), jnp.asarray(P)).feasible)
+    nothing = distribute_wrench(PATCHES, jnp.zeros(6))
+    assert bool(nothing.feasible) and float(jnp.abs(nothing.forces).max()) < 1e-6
+
+
+def outermost(equal, right, plane, normals):
+    """The largest value of normals @ plane @ x over x >= 0 with equal @ x = right and a sum of forces of 100."""
+    heights = np.concatenate([np.full(16, np.asarray(p.pose)[:3, 2] @ FORCES[16 * k]) for k, p in enumerate(PATCHES)])
+    found = [
+        linprog(-n @ plane, A_eq=equal, b_eq=right, A_ub=heights[None], b_ub=[100.0], method="highs") for n in normals
+    ]
+    assert all(x.success for x in found)
+    return [-x.fun for x in found]
+
+
+def test_static_equilibrium_polygon():
+    area = static_equilibrium_polygon(PATCHES, directions=12)
+    G = span(np.zeros(3))
+    want = outermost(G[[3, 4, 5, 2]], [0, 0, 1, 0], np.stack([-G[1], G[0]]), np.asarray(area.normals))
+    assert bool(area.feasible)
+    assert_close(area.offsets, want, 1e-6, scale=1.0)
+    assert_close(jnp.sum(area.normals * area.points, axis=1), area.offsets)
+    assert (np.asarray(area.normals @ area.points.T) <= np.asarray(area.offsets)[:, None] + 1e-6).all()  # convex
+
+
+def test_zmp_support_area():
+    com = np.array([0.05, 0.0, 0.8])
+    area = zmp_support_area(PATCHES, jnp.asarray(com), 0.1, directions=12)
+    G = span(com)
+    offsets = np.asarray(area.normals) @ com[:2]
+    want = outermost(G[[0, 1, 5, 2]], [0, 0, 1, 0], (0.1 - 0.8) * G[3:5], np.asarray(area.normals)) + offsets
+    assert bool(area.feasible)
+    assert_close(area.offsets, want, 1e-6, scale=1.0)
+    far = zmp_support_area(PATCHES, jnp.array([5.0, 0.0, 0.8]), directions=4)
+    assert not bool(far.feasible)
+
+
+def test_the_areas_of_a_flat_foot_are_the_foot_itself_and_move_with_it():
+    def offsets(x, directions=4):
+        foot = ContactPatch(jnp.eye(4).at[0, 3].set(x), (0.1, 0.05), 0.9)
+        static = static_equilibrium_polygon((foot,), directions=directions).offsets
+        return static, zmp_support_area((foot,), jnp.array([x, 0.0, 0.7]), directions=directions).offsets
+
+    for got in offsets(2.0):
+        assert_close(got, [2.1, 0.05, -1.9, 0.05], 1e-7)
+    for slope in jax.jacfwd(offsets)(2.0):
+        assert_close(slope, [1.0, 0.0, -1.0, 0.0], 1e-5, scale=1.0)
+
+
+def test_what_raises():
+    for call, error, match in (
+        (lambda: ContactPatch(jnp.zeros((4, 4))), rb.ArgumentError, "rigid transform"),
+        (lambda: ContactPatch(np.diag([2.0, 1, 1, 1])), rb.ArgumentError, "rigid transform"),
+        (lambda: ContactPatch(np.full((4, 4), np.nan)), rb.ArgumentError, "rigid transform"),
+        (lambda: ContactPatch(half_sizes=(-0.1, 0.1)), rb.ArgumentError, "half_sizes"),
+        (lambda: ContactPatch(half_sizes=(0.1,)), rb.ShapeError, "half_sizes"),
+        (lambda: ContactPatch(half_sizes="ab"), rb.DtypeError, "half_sizes"),
+        (lambda: ContactPatch(friction=0.0), rb.ArgumentError, "friction must be positive"),
+        (lambda: ContactPatch(friction=np.nan), rb.ArgumentError, "friction must be positive"),
+        (lambda: ContactPatch(friction="x"), rb.DtypeError, "friction"),
+        (lambda: distribute_wrench((), jnp.zeros(6)), rb.ShapeError, "at least one"),
+        (lambda: distribute_wrench(PATCHES, jnp.zeros(3)), rb.ShapeError, "wrench"),
+        (lambda: distribute_wrench(untyped(PATCHES[0]), jnp.zeros(6)), rb.DtypeError, "sequence"),
+        (lambda: distribute_wrench(untyped([constraints.Contact("a")]), jnp.zeros(6)), rb.DtypeError, "hold"),
+        (lambda: static_equilibrium_polygon(PATCHES, directions=2), rb.ArgumentError, "directions"),
+        (lambda: zmp_support_area(PATCHES, jnp.zeros(2)), rb.ShapeError, "com"),
+    ):
+        with pytest.raises(error, match=match):
+            call()
