@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,6 +97,36 @@ def model_description(name: str) -> ModelDescription:
     if name.upper() not in _DESCRIBE:
         raise NameNotFoundError(name, "model", _DESCRIBE)
     return _describe(name.upper())
+
+
+@functools.lru_cache(16)
+def described_by(name: str, urdf: str) -> ModelDescription:
+    """One model of the RB-Y1, with the limits of its joints in a URDF.
+
+    Args:
+        name: ``"A"``, ``"M"`` or ``"UB"``.
+        urdf: The text of the URDF, as `get_robot_model` of a connected robot returns it.
+
+    Raises:
+        NameNotFoundError: There is no such model.
+        ParseError: The text describes no robot with a link ``"base"``.
+    """
+    from ..dynamics import Robot, load_robot_from_urdf_data  # not above: commands need no dynamics
+
+    description = model_description(name)
+    robot = Robot(load_robot_from_urdf_data(urdf, "base"))
+    state = robot.make_state([], robot.get_joint_names())
+    found = {
+        "position_lower": robot.get_limit_q_lower(state),
+        "position_upper": robot.get_limit_q_upper(state),
+        "velocity_limit": robot.get_limit_qdot_upper(state),
+    }
+    limits = {}
+    for field, values in found.items():
+        known = dict(zip(robot.get_joint_names(), values.tolist(), strict=True))
+        latest = zip(description.robot_joint_names, getattr(description, field), strict=True)
+        limits[field] = tuple(known.get(joint, limit) for joint, limit in latest)
+    return dataclasses.replace(description, **limits)
 
 
 @functools.cache
