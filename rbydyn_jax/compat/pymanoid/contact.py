@@ -105,6 +105,17 @@ class Contact(Body):
         return self.compute_grasp_matrix(p) @ turned
 
 
+def contact_tuple(contacts: Iterable[Contact]) -> tuple[Contact, ...]:
+    """The contacts; raises DtypeError if they are something else."""
+    if not isinstance(contacts, Iterable):
+        raise DtypeError(f"contacts must be a sequence of Contact, got {type(contacts).__name__}")
+    each = tuple(contacts)
+    for contact in each:
+        if not isinstance(contact, Contact):
+            raise DtypeError(f"contacts must hold Contact, got {type(contact).__name__}")
+    return each
+
+
 class ContactSet:
     """Contacts that hold a robot together.
 
@@ -120,10 +131,7 @@ class ContactSet:
     """
 
     def __init__(self, contacts: Iterable[Contact]) -> None:
-        self.contacts = tuple(contacts)
-        for contact in self.contacts:
-            if not isinstance(contact, Contact):
-                raise DtypeError(f"contacts must hold Contact, got {type(contact).__name__}")
+        self.contacts = contact_tuple(contacts)
 
     def __iter__(self) -> Iterator[Contact]:
         return iter(self.contacts)
