@@ -4,9 +4,11 @@
 `rby.math` are this library's, builders, robots and all other names those of `rby1.builders`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from . import builders as builders
     from . import commands as commands
     from . import dynamics as dynamics
@@ -24,4 +26,7 @@ else:
     def __getattr__(name):
         if name.startswith("_") or name in _SUBMODULES:
             return _submodule(name)
-        return getattr(_submodule("builders"), name)
+        try:
+            return getattr(_submodule("builders"), name)
+        except AttributeError as error:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}, nor has the SDK") from error

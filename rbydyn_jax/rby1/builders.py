@@ -320,4 +320,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in _OURS:
         return importlib.import_module(f"..{name}", __name__)
-    return getattr(commands if name in vars(commands) and name.endswith("Feedback") else load_sdk(), name)
+    if name.endswith("Feedback") and hasattr(commands, name):
+        return getattr(commands, name)
+    return getattr(load_sdk(), name)

@@ -14,6 +14,37 @@ import numpy as np
 from ..._errors import DtypeError
 from .._enumerations import SdkEnum, mirrors
 
+__all__ = [
+    "ArmCommandFeedback",
+    "BodyCommandFeedback",
+    "BodyComponentBasedCommandFeedback",
+    "CartesianCommandFeedback",
+    "CartesianImpedanceControlCommandFeedback",
+    "CommandFeedback",
+    "CommandHeaderFeedback",
+    "CommandStatus",
+    "ComponentBasedCommandFeedback",
+    "FinishCode",
+    "GravityCompensationCommandFeedback",
+    "HeadCommandFeedback",
+    "ImpedanceControlCommandFeedback",
+    "JogCommandFeedback",
+    "JointGroupPositionCommandFeedback",
+    "JointImpedanceControlCommandFeedback",
+    "JointPositionCommandFeedback",
+    "JointVelocityCommandFeedback",
+    "MobilityCommandFeedback",
+    "OptimalControlCommandFeedback",
+    "PoseTrackingError",
+    "RobotCommandFeedback",
+    "SE2VelocityCommandFeedback",
+    "SpringTrackingError",
+    "StopCommandFeedback",
+    "TorsoCommandFeedback",
+    "WholeBodyCommandFeedback",
+    "read_feedback",
+]
+
 _TYPES: dict[str, type] = {}
 T = TypeVar("T", bound=type)
 

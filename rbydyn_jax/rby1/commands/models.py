@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..._errors import DtypeError, NameNotFoundError
-from ...io.description import RobotDescription
-from ...robots.descriptions import describe_rby1a, describe_rby1m, describe_rby1ub
 
 CONTROL_PERIOD = 0.002  # of the robot [s]
 COMPONENTS = ("mobility", "body", "head", "right_arm", "left_arm", "torso")
@@ -74,7 +71,7 @@ class ModelDescription:
         return tuple(self.robot_joint_names[i] for i in getattr(self, f"{component}_idx"))
 
 
-_DESCRIBE: dict[str, Callable[[], RobotDescription]] = {"A": describe_rby1a, "M": describe_rby1m, "UB": describe_rby1ub}
+_NAMES = ("A", "M", "UB")
 
 
 def model_description(name: str) -> ModelDescription:
@@ -94,8 +91,8 @@ def model_description(name: str) -> ModelDescription:
     """
     if not isinstance(name, str):
         raise DtypeError(f"model must be a name or a ModelDescription, got {type(name).__name__}")
-    if name.upper() not in _DESCRIBE:
-        raise NameNotFoundError(name, "model", _DESCRIBE)
+    if name.upper() not in _NAMES:
+        raise NameNotFoundError(name, "model", _NAMES)
     return _describe(name.upper())
 
 
@@ -131,7 +128,10 @@ def described_by(name: str, urdf: str) -> ModelDescription:
 
 @functools.cache
 def _describe(name: str) -> ModelDescription:
-    robot = _DESCRIBE[name]()
+    from ...robots import descriptions  # not above: it takes longer to import than all commands
+
+    describe = {"A": descriptions.describe_rby1a, "M": descriptions.describe_rby1m, "UB": descriptions.describe_rby1ub}
+    robot = describe[name]()
     base = robot.mobile_base
     wheels = base.joints if base else ()
     moving = {j.name: j for j in robot.joints if j.kind != "fixed"}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._errors import DtypeError, NotConnectedError, RbydynError
 from ._sdk import Command
 from .containers import ComponentBasedCommand, RobotCommand, WholeBodyCommand
-from .feedback import RobotCommandFeedback, read_feedback
 from .joint import JogCommand, StopCommand
 from .models import ModelDescription, described_by, model_description
+
+if TYPE_CHECKING:
+    from .feedback import RobotCommandFeedback
 
 Sendable = RobotCommand | WholeBodyCommand | ComponentBasedCommand | JogCommand | StopCommand
 
@@ -65,7 +67,7 @@ class CommandHandle(_Handle):
 
     def get(self) -> RobotCommandFeedback:
         """Waits until the command has ended, and returns its final feedback."""
-        return read_feedback(self._handler.get())
+        return _read(self._handler.get())
 
     def get_status(self) -> bool:
         """Whether the call to the robot succeeded."""
@@ -99,7 +101,7 @@ class CommandStream(_Handle):
             DtypeError: `command` is of a type that cannot be sent.
         """
         builder = _sendable(command).to_sdk(self._model, strict=strict)
-        return read_feedback(self._handler.send_command(builder, timeout_ms))
+        return _read(self._handler.send_command(builder, timeout_ms))
 
     def request_feedback(self, timeout_ms: int = 1000) -> RobotCommandFeedback:
         """Requests feedback on the last command.
@@ -107,7 +109,7 @@ class CommandStream(_Handle):
         Args:
             timeout_ms: How long to wait for the answer [ms].
         """
-        return read_feedback(self._handler.request_feedback(timeout_ms))
+        return _read(self._handler.request_feedback(timeout_ms))
 
 
 def send(
@@ -191,6 +193,12 @@ def own_description(robot: Any, kind: str) -> ModelDescription:
             known = model_description(kind)
         _descriptions[robot] = known
     return known
+
+
+def _read(feedback: Any) -> RobotCommandFeedback:
+    from .feedback import read_feedback  # not above, see the package
+
+    return read_feedback(feedback)
 
 
 def _sendable(command: Any) -> RobotCommand:
