@@ -54,5 +54,5 @@ def dtype() -> jnp.dtype:
 
 @pytest.fixture(autouse=True)
 def _doctest_names(doctest_namespace: dict) -> None:
-    public = {name: value for name, value in vars(rbydyn_jax).items() if not name.startswith("_")}
+    public = {name: getattr(rbydyn_jax, name) for name in dir(rbydyn_jax)}
     doctest_namespace.update(public, jax=jax, jnp=jnp, np=np, rbydyn_jax=rbydyn_jax)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
-from .._errors import ArgumentError, ModelError
+from .._errors import ArgumentError, DtypeError, ModelError
 from ..joints import Layout
 from ..model.model import Model, check_model
 
@@ -22,6 +22,7 @@ def layouts_and_order(
 
     Raises:
         ArgumentError: `joint_names` does not name each moving joint once.
+        DtypeError: `joint_names` is not a sequence of names.
         ModelError: A joint mimics another, or is of a type that the engine does not have.
         NameNotFoundError: There is no such joint.
     """
@@ -35,6 +36,8 @@ def layouts_and_order(
         layouts.append(layout)
     if joint_names is None:
         return layouts, tuple(range(model.nb))
+    if isinstance(joint_names, str) or not isinstance(joint_names, Sequence):
+        raise DtypeError(f"joint_names must be a tuple of names, got {joint_names!r}")
     order = tuple(model.joint_index(name) for name in joint_names)
     if sorted(order) != list(range(model.nb)):
         raise ArgumentError(f"joint_names must name each of the {model.nb} moving joints once, got {joint_names}")

@@ -8,12 +8,14 @@ LOCAL, WORLD and LOCAL_WORLD_ALIGNED are our frames ``"local"``, ``"world"`` and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, jit_public
-from .._errors import ShapeError
+from .._check import check_array, check_integer, jit_public
+from .._errors import DtypeError, ShapeError
 from ..model.model import Model, check_model
 from ._joints import engine_slices, from_engine, layouts_and_order, to_engine
 
@@ -97,6 +99,7 @@ def to_pinocchio(
         joint_names: Pinocchio's joints in its order, `tuple(pin_model.names)[1:]`; default is our order.
 
     Raises:
+        DtypeError: `axes` or `joint_names` is not a tuple, of integers or of names.
         ModelError: A joint mimics another, or is of a type that pinocchio does not have.
         ShapeError: An axis has another size.
 
@@ -123,6 +126,7 @@ def from_pinocchio(
         joint_names: Pinocchio's joints in its order, `tuple(pin_model.names)[1:]`; default is our order.
 
     Raises:
+        DtypeError: `axes` or `joint_names` is not a tuple, of integers or of names.
         ModelError: A joint mimics another, or is of a type that pinocchio does not have.
         ShapeError: An axis has another size.
     """
@@ -131,7 +135,10 @@ def from_pinocchio(
 
 def _permuted(model: Model, x: Array, axes: tuple[int, ...], order: np.ndarray) -> Array:
     x = check_array(x, "x")
+    if not isinstance(axes, Sequence) or isinstance(axes, str):
+        raise DtypeError(f"axes must be a tuple of integers, got {axes!r}")
     for axis in axes:
+        axis = check_integer(axis, "axes")
         if not -x.ndim <= axis < x.ndim or x.shape[axis] != model.nv:
             raise ShapeError(f"x must have {model.nv} entries (model.nv) along axis {axis}, got shape {x.shape}")
         x = jnp.take(x, order, axis=axis, unique_indices=True)

@@ -18,7 +18,7 @@ from ..model.configuration import clamp, neutral
 from ..model.model import Model
 from ..planning import solve_ik
 from ..spatial import quaternions, rpy, se3, to_linear_first
-from ._numbers import floats, quaternion, rotation
+from ._numbers import choice, floats, quaternion, rotation
 
 
 class KinematicsError(RbydynError, ValueError):
@@ -197,8 +197,7 @@ class Kinematics:
 
 def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype) -> Float[Array, "3 3"]:
     given = floats(orientation, "orientation").astype(dtype)
-    if order not in ("rpy", "ypr"):
-        raise ArgumentError(f"order must be 'rpy' or 'ypr', got {order!r}")
+    choice(order, "order", ("rpy", "ypr"))
     if not np.isfinite(given).all():
         raise ArgumentError(f"orientation must be finite, got {np.asarray(given).tolist()}")
     if given.size == 3:

@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 ITERATIONS = 50
+_GOOD = {"float64": 1e-9, "float32": 1e-5}  # errors at which the iteration ends,
+_ENOUGH = {"float64": 1e-7, "float32": 1e-3}  # and errors of what counts as a solution
 _TO_BOUNDARY = 0.99  # share of the step to the nearest bound
 
 
@@ -36,11 +38,6 @@ class Point(NamedTuple):
     s: Float[Array, "m"]
 
 
-def tolerance(dtype: jnp.dtype) -> float:
-    """Residual and duality gap at which an iterate is a solution."""
-    return 1e-9 if dtype == jnp.float64 else 2e-5
-
-
 def error(program: Program, point: Point) -> Float[Array, ""]:
     """The largest residual of the conditions of optimality."""
     gap = jnp.mean(point.s * point.z)
@@ -48,25 +45,31 @@ def error(program: Program, point: Point) -> Float[Array, ""]:
     return jnp.stack([jnp.max(jnp.abs(r), initial=0.0) for r in residuals]).max()
 
 
+def solved(program: Program, point: Point) -> Bool[Array, ""]:
+    """Whether a point is a solution."""
+    return error(program, point) <= _ENOUGH[program.c.dtype.name]
+
+
 @jax.custom_jvp
 def solve(program: Program) -> Point:
-    """The last iterate: a solution if `error` is at most `tolerance`, else the program has none or is unbounded."""
+    """The best iterate: no solution if `solved` is false: the program has none, or is unbounded."""
     dtype = program.c.dtype
     ones = jnp.ones_like(program.h)
     start = Point(jnp.zeros_like(program.c), jnp.zeros_like(program.b), ones, ones)
 
-    def unsolved(carry: tuple[Point, Array]) -> Array:
-        point, count = carry
-        return (count < ITERATIONS) & (error(program, point) > tolerance(dtype))
+    def unsolved(carry: tuple[Point, Array, Point, Array]) -> Array:
+        _, count, _, least = carry
+        return (count < ITERATIONS) & (least > _GOOD[dtype.name])
 
-    def step(carry: tuple[Point, Array]) -> tuple[Point, Array]:
-        point, count = carry
-        following = _step(program, point)
-        finite = jnp.stack([jnp.isfinite(x).all() for x in following]).all()
-        keep = jax.tree.map(lambda new, old: jnp.where(finite, new, old), following, point)
-        return keep, jnp.where(finite, count + 1, ITERATIONS)
+    def step(carry: tuple[Point, Array, Point, Array]) -> tuple[Point, Array, Point, Array]:
+        point, count, best, least = carry
+        point = _step(program, point)
+        now = error(program, point)
+        better = now < least  # not for NaN
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), point, best)
+        return point, jnp.where(jnp.isfinite(now), count + 1, ITERATIONS), best, jnp.where(better, now, least)
 
-    return jax.lax.while_loop(unsolved, step, (start, jnp.zeros((), int)))[0]
+    return jax.lax.while_loop(unsolved, step, (start, jnp.zeros((), int), start, error(program, start)))[2]
 
 
 @solve.defjvp
@@ -94,10 +97,29 @@ def _newton(program: Program, point: Point, residuals: tuple[Array, Array, Array
     top = jnp.concatenate([P + F.T @ (weight[:, None] * F), A.T], axis=1)
     bottom = jnp.concatenate([A, -small * jnp.eye(e, dtype=P.dtype)], axis=1)  # rows may depend on one another
     right = jnp.concatenate([-dual - F.T @ (product / point.s + weight * unequal), -equal])
-    step = jnp.linalg.solve(jnp.concatenate([top, bottom]), right)
+    matrix = jnp.concatenate([top, bottom])
+    step = jax.lax.custom_linear_solve(lambda x: matrix @ x, right, lambda _, b: _eliminate(matrix, b), symmetric=True)
     dx, dy = step[:n], step[n:]
     ds = -unequal - F @ dx
     return Point(dx, dy, (product - point.z * ds) / point.s, ds)
+
+
+def _eliminate(matrix: Array, right: Array) -> Array:
+    """Gauss-Jordan elimination without pivoting, as the matrix is quasi-definite [Vanderbei 1995], and one refinement.
+
+    LAPACK's routines for batches wait for threads of the pool that they run in: two loops with them at the same time
+    can wait forever.
+    """
+
+    def eliminate(k: Array, rows: Array) -> Array:
+        pivot = rows[k] / rows[k, k]
+        return (rows - rows[:, k, None] * pivot[None]).at[k].set(pivot)
+
+    def once(b: Array) -> Array:
+        return jax.lax.fori_loop(0, len(b), eliminate, jnp.concatenate([matrix, b[:, None]], axis=1))[:, -1]
+
+    rough = once(right)
+    return rough + once(right - matrix @ rough)
 
 
 def _step(program: Program, point: Point) -> Point:

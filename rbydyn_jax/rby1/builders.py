@@ -1,13 +1,15 @@
 """The SDK's builders by name, on top of `rbydyn_jax.rby1.commands`: only the import of a script changes.
 
-`import rbydyn_jax.rby1.builders as rby` instead of `import rby1_sdk as rby`. A builder may be reused: a parent
-copies its current command. Setters accept what the SDK accepts, raise a `TypeError` for what it rejects, and return the
-builder; `build` returns the command. Robots of `create_robot` accept these builders, check them before they are sent,
-and do not end the process if they are not connected. All other names come from the SDK.
+`import rbydyn_jax.rby1.builders as rby`, or `import rbydyn_jax.rby1 as rby`, instead of `import rby1_sdk as rby`. A
+builder may be reused: a parent copies its current command. Setters accept what the SDK accepts, raise a `TypeError` for
+what it rejects, and return the builder; `build` returns the command. Robots of `create_robot` accept these builders,
+check them before they are sent against the limits of the connected robot, and do not end the process if they are not
+connected; their `get_dynamics` returns a robot of `rby1.dynamics`. All other names come from the SDK.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Callable
@@ -21,6 +23,10 @@ from .commands._node import Node, kinds
 from .commands._sdk import Command, JogTarget, load_sdk
 from .commands.containers import Wrapper
 
+if TYPE_CHECKING:
+    from . import dynamics as dynamics
+    from . import math as math
+
 # Arguments that the SDK names otherwise than its messages.
 _ARGUMENTS = {
     "transformation": "T",
@@ -30,6 +36,9 @@ _ARGUMENTS = {
     "joint_damping_ratio": "damping_ratio",
     "joint_torque_limit": "torque_limit",
 }
+
+
+_OURS = ("dynamics", "math")  # modules of the SDK that this library has, too
 
 
 class Builder:
@@ -248,9 +257,23 @@ class Robot:
         """Opens a stream; see `rbydyn_jax.rby1.commands.create_command_stream`."""
         return commands.create_command_stream(self, priority)
 
-    def get_dynamics(self, urdf_model: str = "") -> Any:
-        """The SDK's dynamics of the robot; with the text of a URDF no connection is needed."""
-        return self.sdk_robot.get_dynamics(urdf_model) if urdf_model else self.__getattr__("get_dynamics")()
+    def get_dynamics(self, urdf_model: str = "") -> dynamics.Robot:
+        """The dynamics of the robot from its own model, or from another one: a robot of `rby1.dynamics`.
+
+        Args:
+            urdf_model: The text or the path of a URDF, which needs no connection.
+
+        Raises:
+            ModelError: The model does not have the joints of this kind of robot.
+            NotConnectedError: No model is given, and the robot is not connected.
+            ParseError: The model cannot be read.
+        """
+        from . import dynamics  # not above: builders need none
+
+        text = urdf_model or self.get_robot_model()
+        load = dynamics.load_robot_from_urdf_data if "<" in text else dynamics.load_robot_from_urdf
+        kinds = {"A": dynamics.Robot_24, "M": dynamics.Robot_26, "UB": dynamics.Robot_18}
+        return kinds[self.sdk_robot.model().model_name](load(text, "base"))
 
     def __getattr__(self, name: str) -> Any:
         if name == "sdk_robot" or name.startswith("_"):  # while a copy is made, there is none yet
@@ -295,4 +318,8 @@ def create_robot_ub(address: str) -> Robot:
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
-    return getattr(commands if name in vars(commands) and name.endswith("Feedback") else load_sdk(), name)
+    if name in _OURS:
+        return importlib.import_module(f"..{name}", __name__)
+    if name.endswith("Feedback") and hasattr(commands, name):
+        return getattr(commands, name)
+    return getattr(load_sdk(), name)

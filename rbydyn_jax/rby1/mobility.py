@@ -19,7 +19,7 @@ from ..io.restructure import attach
 from ..model.edit import with_gravity
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree, MobileBase
-from ._wheels import planar_adjoint, wheel_maps
+from . import _wheels
 
 PLANAR_BASE = "planar_base"
 
@@ -49,7 +49,7 @@ def mobility_twist(model: Model, wheels: Float[Array, "w"]) -> Float[Array, "3"]
     """
     base = _mobile_base(model)
     rates = check_array(wheels, "wheels", (len(base.joints),), "one for each wheel")
-    return jnp.asarray(_to_base(base) @ wheel_maps(base.kind, base.params)[0], rates.dtype) @ rates
+    return jnp.asarray(_to_base(base) @ _wheels.wheel_maps(base.kind, base.params)[0], rates.dtype) @ rates
 
 
 @jit_public()
@@ -177,14 +177,14 @@ def _coordinates(tree: KinematicTree) -> tuple[np.ndarray, np.ndarray]:
 
 def _to_base(base: MobileBase) -> np.ndarray:
     """Planar twists of the frame between the wheels to those of the base link."""
-    return planar_adjoint(np.array(base.origin).reshape(4, 4))
+    return _wheels.planar_adjoint(np.array(base.origin).reshape(4, 4))
 
 
 def _to_mobile(base: MobileBase) -> np.ndarray:
     """Planar twists of the base link to those of the frame between the wheels."""
-    return planar_adjoint(np.linalg.inv(np.array(base.origin).reshape(4, 4)))
+    return _wheels.planar_adjoint(np.linalg.inv(np.array(base.origin).reshape(4, 4)))
 
 
 def _to_wheels(base: MobileBase) -> np.ndarray:
     """Planar twists of the base link to wheel speeds."""
-    return wheel_maps(base.kind, base.params)[1] @ _to_mobile(base)
+    return _wheels.wheel_maps(base.kind, base.params)[1] @ _to_mobile(base)

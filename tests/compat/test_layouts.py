@@ -12,7 +12,7 @@ from rbydyn_jax.compat import mujoco as mj
 from rbydyn_jax.compat import pinocchio as layout
 from rbydyn_jax.spatial import to_linear_first
 from rbydyn_jax.testing import random_tree
-from tests.helpers import X64, assert_close, normal, oracle
+from tests.helpers import X64, assert_close, normal, oracle, untyped
 
 pytestmark = pytest.mark.skipif(not X64, reason="the oracles work in float64")
 
@@ -128,3 +128,14 @@ def test_planar_joints_and_wrong_arguments(model):
         layout.velocity_order(model, model.joint_names[:2])
     with pytest.raises(rb.ShapeError, match="axis 1"):
         layout.to_pinocchio(model, jnp.zeros((model.nv, 3)), (0, 1))
+
+
+def test_names_and_axes_are_tuples(model):
+    q = rb.neutral(model)
+    for names in (3, 1.5, "joint"):
+        for call in (layout.q_to_pinocchio, layout.q_from_pinocchio, mj.q_to_mujoco, mj.q_from_mujoco):
+            with pytest.raises(rb.DtypeError, match="joint_names must be a tuple of names"):
+                untyped(call)(model, q, joint_names=names)
+    for axes in (None, "x", 1, (0.5,)):
+        with pytest.raises(rb.DtypeError, match="axes must be"):
+            untyped(layout.to_pinocchio)(model, jnp.zeros(model.nv), axes=axes)

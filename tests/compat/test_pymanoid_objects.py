@@ -10,7 +10,17 @@ from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
 from rbydyn_jax import ArgumentError, DtypeError, ShapeError
-from rbydyn_jax.compat.pymanoid import Body, Box, Contact, Cube, Manipulator, Point, PointMass, transformations
+from rbydyn_jax.compat.pymanoid import (
+    Body,
+    Box,
+    Contact,
+    ContactSet,
+    Cube,
+    Manipulator,
+    Point,
+    PointMass,
+    transformations,
+)
 from tests.helpers import X64, assert_close, untyped
 
 RPY, POS = jnp.array([0.3, -0.5, 1.2]), jnp.array([0.4, -0.2, 0.7])
@@ -196,6 +206,27 @@ def test_wrenches_at_other_points():
     local = jnp.concatenate([R.T @ f, R.T @ n])
     assert_close(sole.wrench_at(local, p), want)
     assert_close(sole.wrench_at(local, jnp.zeros(3)), sole.adjoint_matrix @ local)
+
+
+def test_contact_sets():
+    """A weight between two feet, force first, and the areas in which they hold it; linear first, about any point."""
+    feet = ContactSet([Contact([0.1, 0.05], [0, y, 0], static_friction=0.5) for y in (0.1, -0.1)])
+    support = feet.find_supporting_wrenches([0, 0, 400, 0, 0, 0], [0.02, 0, 0])
+    assert support is not None and len(feet) == len(support) == 2
+    together = jnp.concatenate([w for _, w in support])
+    assert_close(feet.compute_grasp_matrix([0.02, 0, 0]) @ together, [0, 0, 400, 0, 0, 0], 1e-6, scale=400.0)
+    for contact, w in support:
+        assert float((contact.wrench_inequalities @ w).max()) < 1e-6 and float(w[2]) == pytest.approx(200.0)
+    assert feet.find_supporting_wrenches([0, 0, -400, 0, 0, 0], [0, 0, 0]) is None
+    for points in (feet.compute_static_equilibrium_polygon(), feet.compute_zmp_support_area([0, 0, 0.8])):
+        assert points is not None
+        assert_close(points.max(axis=0), [0.1, 0.15], 1e-6)
+        assert_close(points.min(axis=0), [-0.1, -0.15], 1e-6)
+    assert feet.compute_zmp_support_area([9, 0, 0.8]) is None
+    with pytest.raises(ArgumentError, match="static_friction"):
+        ContactSet([Contact([1, 1])]).compute_static_equilibrium_polygon()
+    with pytest.raises(DtypeError, match="hold Contact"):
+        ContactSet(untyped([Body()]))
 
 
 def test_manipulator():

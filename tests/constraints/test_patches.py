@@ -31,11 +31,11 @@ PATCHES = (
 )
 
 
-def rays():
+def rays(patches):
     """Forces at the corners that span each pyramid, and where they act: (96, 3) each."""
     signs = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]])
     forces, points = [], []
-    for patch in PATCHES:
+    for patch in patches:
         T = np.asarray(patch.pose)
         for corner in signs * np.asarray(patch.half_sizes):
             for side in signs * float(patch.friction) / np.sqrt(2):
@@ -44,7 +44,7 @@ def rays():
     return np.array(forces), np.array(points)
 
 
-FORCES, POINTS = rays()
+FORCES, POINTS = rays(PATCHES)
 
 
 def span(p):
@@ -145,6 +145,32 @@ def test_zmp_support_area():
     assert_close(area.offsets, want, 1e-6, scale=1.0)
     far = zmp_support_area(PATCHES, jnp.array([5.0, 0.0, 0.8]), directions=4)
     assert not bool(far.feasible)
+
+
+@pytest.mark.slow
+def test_random_contacts_in_one_batch():
+    """Feasible or not as scipy says; both areas in one program, whose loops run at the same time."""
+    rng, count = np.random.default_rng(0), 40
+    T = np.tile(np.eye(4), (count, 3, 1, 1))
+    T[..., :3, :3] = Rotation.from_rotvec(0.5 * rng.normal(size=(3 * count, 3))).as_matrix().reshape(count, 3, 3, 3)
+    T[..., :3, 3] = 0.4 * rng.normal(size=(count, 3, 3))
+    sizes, friction = rng.uniform(0, 0.1, (count, 3, 2)), rng.uniform(0.1, 1.0, (count, 3))
+    com = np.array([0.0, 0.0, 0.8])
+
+    @jax.jit
+    @jax.vmap
+    def areas(T, sizes, friction):
+        patches = tuple(ContactPatch(*x) for x in zip(T, sizes, friction, strict=True))
+        static = static_equilibrium_polygon(patches, directions=4)
+        return static.feasible, zmp_support_area(patches, jnp.asarray(com), directions=4).feasible
+
+    got = areas(*(jnp.asarray(x) for x in (T, sizes, friction)))
+    for k in range(count):
+        forces, points = rays([ContactPatch(*x) for x in zip(T[k], sizes[k], friction[k], strict=True)])
+        about = [np.concatenate([np.cross(points - p, forces), forces], axis=1).T for p in (np.zeros(3), com)]
+        for feasible, equal in ((got[0][k], about[0][[3, 4, 5, 2]]), (got[1][k], about[1][[0, 1, 5, 2]])):
+            some = linprog(np.zeros(48), A_eq=equal, b_eq=[0, 0, 1, 0], A_ub=np.ones((1, 48)), b_ub=[100])
+            assert some.success == bool(feasible), k
 
 
 def test_the_areas_of_a_flat_foot_are_the_foot_itself_and_move_with_it():

@@ -207,3 +207,14 @@ def test_importing_needs_neither_the_sdk_nor_grpc():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == "StopCommand()\n"
+
+
+def test_importing_builders_imports_little_more_than_jax():
+    """It takes less than 0.1 s after JAX, as long as it needs neither Equinox nor the algorithms."""
+    code = (
+        "import sys, jax; import rbydyn_jax.rby1.builders as rby\n"
+        "print([n for n in sys.modules if n.split('.')[0] in ('equinox', 'jaxtyping', 'rby1_sdk')])\n"
+        "print(sorted({n.split('.')[1] for n in sys.modules if n.startswith('rbydyn_jax.')}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "[]\n['_check', '_errors', '_lazy', '_signatures', 'rby1']\n"

@@ -265,11 +265,6 @@ FAULTS: dict[str, tuple[c.RobotCommand | Any, dict[str, str], str]] = {
         "AbsolutePosition.value: error: joint 'right_arm_3': position must be between -2.61799 and 0.0174533 "
         "rad, got 0.5",
     ),
-    "sideways": (
-        c.SE2VelocityCommand(velocity=c.SE2Velocity(np.array([0.1, 0.2]), 0.0)),
-        {"model": "A", "component": "mobility"},
-        "mobility: SE2Velocity.linear: error: model A cannot move sideways: y must be 0, got 0.2",
-    ),
     "no wheels": (
         c.ComponentBasedCommand(
             mobility_command=c.SE2VelocityCommand(velocity=c.SE2Velocity(np.array([0.1, 0.0]), 0.0))
@@ -286,6 +281,19 @@ FAULTS: dict[str, tuple[c.RobotCommand | Any, dict[str, str], str]] = {
     ),
     "empty": (c.RobotCommand(), {}, "RobotCommand.command: error: must be set"),
 }
+
+
+def test_a_sideways_velocity_on_two_wheels_is_ignored_with_a_warning():
+    command = c.SE2VelocityCommand(velocity=c.SE2Velocity(np.array([0.1, 0.2]), 0.0))
+    with pytest.warns(
+        UserWarning, match="mobility: SE2Velocity.linear: warning: model A cannot move .* ignores y = 0.2"
+    ):
+        command.validate("A", "mobility")
+    command.validate("M", "mobility")
+    c.SE2VelocityCommand(velocity=c.SE2Velocity(np.array([0.1, 0.0]), 0.0)).validate("A", "mobility")
+    with pytest.raises(CommandError, match="cannot move sideways") as caught:
+        command.replace(minimum_time=-1.0).validate("A", "mobility")
+    assert "minimum_time: error" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -7,13 +7,9 @@ import gc
 import json
 import queue
 import re
-import subprocess
-import sys
-import threading
 import typing
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,55 +20,16 @@ from rbydyn_jax import CommandError, DtypeError, NotConnectedError
 from rbydyn_jax.rby1 import builders as facade
 from rbydyn_jax.rby1 import commands as c
 from tests.helpers import oracle, untyped
+from tests.rby1.loopback import PATIENCE, Server
 from tests.rby1.samples import HEADER, all_commands, jog, joint_impedance, pose
 from tests.rby1.wire import FEEDBACKS, REQUESTS, message_classes
 
 sdk: Any = oracle("rby1_sdk")
 oracle("grpc")
 ANSWERED, LEFT_RUNNING = 7, 9  # priorities to which the server has a special answer
-PATIENCE = 20.0  # seconds until a test gives up
 COMMANDS = all_commands()
 REQUEST = message_classes(REQUESTS)["Request"]
 RESPONSE = message_classes(FEEDBACKS)["Response"]
-
-
-class Server:
-    """The robot's side: a process, and what it reports."""
-
-    def __init__(self) -> None:
-        script = Path(__file__).with_name("loopback_server.py")
-        self.process = subprocess.Popen(
-            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.events: queue.Queue[dict] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-        self.address = f"127.0.0.1:{self.next('listening')['port']}"
-
-    def _read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self.events.put(json.loads(line))
-
-    def next(self, event: str) -> dict:
-        """The next report, which must be of one kind."""
-        got = self.events.get(timeout=PATIENCE)
-        assert got["event"] == event
-        return got
-
-    def received(self) -> bytes:
-        return bytes.fromhex(self.next("command")["request"])
-
-    def answer(self, response: bytes) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(response.hex() + "\n")
-        self.process.stdin.flush()
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait(PATIENCE)
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe
-            pipe.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from .body import Body as Body
 from .body import Box as Box
 from .body import Cube as Cube
 from .contact import Contact as Contact
+from .contact import ContactSet as ContactSet
 from .contact import Manipulator as Manipulator
 from .humanoid import Humanoid as Humanoid
 from .humanoid import with_rpy_base as with_rpy_base

@@ -12,7 +12,7 @@ from ..._errors import ArgumentError, DtypeError
 from ...spatial import quaternions, rpy, se3, so3, to_linear_first
 from ...spatial.motion import Ad
 from ...spatial.safe import safe_norm
-from .._numbers import floats, quaternion, rotation, transform
+from .._numbers import choice, floats, quaternion, rotation, transform
 from . import transformations
 
 B = TypeVar("B", bound="Body")
@@ -237,12 +237,11 @@ class Body:
             ArgumentError: `frame` is neither.
         """
         v, omega, dt = floats(v, "v", (3,)), floats(omega, "omega", (3,)), floats(dt, "dt", ())
+        choice(frame, "frame", ("local", "world"))
         if frame == "local":
             self._move(self.T @ se3.exp(jnp.concatenate([omega, v]) * dt))
-        elif frame == "world":
-            self._move(se3.from_R_p(so3.exp(omega * dt) @ self.R, self.p + v * dt))
         else:
-            raise ArgumentError(f"frame must be 'local' or 'world', got {frame!r}")
+            self._move(se3.from_R_p(so3.exp(omega * dt) @ self.R, self.p + v * dt))
 
 
 class Box(Body):

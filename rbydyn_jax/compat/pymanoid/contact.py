@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._errors import ArgumentError
-from ...spatial import cones, so3, to_linear_first
+from ..._errors import ArgumentError, DtypeError
+from ...constraints import ContactPatch, distribute_wrench, static_equilibrium_polygon, zmp_support_area
+from ...spatial import cones, from_linear_first, so3, to_linear_first
 from .._numbers import floats
 from .body import Body, linear_first_cone
 
@@ -101,6 +103,104 @@ class Contact(Body):
         wrench = floats(wrench, "wrench", (6,))
         turned = jnp.concatenate([self.R @ wrench[:3], self.R @ wrench[3:]])
         return self.compute_grasp_matrix(p) @ turned
+
+
+def contact_tuple(contacts: Iterable[Contact]) -> tuple[Contact, ...]:
+    """The contacts; raises DtypeError if they are something else."""
+    if not isinstance(contacts, Iterable):
+        raise DtypeError(f"contacts must be a sequence of Contact, got {type(contacts).__name__}")
+    each = tuple(contacts)
+    for contact in each:
+        if not isinstance(contact, Contact):
+            raise DtypeError(f"contacts must hold Contact, got {type(contact).__name__}")
+    return each
+
+
+class ContactSet:
+    """Contacts that hold a robot together.
+
+    Args:
+        contacts: The contacts, each with its friction.
+
+    Example:
+        >>> from rbydyn_jax.compat.pymanoid import Contact, ContactSet
+        >>> feet = ContactSet([Contact([0.1, 0.05], [0, y, 0], static_friction=0.5) for y in (0.1, -0.1)])
+        >>> support = feet.find_supporting_wrenches([0, 0, 400, 0, 0, 0], [0, 0.05, 0])
+        >>> [round(float(wrench[2]), 1) for _, wrench in support]
+        [280.0, 120.0]
+    """
+
+    def __init__(self, contacts: Iterable[Contact]) -> None:
+        self.contacts = contact_tuple(contacts)
+
+    def __iter__(self) -> Iterator[Contact]:
+        return iter(self.contacts)
+
+    def __len__(self) -> int:
+        return len(self.contacts)
+
+    @property
+    def _patches(self) -> tuple[ContactPatch, ...]:
+        return tuple(ContactPatch(c.T, c.shape, c._friction) for c in self.contacts)
+
+    def compute_grasp_matrix(self, p: Any) -> Float[Array, "6 n"]:
+        """Takes the wrenches [f; n] of all contacts, each at its origin in world axes, to their sum at a point."""
+        return jnp.concatenate([contact.compute_grasp_matrix(p) for contact in self.contacts], axis=1)
+
+    def find_supporting_wrenches(self, wrench: Any, point: Any) -> list[tuple[Contact, Float[Array, "6"]]] | None:
+        """The contacts, each with its wrench [f; n] at its origin in world axes, that together give a wrench.
+
+        Args:
+            wrench: [f; n] at the point, in world axes [N, N m]; see `Humanoid.compute_net_contact_wrench`.
+            point: The point in world coordinates [m].
+
+        Returns:
+            The pairs of the smallest forces at the corners (`constraints.distribute_wrench`), or None if the contacts
+            cannot give the wrench.
+
+        Raises:
+            ArgumentError: A contact has no friction.
+        """
+        w = from_linear_first(floats(wrench, "wrench", (6,), "[f; n]"))
+        found = distribute_wrench(self._patches, w, floats(point, "point", (3,)))
+        if not bool(found.feasible):
+            return None
+        return [(contact, to_linear_first(w)) for contact, w in zip(self.contacts, found.wrenches, strict=True)]
+
+    def compute_static_equilibrium_polygon(self, *, directions: int = 32) -> Float[Array, "d 2"] | None:
+        """Vertices of the horizontal area of the centre of mass in which the contacts can hold the robot at rest [m].
+
+        Args:
+            directions: In how many directions the outermost point is taken; a point may occur several times.
+
+        Returns:
+            The points, counterclockwise; None if there are none.
+
+        Raises:
+            ArgumentError: A contact has no friction, or there are less than three directions.
+        """
+        area = static_equilibrium_polygon(self._patches, directions=directions)
+        return area.points if bool(area.feasible) else None
+
+    def compute_zmp_support_area(
+        self, com: Any, plane: Any = (0.0, 0.0, 0.0), *, directions: int = 32
+    ) -> Float[Array, "d 2"] | None:
+        """Vertices of the area of the zero-tilting-moment point in a horizontal plane [m].
+
+        Args:
+            com: Centre of mass in world coordinates [m].
+            plane: A point of the plane [m].
+            directions: In how many directions the outermost point is taken; a point may occur several times.
+
+        Returns:
+            The points, counterclockwise; None if there are none.
+
+        Raises:
+            ArgumentError: A contact has no friction, or there are less than three directions.
+        """
+        height = floats(plane, "plane", (3,))[2]
+        area = zmp_support_area(self._patches, floats(com, "com", (3,)), height, directions=directions)
+        return area.points if bool(area.feasible) else None
 
 
 class Manipulator(Body):

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._check import check_integer
 from ..._errors import ArgumentError, ModelError
 from ...algorithms.centroidal import (
     center_of_mass,
@@ -164,7 +165,7 @@ class Humanoid(Robot):
             ArgumentError: There is no such joint.
             DtypeError: `index` is not an integer.
         """
-        return self.model.joint_names[self._indices([index])[0]]
+        return self.model.joint_names[int(self._indices([check_integer(index, "index")])[0])]
 
     def set_pos(self, pos: Any) -> None:
         """Moves the base to a position [m]."""

@@ -22,7 +22,7 @@ from ...model.model import Model, check_model
 from ...spatial import se3, to_linear_first
 from .._numbers import floats
 from .body import Body
-from .contact import Contact
+from .contact import Contact, contact_tuple
 
 Indices = Sequence[int] | None
 
@@ -129,6 +129,8 @@ class Robot:
         """
         at = self._indices(dof_indices)
         values = floats(q, "q", (len(at),), "number of joints")
+        if not isinstance(clamp, bool):
+            raise DtypeError(f"clamp must be True or False, got {clamp!r}")
         if clamp:
             values = jnp.clip(values, self.q_min[at], self.q_max[at])
         self._q = self._q.at[at].set(values)
@@ -156,7 +158,10 @@ class Robot:
         )
 
     def _indices(self, dof_indices: Indices) -> np.ndarray:
-        at = np.arange(self.nb_dofs) if dof_indices is None else np.asarray(dof_indices).reshape(-1)
+        try:
+            at = np.arange(self.nb_dofs) if dof_indices is None else np.asarray(dof_indices).reshape(-1)
+        except ValueError:  # rows of different lengths
+            at = np.array([None])
         if at.size and at.dtype.kind not in "iu":
             raise DtypeError(f"dof_indices must be integers, got {dof_indices!r}")
         at = at.astype(int)
@@ -200,11 +205,13 @@ class Robot:
 
     def compute_contact_jacobian(self, contacts: Iterable[Contact]) -> Float[Array, "k n"]:
         """Jacobians of the contacts' links at the contacts, below one another."""
-        return jnp.concatenate([self.compute_link_jacobian(_contact_link(c), c.p) for c in contacts])
+        each = [self.compute_link_jacobian(_contact_link(c), c.p) for c in contact_tuple(contacts)]
+        return jnp.concatenate([jnp.zeros((0, self.nb_dofs), self._q.dtype), *each])
 
     def compute_contact_hessian(self, contacts: Iterable[Contact]) -> Float[Array, "n k n"]:
         """Derivative of `compute_contact_jacobian`."""
-        return jnp.concatenate([self.compute_link_hessian(_contact_link(c), c.p) for c in contacts], axis=1)
+        each = [self.compute_link_hessian(_contact_link(c), c.p) for c in contact_tuple(contacts)]
+        return jnp.concatenate([jnp.zeros((self.nb_dofs, 0, self.nb_dofs), self._q.dtype), *each], axis=1)
 
     # Dynamics
 

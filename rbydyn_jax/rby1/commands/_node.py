@@ -6,8 +6,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing
+import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Any, Literal, Self, TypeVar, dataclass_transform
 
 import jax
 import numpy as np
@@ -84,9 +85,15 @@ class Node:
         Raises:
             CommandError: All that is wrong, with the joints named.
             NameNotFoundError: There is no such model or component.
+
+        Warns:
+            UserWarning: The robot ignores a part of the command, as it does a sideways velocity on two wheels.
         """
-        if findings := list(_findings(self, _scope(model, component))):
+        findings = list(_findings(self, _scope(model, component)))
+        if any(finding.level == "error" for finding in findings):
             raise CommandError(findings)
+        for finding in findings:
+            warnings.warn(str(finding), stacklevel=2)
 
     def _narrowed(self, scope: Scope) -> Scope:
         """The scope of the fields, if it is not that of the node."""
@@ -94,6 +101,10 @@ class Node:
 
     def _problems(self, scope: Scope) -> Iterator[tuple[str, str]]:
         """Problems between fields: the name of the field, and what is wrong."""
+        yield from ()
+
+    def _ignored(self, scope: Scope) -> Iterator[tuple[str, str]]:
+        """What the robot does not look at: the name of the field, and why."""
         yield from ()
 
     def __eq__(self, other: object) -> bool:
@@ -237,8 +248,8 @@ def _findings(x: Node, scope: Scope) -> Iterator[Finding]:
     prefix = f"{scope.component}: " if scope.component else ""
     lengths: dict[int, str] = {}
 
-    def finding(field: str, element: str, message: str) -> Finding:
-        return Finding("error", message, element, f"{prefix}{type(x).__name__}.{field}")
+    def finding(field: str, element: str, message: str, level: Literal["error", "warning"] = "error") -> Finding:
+        return Finding(level, message, element, f"{prefix}{type(x).__name__}.{field}")
 
     for name, kind in kinds(type(x)).items():
         value = getattr(x, name)
@@ -265,3 +276,5 @@ def _findings(x: Node, scope: Scope) -> Iterator[Finding]:
         yield finding(", ".join(lengths.values()), "", f"must be of one length: {counts}")
     for name, message in x._problems(scope):
         yield finding(name, "", message)
+    for name, message in x._ignored(scope):
+        yield finding(name, "", message, "warning")

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from ..._check import require
+from .._enumerations import introduce
 from ._node import Node, concrete, fields_set, kinds
 from .models import ModelDescription
 
@@ -19,7 +20,9 @@ def load_sdk() -> ModuleType:
     Raises:
         MissingExtraError: It is not installed.
     """
-    return require("rby1_sdk", "rby1", "talking to an RB-Y1")
+    sdk = require("rby1_sdk", "rby1", "talking to an RB-Y1")
+    introduce(sdk)
+    return sdk
 
 
 class Command(Node):

@@ -7,12 +7,43 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..._errors import DtypeError
+from .._enumerations import SdkEnum, mirrors
+
+__all__ = [
+    "ArmCommandFeedback",
+    "BodyCommandFeedback",
+    "BodyComponentBasedCommandFeedback",
+    "CartesianCommandFeedback",
+    "CartesianImpedanceControlCommandFeedback",
+    "CommandFeedback",
+    "CommandHeaderFeedback",
+    "CommandStatus",
+    "ComponentBasedCommandFeedback",
+    "FinishCode",
+    "GravityCompensationCommandFeedback",
+    "HeadCommandFeedback",
+    "ImpedanceControlCommandFeedback",
+    "JogCommandFeedback",
+    "JointGroupPositionCommandFeedback",
+    "JointImpedanceControlCommandFeedback",
+    "JointPositionCommandFeedback",
+    "JointVelocityCommandFeedback",
+    "MobilityCommandFeedback",
+    "OptimalControlCommandFeedback",
+    "PoseTrackingError",
+    "RobotCommandFeedback",
+    "SE2VelocityCommandFeedback",
+    "SpringTrackingError",
+    "StopCommandFeedback",
+    "TorsoCommandFeedback",
+    "WholeBodyCommandFeedback",
+    "read_feedback",
+]
 
 _TYPES: dict[str, type] = {}
 T = TypeVar("T", bound=type)
@@ -36,8 +67,9 @@ class _Printed:
 
 
 @_mirrors("RobotCommandFeedback.Status")
-class CommandStatus(IntEnum):
-    """How far a command is."""
+@mirrors("RobotCommandFeedback.Status")
+class CommandStatus(SdkEnum):
+    """How far a command is; equal to the SDK's `RobotCommandFeedback.Status`."""
 
     Idle = 0
     Initializing = 1
@@ -46,8 +78,9 @@ class CommandStatus(IntEnum):
 
 
 @_mirrors("RobotCommandFeedback.FinishCode")
-class FinishCode(IntEnum):
-    """Why a command ended."""
+@mirrors("RobotCommandFeedback.FinishCode")
+class FinishCode(SdkEnum):
+    """Why a command ended; equal to the SDK's `RobotCommandFeedback.FinishCode`."""
 
     Unknown = 0
     Ok = 1
@@ -333,7 +366,7 @@ def read_feedback(feedback: Any) -> Any:
     cls = _TYPES.get(type(feedback).__qualname__)
     if cls is None:
         raise DtypeError(f"feedback must be one of the SDK's, got {type(feedback).__name__}")
-    if issubclass(cls, IntEnum):
+    if issubclass(cls, SdkEnum):
         return cls(int(feedback))
     if not getattr(feedback, "valid", True):
         return cls()

@@ -143,11 +143,11 @@ class SE2Velocity(Node):
     linear: quantity.PlanarVelocity
     angular: quantity.AngularRate
 
-    def _problems(self, scope: Scope) -> Iterator[tuple[str, str]]:
+    def _ignored(self, scope: Scope) -> Iterator[tuple[str, str]]:
         if scope.model and scope.model.mobile_base == "differential":
             for _, y in numbers_of(self.linear).reshape(-1, 2):
                 if y != 0.0:
-                    yield "linear", f"model {scope.model.model_name} cannot move sideways: y must be 0, got {y:g}"
+                    yield "linear", f"model {scope.model.model_name} cannot move sideways and ignores y = {y:g} m/s"
 
 
 @node

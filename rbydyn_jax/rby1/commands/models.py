@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..._errors import DtypeError, NameNotFoundError
-from ...io.description import RobotDescription
-from ...robots.descriptions import describe_rby1a, describe_rby1m, describe_rby1ub
 
 CONTROL_PERIOD = 0.002  # of the robot [s]
 COMPONENTS = ("mobility", "body", "head", "right_arm", "left_arm", "torso")
@@ -73,7 +71,7 @@ class ModelDescription:
         return tuple(self.robot_joint_names[i] for i in getattr(self, f"{component}_idx"))
 
 
-_DESCRIBE: dict[str, Callable[[], RobotDescription]] = {"A": describe_rby1a, "M": describe_rby1m, "UB": describe_rby1ub}
+_NAMES = ("A", "M", "UB")
 
 
 def model_description(name: str) -> ModelDescription:
@@ -93,14 +91,47 @@ def model_description(name: str) -> ModelDescription:
     """
     if not isinstance(name, str):
         raise DtypeError(f"model must be a name or a ModelDescription, got {type(name).__name__}")
-    if name.upper() not in _DESCRIBE:
-        raise NameNotFoundError(name, "model", _DESCRIBE)
+    if name.upper() not in _NAMES:
+        raise NameNotFoundError(name, "model", _NAMES)
     return _describe(name.upper())
+
+
+@functools.lru_cache(16)
+def described_by(name: str, urdf: str) -> ModelDescription:
+    """One model of the RB-Y1, with the limits of its joints in a URDF.
+
+    Args:
+        name: ``"A"``, ``"M"`` or ``"UB"``.
+        urdf: The text of the URDF, as `get_robot_model` of a connected robot returns it.
+
+    Raises:
+        NameNotFoundError: There is no such model.
+        ParseError: The text describes no robot with a link ``"base"``.
+    """
+    from ..dynamics import Robot, load_robot_from_urdf_data  # not above: commands need no dynamics
+
+    description = model_description(name)
+    robot = Robot(load_robot_from_urdf_data(urdf, "base"))
+    state = robot.make_state([], robot.get_joint_names())
+    found = {
+        "position_lower": robot.get_limit_q_lower(state),
+        "position_upper": robot.get_limit_q_upper(state),
+        "velocity_limit": robot.get_limit_qdot_upper(state),
+    }
+    limits = {}
+    for field, values in found.items():
+        known = dict(zip(robot.get_joint_names(), values.tolist(), strict=True))
+        latest = zip(description.robot_joint_names, getattr(description, field), strict=True)
+        limits[field] = tuple(known.get(joint, limit) for joint, limit in latest)
+    return dataclasses.replace(description, **limits)
 
 
 @functools.cache
 def _describe(name: str) -> ModelDescription:
-    robot = _DESCRIBE[name]()
+    from ...robots import descriptions  # not above: it takes longer to import than all commands
+
+    describe = {"A": descriptions.describe_rby1a, "M": descriptions.describe_rby1m, "UB": descriptions.describe_rby1ub}
+    robot = describe[name]()
     base = robot.mobile_base
     wheels = base.joints if base else ()
     moving = {j.name: j for j in robot.joints if j.kind != "fixed"}

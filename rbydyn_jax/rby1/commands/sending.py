@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
 
-from ..._errors import DtypeError, NotConnectedError
+from ..._errors import DtypeError, NotConnectedError, RbydynError
 from ._sdk import Command
 from .containers import ComponentBasedCommand, RobotCommand, WholeBodyCommand
-from .feedback import RobotCommandFeedback, read_feedback
 from .joint import JogCommand, StopCommand
-from .models import ModelDescription
+from .models import ModelDescription, described_by, model_description
+
+if TYPE_CHECKING:
+    from .feedback import RobotCommandFeedback
 
 Sendable = RobotCommand | WholeBodyCommand | ComponentBasedCommand | JogCommand | StopCommand
 
 # The SDK cancels a command as soon as nothing holds its handler. What is sent is held here until it is done, or the
 # process ends.
 _running: set[CommandHandle] = set()
+
+_descriptions: weakref.WeakKeyDictionary[Any, ModelDescription] = weakref.WeakKeyDictionary()
 
 
 class _Handle:
@@ -61,7 +67,7 @@ class CommandHandle(_Handle):
 
     def get(self) -> RobotCommandFeedback:
         """Waits until the command has ended, and returns its final feedback."""
-        return read_feedback(self._handler.get())
+        return _read(self._handler.get())
 
     def get_status(self) -> bool:
         """Whether the call to the robot succeeded."""
@@ -95,7 +101,7 @@ class CommandStream(_Handle):
             DtypeError: `command` is of a type that cannot be sent.
         """
         builder = _sendable(command).to_sdk(self._model, strict=strict)
-        return read_feedback(self._handler.send_command(builder, timeout_ms))
+        return _read(self._handler.send_command(builder, timeout_ms))
 
     def request_feedback(self, timeout_ms: int = 1000) -> RobotCommandFeedback:
         """Requests feedback on the last command.
@@ -103,7 +109,7 @@ class CommandStream(_Handle):
         Args:
             timeout_ms: How long to wait for the answer [ms].
         """
-        return read_feedback(self._handler.request_feedback(timeout_ms))
+        return _read(self._handler.request_feedback(timeout_ms))
 
 
 def send(
@@ -120,7 +126,8 @@ def send(
         robot: A robot of `rby1_sdk` or of `rbydyn_jax.rby1.builders`, connected.
         command: A `RobotCommand`, or what one can hold, or a builder of `rbydyn_jax.rby1.builders` of such.
         priority: A command replaces another of the same or lower priority.
-        model: Robot to check against, if it has other limits than the latest version of its kind.
+        model: Robot to check against; default are the limits of the connected robot's own model, or those of the latest
+            version of its kind where it has none.
         strict: Check the command first; False sends anything that the SDK accepts.
 
     Returns:
@@ -133,7 +140,8 @@ def send(
         NotConnectedError: The robot is not connected.
     """
     robot, kind = _connected(robot)
-    builder = _sendable(command).to_sdk(model or kind, strict=strict)
+    checked = model or (own_description(robot, kind) if strict else kind)
+    builder = _sendable(command).to_sdk(checked, strict=strict)
     return CommandHandle(robot.send_command(builder, priority))
 
 
@@ -145,14 +153,15 @@ def create_command_stream(
     Args:
         robot: A robot of `rby1_sdk` or of `rbydyn_jax.rby1.builders`, connected.
         priority: A command replaces another of the same or lower priority.
-        model: Robot to check against, if it has other limits than the latest version of its kind.
+        model: Robot to check against; default are the limits of the connected robot's own model, or those of the latest
+            version of its kind where it has none.
 
     Raises:
         DtypeError: `robot` is not a robot of the SDK.
         NotConnectedError: The robot is not connected.
     """
     robot, kind = _connected(robot)
-    return CommandStream(robot.create_command_stream(priority), model or kind)
+    return CommandStream(robot.create_command_stream(priority), model or own_description(robot, kind))
 
 
 def _connected(robot: Any) -> tuple[Any, str]:
@@ -165,6 +174,31 @@ def _connected(robot: Any) -> tuple[Any, str]:
     if not connected:
         raise NotConnectedError("the robot is not connected: call robot.connect(), which returns whether it worked")
     return robot, name
+
+
+def own_description(robot: Any, kind: str) -> ModelDescription:
+    """The description of a connected robot of the SDK: its kind, with the limits of its own URDF, asked for once."""
+    known = _descriptions.get(robot)
+    if known is None:
+        try:
+            urdf = robot.get_robot_model()
+        except RuntimeError:  # the robot does not tell
+            urdf = ""
+        try:
+            known = described_by(kind, urdf) if urdf else model_description(kind)
+        except RbydynError as error:
+            warnings.warn(
+                f"the robot's own model cannot be read, limits are those of the latest: {error}", stacklevel=3
+            )
+            known = model_description(kind)
+        _descriptions[robot] = known
+    return known
+
+
+def _read(feedback: Any) -> RobotCommandFeedback:
+    from .feedback import read_feedback  # not above, see the package
+
+    return read_feedback(feedback)
 
 
 def _sendable(command: Any) -> RobotCommand:

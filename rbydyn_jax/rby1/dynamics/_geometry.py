@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from ..._errors import DtypeError
+from .._enumerations import SdkEnum, mirrors
 from ._errors import ModelError
 from ._segments import nearest_points
 from ._values import array, checked, number, unsigned
@@ -17,18 +17,11 @@ from ._values import array, checked, number, unsigned
 Point = Float[np.ndarray, "3"]
 
 
-class GeomType(enum.Enum):
+@mirrors("dynamics.GeomType")
+class GeomType(SdkEnum):
     """Kinds of shapes."""
 
     Capsule = 0
-
-    def __str__(self) -> str:
-        return f"GeomType.{self.name}"
-
-    def __int__(self) -> int:
-        return self.value
-
-    __index__ = __int__
 
 
 class CollisionResult(NamedTuple):

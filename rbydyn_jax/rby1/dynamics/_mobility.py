@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,26 +9,20 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from .._enumerations import SdkEnum, mirrors
 from .._wheels import planar_adjoint, wheel_maps
 from ._algebra import inverse
 from ._errors import ModelError
 from ._values import array, checked
 
 
-class MobileBaseType(enum.Enum):
+@mirrors("dynamics.MobileBaseType")
+class MobileBaseType(SdkEnum):
     """Kinds of mobile bases; `Unspecified` has no wheels."""
 
     Unspecified = 0
     Differential = 1
     Mecanum = 2
-
-    def __str__(self) -> str:
-        return f"MobileBaseType.{self.name}"
-
-    def __int__(self) -> int:
-        return self.value
-
-    __index__ = __int__
 
 
 class MobileBase:

@@ -225,7 +225,10 @@ class State:
     def __repr__(self) -> str:
         values = (self.q, self.qdot, self.qddot, None if self._tau is None else self.tau, self._V0, self._Vdot0)
         names = ("q", "qdot", "qddot", "tau", "V0", "Vdot0")
-        lines = [f"base_link_idx={self.base_link_idx}", *(f"{k}={x}" for k, x in zip(names, values, strict=True))]
+        lines = [f"base_link_idx={self.base_link_idx}"]
+        for name, value in zip(names, values, strict=True):
+            indent = " " * len(f"  {name}=")  # lines of a wrapped array stand below one another, as in the SDK
+            lines.append(f"{name}={str(value).replace(chr(10), chr(10) + indent)}")
         return "State(\n  " + ",\n  ".join(lines) + "\n)"
 
     def __str__(self) -> str:
