@@ -35,7 +35,7 @@ ARM = dataclasses.replace(TWIN, tree=dataclasses.replace(TWIN.tree, name="watche
 SPECIAL = rb.specialize(ARM)
 
 
-class own:  # noqa: N801
+class own:
     """Public functions, jitted once more: what other tests of this process have called is not compared."""
 
     fk = jit_public()(inspect.unwrap(rb.fk))
