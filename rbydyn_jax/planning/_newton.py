@@ -6,6 +6,7 @@ that of the first motion.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import jax
@@ -173,12 +174,10 @@ class Transcription:
         return Multipliers(jnp.zeros_like(at.bounds), {k: jnp.zeros_like(r.value) for k, r in self._limits(at.path)})
 
     def no_tightening(self, at: Samples) -> Multipliers:
-        """The margins from which the limits start, for each joint and row."""
-        path = {
-            k: jnp.full(r.value.shape[1], _MARGIN if k == "torque" else 0.0, self.dtype)
-            for k, r in self._limits(at.path)
-        }
-        return Multipliers(jnp.zeros_like(self.scales).at[1:].set(_MARGIN), path)
+        """The margins from which the limits start, for each time, joint and row."""
+        none = self.no_multipliers(at)
+        path = {k: x + (_MARGIN if k == "torque" else 0.0) for k, x in none.path.items()}
+        return Multipliers(none.bounds.at[1:].set(_MARGIN), path)
 
     @staticmethod
     def _limits(path: dict[str, Rows]) -> list[tuple[str, Rows]]:
@@ -200,11 +199,11 @@ class Transcription:
                 at.bounds,
                 self.lower[:, None],
                 self.upper[:, None],
-                tight.bounds[:, None],
+                tight.bounds,
                 0.0 if shifts is None else shifts.bounds,
             ),
             {
-                k: beyond(r.value, r.lower, r.upper, tight.path[k][None], 0.0 if shifts is None else shifts.path[k])
+                k: beyond(r.value, r.lower, r.upper, tight.path[k], 0.0 if shifts is None else shifts.path[k])
                 for k, r in self._limits(at.path)
             },
         )
@@ -301,28 +300,42 @@ class Transcription:
 
     # The check between the times of the optimisation.
 
-    def _excess(self, x: Array) -> Multipliers:
-        """By how much the limits are exceeded at `CHECK` times, for each joint and row."""
+    def excess(self, x: Array) -> Multipliers:
+        """By how much each limit is exceeded at `CHECK` times (time-last but one)."""
         grid = basis(self.problem.coefficients, CHECK)
         bounds = self._sampled(x, grid)[0] * self.scales[:, None]
         rows, _ = self._rows(x, grid, slopes=False)
 
         def over(y: Array, low: Array, high: Array) -> Array:
-            return jnp.max(jnp.maximum(jnp.maximum(low - y, y - high), 0.0), axis=-2)
+            return jnp.maximum(jnp.maximum(low - y, y - high), 0.0)
 
         path = {k: over(r.value, r.lower, r.upper) for k, r in self._limits(rows)}
         return Multipliers(over(bounds, self.lower[:, None], self.upper[:, None]), path)
 
-    def excess(self, x: Array) -> Multipliers:
-        """What has to be taken off the limits."""
-        return self._excess(x)
+    def tightened(self, tight: Multipliers, excess: Multipliers) -> Multipliers:
+        """Narrower limits at the times of the optimisation that are next to where they are exceeded."""
+
+        def near(old: Array, e: Array) -> Array:
+            window = jnp.asarray(_windows(old.shape[-2]))
+            return old + 1.2 * jnp.max(e[..., window, :], axis=-2)
+
+        return jax.tree.map(near, tight, excess)
 
     def report(self, x: Array) -> dict[str, Array]:
         """The largest violation of each kind."""
-        excess, zero = self._excess(x), jnp.zeros((), self.dtype)
-        bounds = dict(zip(("position", "velocity", "acceleration"), excess.bounds.max(axis=1), strict=True))
+        excess, zero = self.excess(x), jnp.zeros((), self.dtype)
+        bounds = dict(zip(("position", "velocity", "acceleration"), excess.bounds.max(axis=(1, 2)), strict=True))
         path = {
             k: jnp.max(excess.path[k]) if k in excess.path else zero
             for k in ("torque", "clearance", "path", "constraints")
         }
         return bounds | path | {"goals": jnp.max(jnp.abs(self._goals(x)[0]))}
+
+
+@lru_cache(maxsize=16)
+def _windows(points: int) -> np.ndarray:
+    """For each of `points` times, the indices of the checked ones up to its neighbours, some twice."""
+    middle = np.linspace(0.0, CHECK - 1, points)
+    reach = -(-(CHECK - 1) // (points - 1))
+    window = np.rint(middle)[:, None].astype(int) + np.arange(-reach, reach + 1)[None]
+    return np.clip(window, 0, CHECK - 1)

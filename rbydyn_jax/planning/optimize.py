@@ -72,7 +72,7 @@ def optimize_trajectory(
         >>> from rbydyn_jax.planning import optimize_trajectory
         >>> arm = robots.two_link_arm()
         >>> target = link_pose(arm, jnp.array([0.8, 0.6]), "tool")
-        >>> result = optimize_trajectory(arm, jnp.zeros(2), "tool", target, duration=1.0)
+        >>> result = optimize_trajectory(arm, jnp.zeros(2), "tool", target, duration=1.0, clearance=None)
         >>> bool(result.solved)
         True
     """

@@ -21,6 +21,7 @@ _PENALTY, _LARGEST_PENALTY = 1e2, {"float64": 1e7, "float32": 1e4}
 _STIFFER = 5.0  # the penalty, where the violation fell less than to `_SLOW` of what it was
 _SLOW = 0.25
 _DAMPING = 1e-3  # beside the one of the squared jerk
+_ROUNDS = 6  # of narrower limits
 _CALM = 1e-2  # predicted change of the cost, relative to it, at which multipliers are updated
 # Largest violation of a solution: relative to a limit, in rad, or in 0.1 m.
 _TOLERANCE = {"float64": 1e-4, "float32": 1e-3}
@@ -71,7 +72,7 @@ class TrajectoryResult(eqx.Module):
         status: A `TrajectoryStatus`.
         violations: What is violated, and by how much.
         multipliers: Of the limits, one for each time at which they are evaluated.
-        costs: Cost after each step of the last attempt; what lies beyond `iterations` is NaN.
+        costs: Cost after each step of the last attempt; the rest is NaN.
         infeasibilities: The largest violation after each step, at the times of the optimisation.
         attempts: The attempt that led to it, counted from 1.
         iterations: Steps of all attempts.
@@ -105,8 +106,10 @@ class _State(NamedTuple):
     predicted: Array
     last: Array  # violation at the last update of the multipliers
     step: Array
+    left: Array  # steps left to this attempt
     attempt: Array
     total: Array
+    round: Array
     converged: Array
     paused: Array  # converged, or at the end of its attempts
     done: Array
@@ -147,7 +150,8 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
         >>> from rbydyn_jax.planning import PositionGoal, TrajectoryProblem, solve_trajectory
         >>> arm = robots.two_link_arm()
         >>> goal = PositionGoal("tool", jnp.array([0.3, 0.6, 0.0]))
-        >>> result = solve_trajectory(TrajectoryProblem(arm, jnp.array([0.2, 0.3]), [goal], duration=1.0))
+        >>> problem = TrajectoryProblem(arm, jnp.array([0.2, 0.3]), [goal], duration=2.0, clearance=None)
+        >>> result = solve_trajectory(problem)
         >>> bool(result.solved), bool(result.violations.largest() < 1e-3)
         (True, True)
     """
@@ -185,14 +189,14 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
         best, least = jax.tree.map(
             lambda new, old: jnp.where(converged | (least < s.least), new, old), (x, violation), (s.best, s.least)
         )
-        ended = ~converged & (s.step >= problem.iterations)
+        ended = ~converged & (s.left <= 0)
         again = ended & (s.attempt + 1 < problem.attempts)
         attempt = s.attempt + again
         merit = todo.merit(scale, x, at, dual, s.tight, penalty)
         step, predicted = todo.step(scale, x, at, dual, s.tight, penalty, damping)
         renew = lambda new, old: jax.tree.map(lambda a, b: jnp.where(again, a, b), new, old)  # noqa: E731
         none = jax.tree.map(jnp.zeros_like, dual), tight
-        index = jnp.minimum(s.step, problem.iterations)
+        index = jnp.minimum(s.step, len(s.costs) - 1)
         return _State(
             x,
             at,
@@ -204,8 +208,10 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
             predicted,
             renew(jnp.inf, jnp.where(calm, violation, s.last)),
             renew(0, s.step + 1),
+            renew(problem.iterations, s.left - 1),
             attempt,
             s.total + 1,
+            s.round,
             converged,
             converged | (ended & ~again),
             s.done,
@@ -221,9 +227,9 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     dual, tight = todo.no_multipliers(at), todo.no_tightening(at)
     zero, infinite, count = jnp.zeros((), dtype), jnp.asarray(jnp.inf, dtype), jnp.zeros((), int)
     no = jnp.zeros((), bool)
-    history = jnp.full(problem.iterations + 1, jnp.nan, dtype)
+    history = jnp.full(2 * problem.iterations, jnp.nan, dtype)
     state = _State(
-        first, at, dual, tight, zero + _PENALTY, zero, infinite, first, zero, infinite, count, count, count, no, no, no,
+        first, at, dual, tight, zero + _PENALTY, zero, infinite, first, zero, infinite, count, count + problem.iterations, count, count, count, no, no, no,
         first, infinite, history, history,
     )  # fmt: skip
 
@@ -232,10 +238,20 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
         s = jax.lax.while_loop(lambda s: ~s.paused, advance, s)
         excess = todo.excess(s.best)
         kept = jnp.max(jnp.stack([jnp.max(e, initial=0.0) for e in jax.tree.leaves(excess)])) <= tolerance
-        tight = jax.tree.map(lambda old, e: jnp.where(s.converged, old + 1.5 * e, old), s.tight, excess)
-        merit = todo.merit(scale, s.x, s.at, s.dual, tight, s.penalty)
-        done = ~s.converged | kept
-        return s._replace(tight=tight, merit=merit, paused=done, done=done)
+        done = ~s.converged | kept | (s.round >= _ROUNDS)
+        tight = jax.tree.map(lambda new, old: jnp.where(done, old, new), todo.tightened(s.tight, excess), s.tight)
+        penalty = jnp.where(done, s.penalty, jnp.maximum(_PENALTY, s.penalty / _STIFFER**2))
+        return s._replace(
+            tight=tight,
+            penalty=penalty,
+            merit=todo.merit(scale, s.x, s.at, s.dual, tight, penalty),
+            last=jnp.full_like(s.last, jnp.inf),
+            left=jnp.maximum(s.left, problem.iterations // 2),
+            round=s.round + 1,
+            converged=s.converged & kept,
+            paused=done,
+            done=done,
+        )
 
     end = jax.lax.while_loop(lambda s: ~s.done, checked, state)
     violations = TrajectoryViolations(**todo.report(end.best))
