@@ -139,7 +139,7 @@ def _problems(task: Task, count: int, seed: int) -> list[Any]:
     gravity = jax.vmap(gravity_forces, (None, 0))(model, q)
     usable = np.asarray((jnp.abs(gravity) <= 0.95 * model.effort_limit[None]).all(axis=1))
     if task.clearance is not None:
-        usable &= np.asarray(jax.vmap(collision.min_distance, (None, 0))(model, q) > 1.5 * task.clearance)
+        usable = usable & np.asarray(jax.vmap(collision.min_distance, (None, 0))(model, q) > 1.5 * task.clearance)
     q = q[usable]
     if len(q) < 2 * count:
         raise SystemExit(f"{task.name}: too few usable configurations")

@@ -16,7 +16,6 @@ from jaxtyping import Array, Float
 
 from ._rows import Rows, path_rows, relative
 from ._seeds import damped_solution, goal_rows, position_limits, product
-from .goals import ALONG
 from .problem import TrajectoryProblem
 from .trajectory import Basis, Trajectory, basis, basis_at
 
@@ -59,13 +58,13 @@ class Multipliers(NamedTuple):
 class Transcription:
     """A problem on its grids of times."""
 
-    def __init__(self, problem: TrajectoryProblem) -> None:
+    def __init__(self, problem: TrajectoryProblem, end: Float[Array, "m"]) -> None:
         self.problem, self.dtype = problem, problem.q_start.dtype
         self.at_q, self.at_v = np.array(problem.moving.q), np.array(problem.moving.v)
         self.shape = (problem.coefficients, len(self.at_q))
         self.size = self.shape[0] * self.shape[1]
         self.free = problem.duration is None
-        self.instants = sorted({goal.when for goal in problem.goals if goal.when != ALONG})
+        self.instants = sorted({goal.when for goal in problem.goals if not isinstance(goal.when, str)})
         self.end = jnp.asarray(self._basis_at(1.0).rest[0, 0], self.dtype)
         low, high = position_limits(problem)
         limits = [problem.model.velocity_limit[self.at_v], problem.model.acceleration_limit[self.at_v]]
@@ -73,6 +72,8 @@ class Transcription:
         self.scales = jnp.stack([jnp.ones_like(low), *scales])
         self.upper = jnp.stack([high, *bounds])
         self.lower = jnp.stack([low, *(-b for b in bounds)])
+        if self.free:
+            self.guess, self.short = self._short(end - problem.q_start[self.at_q], *limits)
 
     def _basis_at(self, phase: float) -> Basis:
         return basis_at(self.problem.coefficients, (phase,))
@@ -90,7 +91,8 @@ class Transcription:
 
     def duration(self, x: Array) -> Array:
         """The duration of a motion."""
-        return self.guess * jnp.exp(x[-1]) if self.free else self.problem.duration
+        given = self.problem.duration
+        return self.guess * jnp.exp(x[-1]) if given is None else given
 
     def coefficients(self, x: Array) -> Float[Array, "k m"]:
         """The coefficients of a motion."""
@@ -100,14 +102,13 @@ class Transcription:
         """The trajectory."""
         return self.problem.trajectory(self.coefficients(x), self.duration(x))
 
-    def scale(self, x: Array) -> Array:
-        """The weight of the squared duration; sets the duration of the first motion, if none is given."""
-        moved = jnp.abs(self.end @ self.coefficients(x))
-        v, a = self.problem.model.velocity_limit[self.at_v], self.problem.model.acceleration_limit[self.at_v]
-        times = jnp.concatenate([2.0 * moved / v, jnp.sqrt(6.0 * moved / a), jnp.full(1, 0.1, self.dtype)])
-        bounded = jnp.isfinite(jnp.concatenate([v, a])).any()
-        self.guess = jnp.where(bounded, jnp.max(jnp.where(jnp.isfinite(times), times, 0.0)), 1.0)
-        return _SHORT * jnp.maximum(jnp.sum(x * x), 1e-2)
+    def _short(self, moved: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """A duration in which the limits of velocity and acceleration can be kept, and the weight of its square."""
+        moved = jnp.abs(moved)
+        times = jnp.concatenate([2.0 * moved / v, jnp.sqrt(6.0 * moved / a)])
+        guess = jnp.max(jnp.where(jnp.isfinite(times), times, 0.0))
+        guess = jnp.where(jnp.isfinite(jnp.concatenate([v, a])).any(), jnp.maximum(guess, 0.1), 1.0)
+        return guess, _SHORT * jnp.maximum(jnp.sum(moved**2), 1e-2)
 
     def _sampled(self, x: Array, grid: Basis) -> tuple[Array, Array | None]:
         """Positions, velocities, accelerations (3, n, m), and their derivatives by the logarithm of the duration."""
@@ -217,23 +218,20 @@ class Transcription:
         beyond = [jnp.max(jnp.abs(y), initial=0.0) for y in jax.tree.leaves(self._beyond(at, None, tight, 1.0))]
         return jnp.max(jnp.stack([*beyond, 10.0 * jnp.max(jnp.abs(at.error))]))
 
-    def cost(self, scale: Array, x: Array, at: Samples) -> Array:
+    def cost(self, x: Array, at: Samples) -> Array:
         """Half the squared jerk, the mean of the given costs, and the weighted square of the duration if it is free."""
         total = 0.5 * jnp.sum(x[: self.size] ** 2)
         if "costs" in at.path:
             total += 0.5 * jnp.sum(at.path["costs"].value ** 2) / self.problem.points
-        return total + 0.5 * scale * jnp.exp(2.0 * x[-1]) if self.free else total
+        return total + 0.5 * self.short * jnp.exp(2.0 * x[-1]) if self.free else total
 
-    def merit(
-        self, scale: Array, x: Array, at: Samples, dual: Multipliers, tight: Multipliers, penalty: Array
-    ) -> Array:
+    def merit(self, x: Array, at: Samples, dual: Multipliers, tight: Multipliers, penalty: Array) -> Array:
         """The augmented Lagrangian, and what is left of the goals' errors."""
         squares = sum(jnp.sum(y * y) for y in jax.tree.leaves(self._beyond(at, dual, tight, penalty)))
-        return self.cost(scale, x, at) + 0.5 * penalty * squares + _ON_GOALS * jnp.sum(jnp.abs(at.error))
+        return self.cost(x, at) + 0.5 * penalty * squares + _ON_GOALS * jnp.sum(jnp.abs(at.error))
 
     def step(
         self,
-        scale: Array,
         x: Array,
         at: Samples,
         dual: Multipliers,
@@ -271,8 +269,9 @@ class Transcription:
                 pull.append(y)
         slope, pull = jnp.concatenate(slope, axis=1), jnp.concatenate(pull, axis=1).reshape(-1)
         slopes = slope.transpose(2, 3, 0, 1)  # rows last: what XLA multiplies fastest
-        J = sum(P[d].T[:, None, :, None] * slopes[d][None] for d in range(3)).reshape(K * m, -1)
-        if self.free:
+        position, velocity, acceleration = (P[d].T[:, None, :, None] * slopes[d][None] for d in range(3))
+        J = (position + velocity + acceleration).reshape(K * m, -1)
+        if at.rates is not None and at.bounds_rate is not None:  # the duration is free
             J = jnp.concatenate([J, jnp.sum(slope * at.rates[:, None], axis=(2, 3)).reshape(1, -1)])
             H = jnp.pad(H, ((0, 1), (0, 1)))
             chosen = jnp.where(beyond.bounds != 0, at.bounds_rate, 0.0)
@@ -283,7 +282,7 @@ class Transcription:
         gradient = penalty * (gradient + product(J, pull))
         own = jnp.ones(self.size, self.dtype)
         if self.free:
-            time = scale * jnp.exp(2.0 * x[-1])
+            time = self.short * jnp.exp(2.0 * x[-1])
             gradient = gradient + jnp.append(x[:-1], time)
             own = jnp.append(own, 2.0 * time)
         else:

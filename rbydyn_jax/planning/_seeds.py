@@ -53,12 +53,12 @@ def position_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
     return jnp.minimum(low, start), jnp.maximum(high, start)
 
 
-def end_configurations(problem: TrajectoryProblem) -> tuple[Float[Array, "s m"], Float[Array, "s"]]:
-    """The end positions of the moving joints, ranked, and their squared errors."""
+def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
+    """The end positions of the moving joints, ranked."""
     at, start = np.array(problem.moving.q), problem.q_start[np.array(problem.moving.q)]
     goals = [goal for goal in problem.goals if goal.when in (1.0, ALONG)]
     if all(goal.when == ALONG for goal in goals):  # nothing is asked of the end
-        return start[None], jnp.zeros(1, start.dtype)
+        return start[None]
     count, (low, high) = 2 * problem.attempts, position_limits(problem)
     keys = jax.random.split(problem.key, _CHOICE * count)
     starts = jax.vmap(random_configuration, in_axes=(None, 0))(problem.model, keys)[:, at].astype(start.dtype)
@@ -96,7 +96,7 @@ def end_configurations(problem: TrajectoryProblem) -> tuple[Float[Array, "s m"],
     found, error = jax.lax.while_loop(unfinished, advance, first)[2:4]
     found = _without_whole_turns(problem, found, low, high)
     order = jnp.argsort(jax.vmap(partial(_rank, problem))(found, error))
-    return found[order], error[order]
+    return found[order]
 
 
 def _without_whole_turns(problem: TrajectoryProblem, x: Array, low: Array, high: Array) -> Array:

@@ -53,15 +53,16 @@ class TrajectoryReport(eqx.Module):
     torques: Float[Array, "t nv"]
     distances: Float[Array, "t"] | None
 
-    def feasible(self, position: float = 1e-3, orientation: float = 0.0087) -> bool:
-        """Whether the pose is met to `position` [m] and `orientation` [rad], all limits hold, and nothing touches.
+    def feasible(self, position: float = 1e-3, orientation: float = 0.0087, limits: float = 1e-4) -> bool:
+        """Whether the pose is met to `position` [m] and `orientation` [rad], the ratios exceed 1 by no more than
+        `limits`, and nothing touches.
 
         Without distances nothing is said of collisions.
         """
         ratios = (self.position_ratio, self.velocity_ratio, self.acceleration_ratio, self.torque_ratio)
         reached = bool(self.position_error <= position) and bool(self.orientation_error <= orientation)
         apart = self.distance is None or bool(self.distance > 0.0)
-        return reached and apart and all(bool(ratio <= 1.0) for ratio in ratios)
+        return reached and apart and all(bool(ratio <= 1.0 + limits) for ratio in ratios)
 
 
 def check_trajectory(

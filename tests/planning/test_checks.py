@@ -83,7 +83,7 @@ def test_distances_are_least_over_the_pairs_at_each_time(dtype):
     report = check_trajectory(model, motion, "tool", jnp.eye(4, dtype=dtype), points=101)
     everything = jax.vmap(collision.signed_distances, (None, 0))(model, report.samples.q)
     assert_close(report.distances, np.asarray(everything).min(axis=1), scale=0.5)
-    assert report.distance == report.distances.min()
+    assert report.distances is not None and report.distance == report.distances.min()
     # The pole has radius 0.03 m, as has the forearm, whose axis runs from 0.1 m to 0.4 m behind the elbow.
     q = np.asarray(report.samples.q, float)
     along = np.linspace(0.1, 0.4, 30001)[None]

@@ -52,6 +52,7 @@ def test_motion_keeps_its_limits_where_the_first_one_does_not(past_the_pole, dty
     model, good = past_the_pole
     before, after = measure(model, good.initial, dtype), measure(model, good.trajectory, dtype)
     assert good.solved
+    assert before.distance is not None and after.distance is not None
     assert before.distance < -0.01 and before.acceleration_ratio > 1.05 and before.torque_ratio > 1.05
     tolerance = 1e-4 if X64 else 1e-3
     assert (
@@ -84,7 +85,8 @@ def test_wrong_arguments():
     q, goal = q_start(), target(model)
 
     def call(q=q, link="tool", goal=goal, **options):
-        return optimize_trajectory(model, q, link, goal, **({"duration": 1.0} | options))
+        given: dict[str, Any] = {"duration": 1.0} | options
+        return optimize_trajectory(model, q, link, goal, **given)
 
     for error, message, wrong in [
         (ShapeError, r"q_start must have shape \(2,\)", {"q": jnp.zeros(3)}),
@@ -153,7 +155,8 @@ def test_tracing_is_refused():
     model = pole_arm()
 
     def cost(q, goal, **options):
-        return optimize_trajectory(model, q, "tool", goal, **({"duration": 1.0} | options)).costs[-1]
+        given: dict[str, Any] = {"duration": 1.0} | options
+        return optimize_trajectory(model, q, "tool", goal, **given).costs[-1]
 
     q, goal = q_start(), target(model)
     for traced in (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -24,6 +26,9 @@ from tests.helpers import X64, assert_close, oracle
 
 Q_START = np.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
 Q_GOAL = np.array([-0.5, 0.3, 0.4, -1.2, 0.4, 1.9, -0.3])
+
+
+QUICK: dict[str, Any] = {"duration": 2.0, "clearance": None, "attempts": 2, "iterations": 20}
 
 
 def panda_problem(q_start, target, duration=2.5, **options):
@@ -129,7 +134,7 @@ def test_the_shortest_time_is_that_of_the_limit():
 def test_what_cannot_be_reached_is_not_solved():
     arm = robots.two_link_arm()
     goal = PositionGoal("tool", jnp.array([2.0, 0.0, 0.0]))
-    far = TrajectoryProblem(arm, jnp.zeros(2), [goal], duration=2.0, clearance=None, attempts=2, iterations=20)
+    far = TrajectoryProblem(arm, jnp.zeros(2), [goal], **QUICK)
     result = solve_trajectory(far)
     assert result.status == TrajectoryStatus.NOT_FEASIBLE and not result.solved
     assert_close(result.violations.goals, 11.0, 0.3)  # 1.1 m beyond its 0.9 m, in 0.1 m
@@ -258,7 +263,7 @@ def test_in_the_precision_of_the_start(dtype):
     arm = robots.two_link_arm(dtype=dtype)
     goal = PositionGoal("tool", jnp.asarray(np.array([0.3, 0.6, 0.0]), dtype))
     start = jnp.asarray(np.array([0.2, 0.3]), dtype)
-    result = solve_trajectory(TrajectoryProblem(arm, start, [goal], duration=2.0, clearance=None))
+    result = solve_trajectory(TrajectoryProblem(arm, start, [goal], **QUICK))
     assert result.solved and result.trajectory.coefficients.dtype == dtype
     place = link_pose(arm, sample_trajectory(result.trajectory, 2).q[-1], "tool")[:3, 3]
     assert_close(place, np.array([0.3, 0.6, 0.0]), 1e-8 if X64 else 1e-4)
