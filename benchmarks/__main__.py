@@ -12,6 +12,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks scale                   map_batch: time against the batch, memory for a million
   python -m benchmarks forms                   the forms of the sweeps: unrolled, scanned, split over devices, untested
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
+  python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import forms, ik, scale
+from . import forms, ik, planning, scale
 from .plans import Job, plan
 from .store import Store
 
@@ -57,6 +58,7 @@ def main() -> None:
     scale.add_command(commands, RESULTS)
     forms.add_command(commands, RESULTS)
     ik.add_command(commands, RESULTS)
+    planning.add_command(commands, RESULTS)
     arguments = parser.parse_args()
     if arguments.command == "scale":
         return scale.run(arguments)
@@ -64,6 +66,8 @@ def main() -> None:
         return forms.run(arguments)
     if arguments.command == "ik":
         return ik.run(arguments)
+    if arguments.command == "planning":
+        return planning.run(arguments)
     if arguments.command == "run":
         folder = RESULTS if arguments.plan == "standard" else RESULTS / arguments.plan
         arguments.output = arguments.output or folder / FILE

@@ -59,36 +59,32 @@ print("from", rb.link_pose(model, q_start, "ee_right")[:3, 3].round(3), "to", ta
 # ## The motion
 #
 # Each joint follows a spline of degree 5 that starts and ends at rest. Its coefficients $z$ count displacements in a
-# basis that is orthonormal under the integral of squared jerk, so that $|z|^2$ *is* the smoothness of the motion, and a
-# gradient step changes the whole motion smoothly. The clamped ends need no constraint: every $z$ starts at `q_start`
-# with velocity and acceleration zero.
+# basis that is orthonormal under the integral of squared jerk, so that $|z|^2$ *is* the smoothness of the motion. The
+# clamped ends need no constraint: every $z$ starts at `q_start` with velocity and acceleration zero.
 #
-# What is minimised over $z$ is
-#
-# $$w_s |z|^2 + w_p |e(z)|^2 + w_l \overline{[q, v, a, \tau]_+^2} + w_c \overline{[d_\text{min} - d]_+^2}$$
-#
-# with $e$ the logarithm of the final pose error, $[\cdot]_+$ what exceeds a limit less a margin, $\tau$ from `rnea`,
-# $d$ from `collision.signed_distances`, and the bar a mean over a grid of times. The weights are inputs of the compiled
-# step. So we first run without the last two terms, which gives the smoothest way to the target, and then again with
-# all terms from there, and pay for one compilation only (most of the time below).
+# `optimize_trajectory` searches end configurations that reach the target, starts from the smoothest motion to the nearest
+# one, and minimises $|z|^2$ under the limits of position, velocity, acceleration and torque, and of the distances of the
+# collision shapes: an augmented Lagrangian with Gauss-Newton steps. First without these limits, which gives the smoothest
+# way to the target, then with them.
 
 # %%
-task = {"duration": 0.6, "joints": torso + right_arm, "steps": 600}
+task = {"duration": 0.6, "joints": torso + right_arm}
+unlimited = dict.fromkeys(("velocity_limit", "acceleration_limit", "effort_limit"), jnp.full(model.nv, jnp.inf))
 heedless = planning.optimize_trajectory(
-    model, q_start, "ee_right", target, **task, cost=planning.TrajectoryCost(limits=0.0, collision=0.0)
+    rb.with_limits(model, **unlimited), q_start, "ee_right", target, **task, clearance=None
 )
-careful = planning.optimize_trajectory(model, q_start, "ee_right", target, **task, initial=heedless.trajectory)
-print("cost, from the heedless motion to the careful one:", careful.costs[jnp.array([0, 50, 200, 599])].round(3))
+careful = planning.optimize_trajectory(model, q_start, "ee_right", target, **task, clearance=0.02)
+print("solved:", bool(careful.solved), "in", int(careful.iterations), "steps; cost after each:")
+print(careful.costs[: int(careful.iterations)].round(3))
 
 # %% [markdown]
 # ## Is it good?
 #
-# The optimiser punishes violations, it does not forbid them, and it looks at 48 instants. So the result is measured
-# anew at 401 instants, by `check_trajectory`, which knows nothing of the cost.
+# The result is measured anew at 801 instants, by `check_trajectory`, which knows nothing of the optimisation.
 
 # %%
 before, after = (
-    planning.check_trajectory(model, motion, "ee_right", target) for motion in (heedless.trajectory, careful.trajectory)
+    planning.check_trajectory(model, motion, "ee_right", target, points=801) for motion in (heedless.trajectory, careful.trajectory)
 )
 print(f"{'':22}{'before':>10}{'after':>10}")
 for name in (
@@ -105,7 +101,7 @@ for name in (
 
 # %% [markdown]
 # Distances are in metres, ratios are the largest value over its limit: above 1 means that the robot could not follow.
-# The heedless motion goes 7 cm deep into the left forearm; which pair that is, the distances tell:
+# The heedless motion goes 6 cm deep into the left forearm; which pair that is, the distances tell:
 
 # %%
 worst = int(jnp.argmin(before.distances))
@@ -143,9 +139,9 @@ reached = rb.link_pose(model, at.q[-1], "ee_right")
 
 assert not before.feasible() and before.distance < 0
 assert after.feasible()
-assert (jnp.abs(torques) <= model.effort_limit).all() and (jnp.abs(at.v) <= model.velocity_limit).all()
-assert (jnp.abs(at.a) <= model.acceleration_limit).all()
+for x, limit in ((torques, model.effort_limit), (at.v, model.velocity_limit), (at.a, model.acceleration_limit)):
+    assert (jnp.abs(x) <= (1.0 + 1e-4) * limit).all()
 assert ((at.q >= model.position_lower) & (at.q <= model.position_upper)).all()
-assert float(clearance.min()) > 0.02
+assert float(clearance.min()) > 0.0199
 assert float(jnp.linalg.norm(reached[:3, 3] - target[:3, 3])) < 1e-3
 assert (at.q[0] == q_start).all() and float(jnp.abs(at.v[-1]).max()) < 1e-9

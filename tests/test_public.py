@@ -15,7 +15,7 @@ import rbydyn_jax as rb
 from tests.compilation.support import start
 
 SUBPACKAGES = ("collision", "compat", "constraints", "planning", "rby1", "robots", "spatial", "testing", "viz")
-OPTIONAL = ("matplotlib", "optax", "tqdm", "mujoco", "pinocchio", "rby1_sdk", "diffrax")
+OPTIONAL = ("matplotlib", "tqdm", "mujoco", "pinocchio", "rby1_sdk", "diffrax")
 ERRORS = [x for x in vars(rb).values() if inspect.isclass(x) and issubclass(x, Exception)]
 
 
@@ -72,7 +72,7 @@ def test_errors_and_findings_are_copied_and_pickled(copied):
         rb.CommandError([finding]),
         rb.NameNotFoundError("elbw", "joint", ["elbow"]),
         rb.RecompilationError("rnea", ["q: (2,) -> (3,)"]),
-        rb.MissingExtraError("optax", "opt", "planning"),
+        rb.MissingExtraError("matplotlib", "viz", "viz.plot_motion"),
     ):
         again = copied(error)
         assert type(again) is type(error) and str(again) == str(error)

@@ -37,7 +37,6 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="batches and a trajectory optimisation on the built-in RB-Y1 A")
     demo.add_argument("--output", type=Path, default=Path("demo"), metavar="DIR", help="where the figure goes (demo)")
     demo.add_argument("--batch", type=_positive, default=4096, help="number of random configurations (4096)")
-    demo.add_argument("--steps", type=_positive, default=600, help="steps of the optimisation (600)")
     demo.set_defaults(run=_demo)
 
     info = commands.add_parser("info", help="joints, limits, mass and more of a URDF file")
@@ -82,7 +81,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 def _demo(options: argparse.Namespace) -> int:
     from .demo import demo
 
-    return demo(options.output, options.batch, options.steps)
+    return demo(options.output, options.batch)
 
 
 def _info(options: argparse.Namespace) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..model.edit import with_limits
 from ..model.model import Model
-from ..planning import TrajectoryCost, TrajectoryResult, optimize_trajectory
+from ..planning import TrajectoryResult, optimize_trajectory
 from ..robots import rby1a
 from ..spatial import rpy, se3
 
@@ -23,7 +24,7 @@ _REST |= dict(zip(_RIGHT_ARM, (10, -10, 10, -70, 0, 0, 0), strict=True))
 _REST |= dict(zip(_LEFT_ARM, (-30, 20, -60, -80, 0, 0, 0), strict=True))
 # The hand ends above the left forearm [m], reaching forwards, to the left and down a little [deg].
 _TARGET_POSITION, _TARGET_RPY = (0.38, 0.16, 1.2), (0, -70, 35)
-_HEEDLESS = TrajectoryCost(limits=0.0, collision=0.0)
+CLEARANCE = 0.02  # [m]
 
 
 @dataclass(frozen=True)
@@ -70,29 +71,21 @@ def reaching_task() -> Task:
     )
 
 
-def solve(
-    task: Task, steps: int, progress: Callable[[int, float], None] | None = None
-) -> tuple[TrajectoryResult, TrajectoryResult]:
-    """Reaches first without regard to limits and collision, then, from there, with it.
-
-    Both are one compiled program, as weights are inputs.
+def solve(task: Task) -> tuple[TrajectoryResult, TrajectoryResult]:
+    """Reaches first without regard to limits and collision, then with it.
 
     Args:
         task: The task.
-        steps: Number of gradient steps of each of the two.
-        progress: Called before each step with its number, counted through, and the cost.
 
     Returns:
         The heedless and the good motion.
     """
 
-    def later(step: int, cost: float) -> None:
-        if progress is not None:
-            progress(steps + step, cost)
+    def reach(model: Model, **options: Any) -> TrajectoryResult:
+        given = (model, task.q_start, task.link, task.target)
+        return optimize_trajectory(*given, duration=task.duration, joints=task.joints, **options)
 
-    def reach(**options) -> TrajectoryResult:
-        given = (task.model, task.q_start, task.link, task.target)
-        return optimize_trajectory(*given, duration=task.duration, joints=task.joints, steps=steps, **options)
-
-    heedless = reach(cost=_HEEDLESS, progress=progress)
-    return heedless, reach(initial=heedless.trajectory, progress=later)
+    unlimited = jnp.full(task.model.nv, jnp.inf)
+    limits = ("velocity_limit", "acceleration_limit", "effort_limit")
+    heedless = reach(with_limits(task.model, **dict.fromkeys(limits, unlimited)), clearance=None)
+    return heedless, reach(task.model, clearance=CLEARANCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax
@@ -18,25 +19,24 @@ from ..model.model import Model
 _POSE_TOLERANCE = 1e-4  # what float32 and files with five digits leave of an orthonormal matrix
 
 
-def outside_jit(name: str, *arguments: Any) -> None:
-    """Raises if an argument or the whole call is traced: the function jits its own steps."""
+def outside_jit(name: str, *arguments: Any, use: str = "") -> None:
+    """Raises if an argument or the whole call is traced: the function checks values, and jits its own steps.
+
+    Args:
+        name: The function.
+        *arguments: Its arguments.
+        use: What to call instead.
+    """
     if any(isinstance(x, Tracer) for x in (jnp.zeros(()), *jax.tree.leaves(arguments))):
-        raise RbydynError(f"{name} compiles its own steps; call it outside of jit, vmap and grad")
+        hint = f", or use {use}" if use else ""
+        raise RbydynError(f"{name} checks the values of its arguments; call it outside of jit, vmap and grad{hint}")
 
 
-def real(x: Any, name: str) -> float:
-    """The scalar `x`."""
-    x = x.item() if isinstance(x, np.integer) else x
-    check_array(x, name, ())
-    return float(x)
-
-
-def positive(x: Any, name: str) -> float:
-    """The scalar `x`, which must be positive and finite."""
-    number = real(x, name)
-    if not 0.0 < number < np.inf:
-        raise ArgumentError(f"{name} must be positive and finite, got {number}")
-    return number
+def warn_of_no_shapes(model: Model) -> None:
+    """Warns if nothing can be said of the robot's collisions."""
+    if not model.tree.shape_links:
+        message = f"model {model.tree.name!r} has no collision shapes: nothing keeps it from collisions"
+        warnings.warn(f"{message}; clearance=None accepts that", UserWarning, stacklevel=3)
 
 
 def pose(x: Any, name: str) -> Float[Array, "4 4"]:

@@ -14,9 +14,9 @@ from .._errors import ModelError
 from ..algorithms.kinematics import link_pose
 from ..collision import CapsulePairs, signed_distances
 from ..model.model import Model, check_model
-from ._arguments import default_pairs, outside_jit, pose
-from .cost import joint_forces, pose_error
-from .optimize import QUICK_COMPILE
+from ..spatial import se3
+from ._arguments import default_pairs, outside_jit, pose, warn_of_no_shapes
+from ._rows import joint_forces
 from .trajectory import Trajectory, TrajectorySamples, check_kind, sample_trajectory
 
 
@@ -29,7 +29,7 @@ class TrajectoryReport(eqx.Module):
     Args:
         position_error: Distance of the link's origin from the target at the end [m].
         orientation_error: Angle between the link's axes and the target's at the end [rad].
-        distance: Minimum signed distance of any pair of capsules [m]; infinite if the robot has none.
+        distance: Minimum signed distance of any pair of collision shapes [m]; None if none was looked at.
         position_ratio: Of |q - middle of the range| to half the range; for a one-sided limit it is 0, or infinite if
             the limit is violated.
         velocity_ratio: Of joint velocities to their limits.
@@ -38,12 +38,12 @@ class TrajectoryReport(eqx.Module):
         smoothness: Integral of the squared joint jerks [rad^2/s^5, m^2/s^5].
         samples: The trajectory on the grid.
         torques: Actuator torques and forces on the grid [N m, N].
-        distances: Minimum distance at each time of the grid [m].
+        distances: Minimum distance at each time of the grid [m]; None if none was looked at.
     """
 
     position_error: Float[Array, ""]
     orientation_error: Float[Array, ""]
-    distance: Float[Array, ""]
+    distance: Float[Array, ""] | None
     position_ratio: Float[Array, ""]
     velocity_ratio: Float[Array, ""]
     acceleration_ratio: Float[Array, ""]
@@ -51,13 +51,18 @@ class TrajectoryReport(eqx.Module):
     smoothness: Float[Array, ""]
     samples: TrajectorySamples
     torques: Float[Array, "t nv"]
-    distances: Float[Array, "t"]
+    distances: Float[Array, "t"] | None
 
-    def feasible(self, position: float = 1e-3, orientation: float = 0.0087) -> bool:
-        """Whether the pose is met to `position` [m] and `orientation` [rad], nothing touches, and all limits hold."""
+    def feasible(self, position: float = 1e-3, orientation: float = 0.0087, limits: float = 1e-4) -> bool:
+        """Whether the pose is met to `position` [m] and `orientation` [rad], the ratios exceed 1 by no more than
+        `limits`, and nothing touches.
+
+        Without distances nothing is said of collisions.
+        """
         ratios = (self.position_ratio, self.velocity_ratio, self.acceleration_ratio, self.torque_ratio)
         reached = bool(self.position_error <= position) and bool(self.orientation_error <= orientation)
-        return reached and bool(self.distance > 0.0) and all(bool(ratio <= 1.0) for ratio in ratios)
+        apart = self.distance is None or bool(self.distance > 0.0)
+        return reached and apart and all(bool(ratio <= 1.0 + limits) for ratio in ratios)
 
 
 def check_trajectory(
@@ -67,6 +72,7 @@ def check_trajectory(
     target: Float[Array, "4 4"],
     *,
     points: int = 401,
+    clearance: float | None = 0.0,
     collision_pairs: CapsulePairs | None = None,
 ) -> TrajectoryReport:
     """Measures a trajectory against its target, the limits and self-collision.
@@ -77,7 +83,8 @@ def check_trajectory(
         link: The link to be brought to the target.
         target: Its final pose T_world_link.
         points: Number of times; use several times as many as in the optimisation.
-        collision_pairs: The pairs of capsules; default is `collision.pairs(model)`, none if the robot has no capsules.
+        clearance: None does not look at collisions; any other value does.
+        collision_pairs: The pairs of shapes; default is `collision.pairs(model)`.
 
     Returns:
         Errors, ratios to the limits and distances, and the samples from which they were taken.
@@ -89,6 +96,9 @@ def check_trajectory(
         NameNotFoundError: There is no such link.
         RbydynError: The call is traced by jit, vmap or grad.
         ShapeError: An argument has another shape.
+
+    Warns:
+        UserWarning: The robot has no collision shapes: nothing is known of collisions.
     """
     check_model(model)
     check_kind(trajectory, "trajectory")
@@ -98,10 +108,14 @@ def check_trajectory(
         raise ModelError(f"trajectory is of a robot with {trajectory.nv} velocities, the model has {model.nv}")
     target = pose(target, "target").astype(trajectory.q_start.dtype)
     at = sample_trajectory(trajectory, points)
-    return _measure(model, trajectory, at, target, model.link_index(link), default_pairs(model, collision_pairs))
+    chosen = None
+    if clearance is not None:
+        warn_of_no_shapes(model)
+        chosen = default_pairs(model, collision_pairs)
+    return _measure(model, trajectory, at, target, model.link_index(link), chosen)
 
 
-@partial(jax.jit, static_argnums=(4, 5), compiler_options=QUICK_COMPILE)
+@partial(jax.jit, static_argnums=(4, 5))
 def _measure(
     model: Model,
     trajectory: Trajectory,
@@ -113,7 +127,7 @@ def _measure(
     end = link_pose(model, at.q[-1], link)
     tau = jax.vmap(joint_forces, in_axes=(None, 0, 0, 0))(model, at.q, at.v, at.a)
     if chosen is None:
-        distances = jnp.full(at.times.shape, jnp.inf, at.q.dtype)
+        distances = None
     else:
         d = jax.vmap(partial(signed_distances, pairs=chosen), in_axes=(None, 0))(model, at.q)
         distances = d.min(axis=1)
@@ -123,13 +137,13 @@ def _measure(
     passed = jnp.any(((at.q < low[None]) | (at.q > high[None])) & ~bounded[None])
     return TrajectoryReport(
         position_error=jnp.linalg.norm(end[:3, 3] - target[:3, 3]),
-        orientation_error=jnp.linalg.norm(pose_error(end, target)[:3]),
-        distance=distances.min(),
+        orientation_error=jnp.linalg.norm(se3.log(se3.inverse(end) @ target)[:3]),
+        distance=None if distances is None else distances.min(),
         position_ratio=jnp.where(passed, jnp.inf, _ratio(at.q - middle[None], half)),
         velocity_ratio=_ratio(at.v, model.velocity_limit),
         acceleration_ratio=_ratio(at.a, model.acceleration_limit),
         torque_ratio=_ratio(tau, model.effort_limit),
-        smoothness=720.0 * jnp.sum(trajectory.coefficients**2) / trajectory.duration**5,
+        smoothness=trajectory.squared_jerk,
         samples=at,
         torques=tau,
         distances=distances,

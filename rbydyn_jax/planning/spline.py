@@ -17,7 +17,9 @@ from .._errors import ArgumentError
 
 DEGREE = 5
 _CLAMPED = 3
-_LEAST_JERK = 720.0  # integral of the squared third derivative of 10 s^3 - 15 s^4 + 6 s^5
+LEAST_JERK = 720.0  # integral of the squared third derivative of 10 s^3 - 15 s^4 + 6 s^5
+# Quintic Hermite polynomials: s - 6 s^3 + 8 s^4 - 3 s^5 and -4 s^3 + 7 s^4 - 3 s^5.
+_END_VELOCITIES = (np.polynomial.Polynomial([0, 1, 0, -6, 8, -3]), np.polynomial.Polynomial([0, 0, 0, -4, 7, -3]))
 
 
 def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np.ndarray:
@@ -50,6 +52,42 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
     return _free_splines(count, phase, derivative) @ _whitening(count)
 
 
+def end_velocity_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np.ndarray:
+    r"""Values of the two motions that carry a velocity at the start and at the end, or of their derivatives.
+
+    They are polynomials of degree 5 with displacement and acceleration zero at both ends; the first has slope 1 at the
+    start and 0 at the end, the second 0 and 1. From both, combinations of `rest_to_rest_basis` are subtracted, which
+    makes them orthogonal to it under the inner product of jerks: the smoothest motion with given end velocities and
+    no displacement.
+
+    Args:
+        count: Number of coefficients per joint of `rest_to_rest_basis`.
+        phase: Where to evaluate (n,), in [0, 1].
+        derivative: Order of the derivative, 0 to 3.
+
+    Returns:
+        Matrix (n, 2).
+    """
+    raw = np.stack([p.deriv(derivative)(phase) if derivative else p(phase) for p in _END_VELOCITIES], axis=1)
+    return raw - rest_to_rest_basis(count, phase, derivative) @ _end_velocity_parts(count)
+
+
+@lru_cache(maxsize=32)
+def end_velocity_jerk(count: int) -> np.ndarray:
+    """The inner products (2, 2) of the jerks of `end_velocity_basis`."""
+    phase, weights = _quadrature(count)
+    jerks = end_velocity_basis(count, phase, 3)
+    return (jerks.T * weights) @ jerks
+
+
+@lru_cache(maxsize=32)
+def _end_velocity_parts(count: int) -> np.ndarray:
+    """The inner products (count, 2) of the basis with the polynomials."""
+    phase, weights = _quadrature(count)
+    jerks = np.stack([p.deriv(3)(phase) for p in _END_VELOCITIES], axis=1)
+    return (rest_to_rest_basis(count, phase, 3).T * weights) @ jerks / LEAST_JERK
+
+
 def _free_splines(count: int, phase: np.ndarray, derivative: int) -> np.ndarray:
     """The B-splines of the free control points: the inner ones, and the sum of the last three (the end)."""
     splines = _b_splines(count + 2 * _CLAMPED - 1, phase, derivative)
@@ -60,13 +98,18 @@ def _free_splines(count: int, phase: np.ndarray, derivative: int) -> np.ndarray:
 @lru_cache(maxsize=32)
 def _whitening(count: int) -> np.ndarray:
     """The change of coefficients that makes the jerk's Gram matrix a multiple of one."""
-    nodes, weights = np.polynomial.legendre.leggauss(DEGREE)  # exact: squared jerks have degree 4
+    phase, weights = _quadrature(count)
+    jerks = _free_splines(count, phase, 3)
+    gram = (jerks.T * weights) @ jerks / LEAST_JERK
+    return np.linalg.inv(np.linalg.cholesky(gram)).T
+
+
+def _quadrature(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Phases and weights that integrate products of two jerks exactly: they have degree 4 between the knots."""
+    nodes, weights = np.polynomial.legendre.leggauss(DEGREE)
     edges = np.unique(_knots(count + 2 * _CLAMPED - 1))
     middle, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
-    phase = (middle[:, None] + half[:, None] * nodes).ravel()
-    jerks = _free_splines(count, phase, 3)
-    gram = (jerks.T * (half[:, None] * weights).ravel()) @ jerks / _LEAST_JERK
-    return np.linalg.inv(np.linalg.cholesky(gram)).T
+    return (middle[:, None] + half[:, None] * nodes).ravel(), (half[:, None] * weights).ravel()
 
 
 def _knots(splines: int) -> np.ndarray:

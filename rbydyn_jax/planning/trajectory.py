@@ -1,9 +1,9 @@
-"""A joint trajectory from rest to rest, and its positions, velocities and accelerations."""
+"""A joint trajectory, and its positions, velocities and accelerations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,11 +12,11 @@ from jaxtyping import Array, Float
 
 from .._check import check_integer
 from .._errors import DtypeError
-from .spline import rest_to_rest_basis
+from .spline import LEAST_JERK, end_velocity_basis, end_velocity_jerk, rest_to_rest_basis
 
 
 class Trajectory(eqx.Module):
-    """A motion from rest to rest: a spline of degree 5 for each moving joint, all others at rest.
+    """A spline of degree 5 for each moving joint, with acceleration zero at both ends; all others are at rest.
 
     Args:
         q_start: Configuration at time 0 [rad, m].
@@ -25,6 +25,7 @@ class Trajectory(eqx.Module):
         q_indices: Indices of the moving joints in q; static.
         v_indices: Their indices in v; static.
         nv: Size of the velocity; static.
+        end_velocities: Velocities of the moving joints at the start and at the end [rad/s, m/s]; None is at rest.
     """
 
     q_start: Float[Array, "nq"]
@@ -33,6 +34,16 @@ class Trajectory(eqx.Module):
     q_indices: tuple[int, ...] = eqx.field(static=True)
     v_indices: tuple[int, ...] = eqx.field(static=True)
     nv: int = eqx.field(static=True)
+    end_velocities: Float[Array, "2 n"] | None = None
+
+    @property
+    def squared_jerk(self) -> Float[Array, ""]:
+        """Integral of the squared joint jerks [rad^2/s^5, m^2/s^5]."""
+        z, ends = self.coefficients, 0.0
+        if self.end_velocities is not None:
+            gram = jnp.asarray(end_velocity_jerk(z.shape[0]), z.dtype)
+            ends = self.duration**2 * jnp.sum(self.end_velocities * (gram @ self.end_velocities))
+        return (LEAST_JERK * jnp.sum(z**2) + ends) / self.duration**5
 
 
 class TrajectorySamples(eqx.Module):
@@ -73,9 +84,9 @@ def sample_trajectory(trajectory: Trajectory, points: int = 101) -> TrajectorySa
         >>> float(halfway.q[1, 0]), float(halfway.v[1, 0])
         (0.5, 0.9375)
     """
-    phase = np.linspace(0.0, 1.0, check_integer(points, "points", 2))
+    points = check_integer(points, "points", 2)
     check_kind(trajectory, "trajectory")
-    return on_grid(trajectory, jnp.asarray(phase, trajectory.q_start.dtype), bases(trajectory, phase))
+    return on_grid(trajectory, basis(trajectory.coefficients.shape[0], points))
 
 
 def check_kind(x: Any, name: str) -> Trajectory:
@@ -86,20 +97,54 @@ def check_kind(x: Any, name: str) -> Trajectory:
     return x
 
 
-def bases(trajectory: Trajectory, phase: np.ndarray) -> tuple[Array, ...]:
-    """Matrices that take the coefficients to displacements and their first two derivatives, in the motion's dtype."""
-    count, dtype = trajectory.coefficients.shape[0], trajectory.q_start.dtype
-    return tuple(jnp.asarray(rest_to_rest_basis(count, phase, d), dtype) for d in range(3))
+class Basis(NamedTuple):
+    """The basis motions on a grid of phases, and their first two derivatives.
+
+    Args:
+        phase: The grid.
+        rest: The motions from rest to rest.
+        ends: The motions that carry the end velocities.
+    """
+
+    phase: Float[np.ndarray, "t"]
+    rest: Float[np.ndarray, "3 t k"]
+    ends: Float[np.ndarray, "3 t 2"]
 
 
-def on_grid(trajectory: Trajectory, phase: Array, bases: Sequence[Array]) -> TrajectorySamples:
-    """The trajectory where `bases` was evaluated."""
-    z, duration, q0 = trajectory.coefficients, trajectory.duration, trajectory.q_start
-    n, at_q, at_v = phase.shape[0], np.array(trajectory.q_indices, int), np.array(trajectory.v_indices, int)
+@lru_cache(maxsize=64)
+def basis(count: int, points: int) -> Basis:
+    """The basis with `count` coefficients on equally spaced phases, both ends included."""
+    return basis_at(count, tuple(np.linspace(0.0, 1.0, points).tolist()))
+
+
+@lru_cache(maxsize=64)
+def basis_at(count: int, phase: tuple[float, ...]) -> Basis:
+    """The basis at some phases."""
+    at = np.array(phase)
+    rest, ends = (np.stack([f(count, at, d) for d in range(3)]) for f in (rest_to_rest_basis, end_velocity_basis))
+    return Basis(at, rest, ends)
+
+
+def motion(trajectory: Trajectory, basis: Basis) -> tuple[Array, Array, Array]:
+    """Positions, velocities and accelerations (t, n) of the moving joints."""
+    z, T = trajectory.coefficients, trajectory.duration
+    rest = [jnp.asarray(B, z.dtype) @ z for B in basis.rest]
+    if trajectory.end_velocities is not None:
+        carried = [jnp.asarray(E, z.dtype) @ trajectory.end_velocities for E in basis.ends]
+        rest = [x + T * y for x, y in zip(rest, carried, strict=True)]
+    start = trajectory.q_start[np.array(trajectory.q_indices, int)]
+    return start[None] + rest[0], rest[1] / T, rest[2] / T**2
+
+
+def on_grid(trajectory: Trajectory, basis: Basis) -> TrajectorySamples:
+    """The trajectory where `basis` was evaluated."""
+    moved = motion(trajectory, basis)
+    q0, n = trajectory.q_start, len(basis.phase)
+    at_q, at_v = np.array(trajectory.q_indices, int), np.array(trajectory.v_indices, int)
     still = jnp.zeros((n, trajectory.nv), q0.dtype)
     return TrajectorySamples(
-        times=phase * duration,
-        q=jnp.broadcast_to(q0, (n, *q0.shape)).at[:, at_q].add(bases[0] @ z),
-        v=still.at[:, at_v].set(bases[1] @ z / duration),
-        a=still.at[:, at_v].set(bases[2] @ z / duration**2),
+        times=jnp.asarray(basis.phase, q0.dtype) * trajectory.duration,
+        q=jnp.broadcast_to(q0, (n, *q0.shape)).at[:, at_q].set(moved[0]),
+        v=still.at[:, at_v].set(moved[1]),
+        a=still.at[:, at_v].set(moved[2]),
     )

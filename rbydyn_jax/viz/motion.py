@@ -148,7 +148,7 @@ def _family_colors(names: Sequence[str]) -> list[Any]:
 
 def _draw_distances(axes: Any, report: TrajectoryReport, before: TrajectoryReport | None) -> None:
     for measured, color, style, name in ((before, _BEFORE, "--", "before"), (report, _AFTER, "-", "after")):
-        if measured is not None:
+        if measured is not None and measured.distances is not None:
             times, d = np.asarray(measured.samples.times), 1e3 * np.asarray(measured.distances)
             axes.plot(times, d, color=color, linestyle=style, linewidth=2, label=name)
             k = int(np.argmin(d))

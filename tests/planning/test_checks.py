@@ -83,7 +83,7 @@ def test_distances_are_least_over_the_pairs_at_each_time(dtype):
     report = check_trajectory(model, motion, "tool", jnp.eye(4, dtype=dtype), points=101)
     everything = jax.vmap(collision.signed_distances, (None, 0))(model, report.samples.q)
     assert_close(report.distances, np.asarray(everything).min(axis=1), scale=0.5)
-    assert report.distance == report.distances.min()
+    assert report.distances is not None and report.distance == report.distances.min()
     # The pole has radius 0.03 m, as has the forearm, whose axis runs from 0.1 m to 0.4 m behind the elbow.
     q = np.asarray(report.samples.q, float)
     along = np.linspace(0.1, 0.4, 30001)[None]
@@ -132,10 +132,23 @@ def test_limits_of_zero_and_on_one_side(dtype):
     assert measure(position_lower=[-np.inf] * 2, position_upper=[1.0, reached - 0.01]).position_ratio == np.inf
 
 
-def test_a_robot_without_capsules_keeps_an_infinite_distance(dtype):
+def test_of_a_robot_without_shapes_no_distance_is_reported(dtype):
     model = robots.double_pendulum(dtype=dtype)
-    report = check_trajectory(model, least_jerk(model, dtype), "lower", jnp.eye(4, dtype=dtype), points=5)
-    assert (report.distances == np.inf).all() and report.distance == np.inf
+    arguments = (model, least_jerk(model, dtype), "lower", jnp.eye(4, dtype=dtype))
+    with pytest.warns(UserWarning, match="'double_pendulum' has no collision shapes"):
+        report = check_trajectory(*arguments, points=5)
+    assert report.distances is None and report.distance is None
+    assert check_trajectory(*arguments, points=5, clearance=None).distance is None  # and no warning
+
+
+def test_smoothness_is_the_integral_of_the_squared_jerk_also_with_end_velocities(dtype):
+    z, ends = 0.3 * normal(3, 5, 1), normal(4, 2, 1)
+    motion = Trajectory(jnp.zeros(2, dtype), z, jnp.asarray(DURATION, dtype), (1,), (1,), 2, ends)
+    at = sample_trajectory(motion, 4001)
+    jerk = np.diff(np.asarray(at.a, float)[:, 1]) / (DURATION / 4000)
+    assert_close(motion.squared_jerk, (jerk**2).sum() * DURATION / 4000, 1e-5 if X64 else 1e-2)
+    assert_close(at.v[jnp.array([0, -1]), 1], ends[:, 0])
+    assert_close(at.a[jnp.array([0, -1])], np.zeros((2, 2)), scale=float(jnp.abs(at.a).max()))
 
 
 def test_wrong_arguments(dtype):
@@ -149,7 +162,7 @@ def test_wrong_arguments(dtype):
         with pytest.raises(ArgumentError, match=message):
             check_trajectory(model, motion, "tool", jnp.asarray(matrix))
     goal = jnp.eye(4)
-    found = TrajectoryResult(motion, motion, jnp.zeros(1))
+    found = TrajectoryResult(motion, motion, *[jnp.zeros(1)] * 7)  # type: ignore[arg-type]
     with pytest.raises(
         DtypeError, match=r"trajectory must be a Trajectory, got TrajectoryResult; pass its \.trajectory"
     ):

@@ -1,8 +1,7 @@
-"""Trajectory optimisation: past a pole at the limits of the actuators, and what wrong arguments are told."""
+"""The short form: past a pole at the limits of the actuators, and what wrong arguments are told."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import jax
@@ -10,189 +9,181 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import (
-    ArgumentError,
-    DtypeError,
-    MissingExtraError,
-    ModelError,
-    NameNotFoundError,
-    RbydynError,
-    ShapeError,
-    robots,
-    with_limits,
+from rbydyn_jax import ArgumentError, DtypeError, ModelError, NameNotFoundError, RbydynError, ShapeError, robots
+from rbydyn_jax.planning import (
+    ConfigurationGoal,
+    PoseGoal,
+    TrajectoryProblem,
+    check_trajectory,
+    optimize_trajectory,
+    solve_trajectory,
 )
-from rbydyn_jax.planning import Trajectory, TrajectoryCost, check_trajectory, optimize_trajectory
-from tests.helpers import X64, assert_close
+from tests.helpers import X64, assert_close, untyped
 
 from .arms import NO_POSES, pole_arm, pole_pairs, q_start, target
 
 DURATION = 0.48
-OPTIONS: dict[str, Any] = {"duration": DURATION, "steps": 400, "learning_rate": 0.1}
+CLEARANCE = 0.01
 
 
 def reach(model, dtype, **options):
-    given: dict[str, Any] = OPTIONS | {"collision_pairs": pole_pairs(model)} | options
+    given: dict[str, Any] = {
+        "duration": DURATION,
+        "collision_pairs": pole_pairs(model),
+        "clearance": CLEARANCE,
+    } | options
     return optimize_trajectory(model, q_start(dtype), "tool", target(model, dtype), **given)
-
-
-def measure(model, result, dtype):
-    return check_trajectory(
-        model, result.trajectory, "tool", target(model, dtype), collision_pairs=pole_pairs(model), points=401
-    )
 
 
 @pytest.fixture(scope="module")
 def past_the_pole():
-    """The motion without regard to limits, the good one that starts from it, and what `progress` was told of that."""
     model, dtype = pole_arm(), jnp.float64 if X64 else jnp.float32
-    heedless = reach(model, dtype, cost=TrajectoryCost(limits=0.0, collision=0.0))
-    told = []
-    good = reach(model, dtype, initial=heedless.trajectory, progress=lambda step, cost: told.append((step, cost)))
-    return model, heedless, good, told
+    return model, reach(model, dtype)
+
+
+def measure(model, trajectory, dtype):
+    return check_trajectory(
+        model, trajectory, "tool", target(model, dtype), collision_pairs=pole_pairs(model), points=1001
+    )
 
 
 @pytest.mark.float32
-def test_motion_keeps_its_limits_where_the_heedless_one_does_not(past_the_pole, dtype):
-    model, heedless, good, _ = past_the_pole
-    before, after = measure(model, heedless, dtype), measure(model, good, dtype)
+def test_motion_keeps_its_limits_where_the_first_one_does_not(past_the_pole, dtype):
+    model, good = past_the_pole
+    before, after = measure(model, good.initial, dtype), measure(model, good.trajectory, dtype)
+    assert good.solved
+    assert before.distance is not None and after.distance is not None
     assert before.distance < -0.01 and before.acceleration_ratio > 1.05 and before.torque_ratio > 1.05
-    assert after.distance > 0.01 and after.position_error < 1e-3 and after.orientation_error < 2e-3
+    tolerance = 1e-4 if X64 else 1e-3
+    assert (
+        after.distance > CLEARANCE - 0.1 * tolerance and after.position_error < 1e-5 and after.orientation_error < 1e-4
+    )
     for ratio in (after.position_ratio, after.velocity_ratio, after.acceleration_ratio, after.torque_ratio):
-        assert 0.2 < ratio <= 1.0
-    assert after.feasible() and not before.feasible()
+        assert 0.2 < ratio <= 1.0 + tolerance
     assert after.smoothness > before.smoothness  # what it costs
     assert good.trajectory.coefficients.dtype == dtype and good.costs.dtype == dtype
 
 
 def test_motion_starts_and_ends_at_rest(past_the_pole, dtype):
-    model, _, good, _ = past_the_pole
-    at = measure(model, good, dtype).samples
+    model, good = past_the_pole
+    at = measure(model, good.trajectory, dtype).samples
     assert (at.q[0] == q_start(dtype)).all()
     for x in (at.v, at.a):
         assert_close(x[jnp.array([0, -1])], np.zeros((2, 2)), scale=float(jnp.abs(x).max()))
 
 
-def test_progress_and_costs(past_the_pole):
-    _, heedless, good, told = past_the_pole
-    assert [step for step, _ in told] == list(range(OPTIONS["steps"]))
-    assert_close(good.costs, np.array([cost for _, cost in told]))
-    assert good.costs[-1] < 0.2 * good.costs[0]
-    assert (good.initial.coefficients == heedless.trajectory.coefficients).all()
-
-
-def test_result_is_the_best_motion_met(past_the_pole, dtype):
-    model, _, good, _ = past_the_pole
-    # Steps so large that each makes it worse: the result is the motion from which they started, and its cost is the
-    # least that was met on the way there.
-    result = reach(model, dtype, steps=5, learning_rate=1.0, initial=good.trajectory)
-    assert (result.costs[1:] > 10.0 * result.costs[0]).all()
-    assert (result.trajectory.coefficients == good.trajectory.coefficients).all()
-    assert_close(result.costs[0], good.costs.min())
-
-
-def test_limits_of_zero_leave_the_cost_finite(dtype):
-    model = with_limits(pole_arm(), velocity_limit=jnp.zeros(2), effort_limit=jnp.zeros(2))
-    result = reach(model, dtype, steps=2)
-    assert np.isfinite(result.costs).all() and np.isfinite(result.trajectory.coefficients).all()
-
-
 @pytest.mark.slow
-def test_a_limit_of_zero_means_the_same_to_cost_and_report(dtype):
-    """What the report calls infinitely beyond a limit costs something, and what stands still costs nothing."""
-    model = with_limits(pole_arm(), velocity_limit=jnp.array([0.0, 9.0]))
-    only_limits = TrajectoryCost(pose=0.0, smoothness=0.0, collision=0.0)
-    for joint, kept in ((0, False), (1, True)):
-        motion = Trajectory(
-            q_start(dtype), jnp.full((8, 1), 0.01, dtype), jnp.asarray(2.0, dtype), (joint,), (joint,), 2
-        )
-        cost = reach(model, dtype, joints=[joint], initial=motion, steps=1, duration=2.0, cost=only_limits).costs[0]
-        ratio = check_trajectory(model, motion, "tool", target(model, dtype)).velocity_ratio
-        assert (cost == 0.0 and 0.0 < ratio < 1.0) if kept else (cost > 1e-6 and ratio == np.inf)
+def test_it_goes_on_from_a_given_motion(past_the_pole, dtype):
+    model, good = past_the_pole
+    again = reach(model, dtype, initial=good.trajectory)
+    assert again.solved and (again.initial.coefficients == good.trajectory.coefficients).all()
+    assert again.costs[0] < 1.01 * good.costs[int(good.iterations) - 1]
 
 
-def test_a_robot_without_capsules(dtype):
-    model = robots.double_pendulum(dtype=dtype)
-    goal = jnp.eye(4, dtype=dtype)
-    result = optimize_trajectory(model, jnp.ones(2, dtype), "lower", goal, duration=1.0, steps=2)
-    assert np.isfinite(result.costs).all()
-    assert result.trajectory.q_indices == (0, 1)  # by default all joints on the way to the link
-
-
-def test_wrong_arguments(monkeypatch):
+def test_wrong_arguments():
     model = pole_arm()
     q, goal = q_start(), target(model)
 
     def call(q=q, link="tool", goal=goal, **options):
-        return optimize_trajectory(model, q, link, goal, **({"duration": 1.0, "steps": 1} | options))
+        given: dict[str, Any] = {"duration": 1.0} | options
+        return optimize_trajectory(model, q, link, goal, **given)
 
     for error, message, wrong in [
         (ShapeError, r"q_start must have shape \(2,\)", {"q": jnp.zeros(3)}),
         (DtypeError, "q_start must be an array of floats, got list", {"q": [0.0, 0.0]}),
         (ShapeError, r"target must have shape \(4, 4\)", {"goal": jnp.eye(3)}),
+        (ShapeError, r"target must have shape \(2, 4, 4\)", {"link": ("tool", "lower")}),
+        (ArgumentError, "link must name at least one link", {"link": ()}),
         (NameNotFoundError, "did you mean 'tool'", {"link": "tol"}),
         (NameNotFoundError, "did you mean 'elbow'", {"joints": ["elbw"]}),
         (ModelError, "joint 'elbow' is listed twice", {"joints": ["elbow", 1]}),
+        (ArgumentError, "joints must name at least one joint", {"joints": []}),
         (ModelError, "no joint moves link 'base'", {"link": "base"}),
-        (ArgumentError, "steps must be at least 1", {"steps": 0}),
+        (ArgumentError, "iterations must be at least 1", {"iterations": 0}),
+        (ArgumentError, "attempts must be at least 1", {"attempts": 0}),
         (ArgumentError, "points must be at least 2", {"points": 1}),
         (ArgumentError, "coefficients must be at least 1", {"coefficients": np.int64(0)}),
-        (DtypeError, "steps must be an integer, got 2.5", {"steps": 2.5}),
         (DtypeError, "points must be an integer, got '48'", {"points": "48"}),
         (DtypeError, "coefficients must be an integer, got True", {"coefficients": True}),
         (DtypeError, "duration must be an array of floats, got str", {"duration": "1"}),
         (ShapeError, "duration must have shape", {"duration": jnp.ones(2)}),
-        (ArgumentError, "learning_rate must be positive and finite", {"learning_rate": -1.0}),
-        (DtypeError, "cost must be a TrajectoryCost, got float", {"cost": 3.0}),
-        (DtypeError, "cost.pose must be an array of floats, got str", {"cost": TrajectoryCost(pose="much")}),  # type: ignore[arg-type]
+        (DtypeError, "clearance must be an array of floats, got str", {"clearance": "much"}),
+        (ShapeError, r"start_velocity must have shape \(2,\)", {"start_velocity": jnp.zeros(3)}),
+        (DtypeError, r"costs\[0\] must be a function of \(model, q, v, a, tau, t\), got float", {"costs": [3.0]}),
+        (DtypeError, "constraints must be a list of functions, got function", {"constraints": lambda *_: 0.0}),
         (DtypeError, "initial must be a Trajectory, got int", {"initial": 5}),
         (DtypeError, r"collision_pairs must be what .* got list", {"collision_pairs": [("base", "lower")]}),
         (ArgumentError, "q_start must be finite", {"q": jnp.array([0.0, jnp.nan])}),
-        *((ArgumentError, message, {"goal": jnp.asarray(wrong)}) for message, wrong in NO_POSES),
+        *((ArgumentError, message, {"goal": jnp.asarray(wrong)}) for message, wrong in NO_POSES_OF_GOALS),
         (ArgumentError, "duration must be positive and finite, got 0.0", {"duration": 0.0}),
         (ArgumentError, "duration must be positive and finite, got nan", {"duration": float("nan")}),
     ]:
         with pytest.raises(error, match=message):
             call(**wrong)
     with pytest.raises(DtypeError, match="model must be a Model"):
-        optimize_trajectory("arm", q, "tool", goal, duration=1.0)  # type: ignore[arg-type]
+        optimize_trajectory(untyped("arm"), q, "tool", goal, duration=1.0)
 
-    monkeypatch.setitem(sys.modules, "optax", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'rbydyn_jax\[opt\]'"):
-        call()
+
+NO_POSES_OF_GOALS = [(message.replace("target", r"goals\[0\].target", 1), wrong) for message, wrong in NO_POSES]
+
+
+def test_wrong_problems():
+    model = pole_arm()
+    q, pose = q_start(), target(model)
+    for error, message, goals in [
+        (DtypeError, "goals must be a list of goals such as PoseGoal, got PoseGoal", PoseGoal("tool", pose)),
+        (DtypeError, r"goals\[1\] must be a goal such as PoseGoal, got str", [PoseGoal("tool", pose), "home"]),
+        (ArgumentError, "goals must have one at an instant", []),
+        (ArgumentError, "goals must have one at an instant", [PoseGoal("tool", pose, at="path")]),
+        (
+            ArgumentError,
+            r"goals\[0\].at must be a number between 0 and 1, or 'path', got 2.0",
+            [PoseGoal("tool", pose, at=2.0)],
+        ),
+        (ArgumentError, r"goals\[0\].at must be a share", [ConfigurationGoal(q, at=untyped("path"))]),
+        (ArgumentError, r"goals\[0\].position_band must not be negative", [PoseGoal("tool", pose, position_band=-1.0)]),
+        (ShapeError, r"goals\[0\].q must have shape \(2,\)", [ConfigurationGoal(jnp.zeros(3))]),
+        (NameNotFoundError, "did you mean 'lower'", [PoseGoal("tool", pose, ref="lowr")]),
+    ]:
+        with pytest.raises(error, match=message):
+            TrajectoryProblem(model, q, untyped(goals), duration=1.0)
+    with pytest.raises(DtypeError, match="problem must be a TrajectoryProblem, got Model"):
+        solve_trajectory(untyped(model))
 
 
 def test_tracing_is_refused():
     model = pole_arm()
 
-    def last_cost(q, goal, **options):
-        return optimize_trajectory(model, q, "tool", goal, **({"duration": 1.0, "steps": 1} | options)).costs[-1]
+    def cost(q, goal, **options):
+        given: dict[str, Any] = {"duration": 1.0} | options
+        return optimize_trajectory(model, q, "tool", goal, **given).costs[-1]
 
     q, goal = q_start(), target(model)
     for traced in (
-        lambda: jax.jit(last_cost)(q, goal),
-        lambda: jax.jit(lambda: last_cost(q, goal))(),  # no argument is traced, but what is computed of them
-        lambda: jax.grad(last_cost)(q, goal),
-        lambda: jax.vmap(last_cost, in_axes=(0, None))(q[None], goal),
-        lambda: jax.jit(lambda t: last_cost(q, goal, duration=t))(1.0),
+        lambda: jax.jit(cost)(q, goal),
+        lambda: jax.jit(lambda: cost(q, goal))(),  # no argument is traced, but what is computed of them
+        lambda: jax.grad(cost)(q, goal),
+        lambda: jax.vmap(cost, in_axes=(0, None))(q[None], goal),
+        lambda: jax.jit(lambda t: cost(q, goal, duration=t))(1.0),
     ):
-        with pytest.raises(RbydynError, match=r"optimize_trajectory .* call it outside of jit"):
+        with pytest.raises(RbydynError, match=r"optimize_trajectory .* outside of jit, vmap and grad, or use solve_tr"):
             traced()
 
 
-def test_numbers_of_numpy_and_jax_are_numbers(dtype):
-    plain = reach(pole_arm(), dtype, steps=3, duration=1.0, cost=TrajectoryCost(pose=1.0))
-    other = {"steps": np.int64(3), "duration": np.int32(1), "cost": TrajectoryCost(pose=jnp.asarray(1.0))}
-    assert (reach(pole_arm(), dtype, **other).costs == plain.costs).all()
+def test_a_robot_without_shapes_is_warned_of(dtype):
+    model = robots.double_pendulum(dtype=dtype)
+    with pytest.warns(UserWarning, match="'double_pendulum' has no collision shapes"), pytest.raises(ArgumentError):
+        optimize_trajectory(model, jnp.ones(2, dtype), "lower", jnp.eye(4, dtype=dtype), duration=-1.0)
 
 
 def test_joints_must_have_one_coordinate_and_initial_must_fit(past_the_pole, dtype):
-    model, heedless, _, _ = past_the_pole
+    model, good = past_the_pole
     with pytest.raises(DtypeError, match=r"initial must be a Trajectory, got TrajectoryResult; pass its .trajectory"):
-        reach(model, dtype, initial=heedless)
+        reach(model, dtype, initial=good)
     with pytest.raises(ArgumentError, match="initial must move the joints named"):
-        reach(model, dtype, initial=heedless.trajectory, joints=["elbow"])
+        reach(model, dtype, initial=good.trajectory, joints=["elbow"])
     with pytest.raises(ShapeError, match=r"initial.coefficients must have shape \(5, 2\)"):
-        reach(model, dtype, initial=heedless.trajectory, coefficients=5)
+        reach(model, dtype, initial=good.trajectory, coefficients=5)
     flying = robots.two_link_arm(floating_base=True, dtype=dtype)
     root = flying.joint_names[0]
     q = jnp.zeros(flying.nq, dtype).at[0].set(1.0)

@@ -1,0 +1,340 @@
+"""The discretized problem: samples of a motion with their derivatives, the augmented Lagrangian, and its Newton step.
+
+The unknowns x are the spline coefficients, time-major, and, where the duration is free, the logarithm of its ratio to
+that of the first motion.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._rows import Rows, path_rows, relative
+from ._seeds import damped_solution, goal_rows, position_limits, product
+from .problem import TrajectoryProblem
+from .trajectory import Basis, Trajectory, basis, basis_at
+
+CHECK = 401  # times at which a solution has to keep its limits
+_BOUNDS = 97  # times of the limits of position, velocity and acceleration while optimising
+_ON_GOALS = 1e3  # weight of what is left of the goals' errors
+_NEWTON = 3  # steps back to the goals
+_MARGIN = 5e-4  # of limits, relative
+_SHORT = 1e3  # weight of the squared duration against the squared jerk, both relative to those of the first motion
+
+
+class Samples(NamedTuple):
+    """What is known of a motion at the times of the optimisation.
+
+    Args:
+        bounds: Position, velocity and acceleration, scaled by their limits.
+        bounds_rate: Their derivatives by the logarithm of the duration; None if that is given.
+        path: Rows of each kind.
+        error: Errors of the goals at an instant.
+        turned: Their derivatives by x.
+        rates: Derivatives of positions, velocities and accelerations at the times of the rows by the logarithm of the
+            duration; None if that is given.
+    """
+
+    bounds: Float[Array, "3 n m"]
+    bounds_rate: Float[Array, "3 n m"] | None
+    path: dict[str, Rows]
+    error: Float[Array, "g"]
+    turned: Float[Array, "g x"]
+    rates: Float[Array, "t 3 m"] | None
+
+
+class Multipliers(NamedTuple):
+    """A number for each bound of a joint's position, velocity and acceleration, and for each row."""
+
+    bounds: Array
+    path: dict[str, Array]
+
+
+class Transcription:
+    """A problem on its grids of times."""
+
+    def __init__(self, problem: TrajectoryProblem, end: Float[Array, "m"]) -> None:
+        self.problem, self.dtype = problem, problem.q_start.dtype
+        self.at_q, self.at_v = np.array(problem.moving.q), np.array(problem.moving.v)
+        self.shape = (problem.coefficients, len(self.at_q))
+        self.size = self.shape[0] * self.shape[1]
+        self.free = problem.duration is None
+        self.instants = sorted({goal.when for goal in problem.goals if not isinstance(goal.when, str)})
+        self.end = jnp.asarray(self._basis_at(1.0).rest[0, 0], self.dtype)
+        low, high = position_limits(problem)
+        limits = [problem.model.velocity_limit[self.at_v], problem.model.acceleration_limit[self.at_v]]
+        scales, bounds = zip(*map(relative, limits), strict=True)
+        self.scales = jnp.stack([jnp.ones_like(low), *scales])
+        self.upper = jnp.stack([high, *bounds])
+        self.lower = jnp.stack([low, *(-b for b in bounds)])
+        if self.free:
+            self.guess, self.short = self._short(end - problem.q_start[self.at_q], *limits)
+
+    def _basis_at(self, phase: float) -> Basis:
+        return basis_at(self.problem.coefficients, (phase,))
+
+    # Motions.
+
+    def given(self, coefficients: Array) -> Array:
+        """The unknowns of a motion with these coefficients."""
+        x = coefficients.reshape(-1)
+        return jnp.append(x, 0.0) if self.free else x
+
+    def smoothest(self, end: Float[Array, "m"]) -> Array:
+        """The smoothest motion to an end configuration."""
+        return self.given(self.end[:, None] * (end - self.problem.q_start[self.at_q])[None])
+
+    def duration(self, x: Array) -> Array:
+        """The duration of a motion."""
+        given = self.problem.duration
+        return self.guess * jnp.exp(x[-1]) if given is None else given
+
+    def coefficients(self, x: Array) -> Float[Array, "k m"]:
+        """The coefficients of a motion."""
+        return x[: self.size].reshape(self.shape)
+
+    def motion(self, x: Array) -> Trajectory:
+        """The trajectory."""
+        return self.problem.trajectory(self.coefficients(x), self.duration(x))
+
+    def _short(self, moved: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """A duration in which the limits of velocity and acceleration can be kept, and the weight of its square."""
+        moved = jnp.abs(moved)
+        times = jnp.concatenate([2.0 * moved / v, jnp.sqrt(6.0 * moved / a)])
+        guess = jnp.max(jnp.where(jnp.isfinite(times), times, 0.0))
+        guess = jnp.where(jnp.isfinite(jnp.concatenate([v, a])).any(), jnp.maximum(guess, 0.1), 1.0)
+        return guess, _SHORT * jnp.maximum(jnp.sum(moved**2), 1e-2)
+
+    def _sampled(self, x: Array, grid: Basis) -> tuple[Array, Array | None]:
+        """Positions, velocities, accelerations (3, n, m), and their derivatives by the logarithm of the duration."""
+        z, T = self.coefficients(x), self.duration(x)
+        units = jnp.stack([jnp.ones_like(T), 1.0 / T, 1.0 / T**2])[:, None, None]
+        rest = product(jnp.asarray(grid.rest, self.dtype), z)
+        carried = jnp.zeros_like(rest)
+        if self.problem.end_velocities is not None:
+            carried = T * product(jnp.asarray(grid.ends, self.dtype), self.problem.end_velocities)
+        start = jnp.zeros_like(rest).at[0].set(self.problem.q_start[self.at_q][None])
+        order = jnp.arange(3, dtype=self.dtype)[:, None, None]
+        rate = units * ((1.0 - order) * carried - order * rest) if self.free else None
+        return start + units * (rest + carried), rate
+
+    def _rows(self, x: Array, grid: Basis, slopes: bool) -> tuple[dict[str, Rows], Array | None]:
+        moved, rate = self._sampled(x, grid)
+        n = len(grid.phase)
+        q = jnp.broadcast_to(self.problem.q_start[None], (n, self.problem.model.nq)).at[:, self.at_q].set(moved[0])
+        still = jnp.zeros((n, self.problem.model.nv), self.dtype)
+        v, a = still.at[:, self.at_v].set(moved[1]), still.at[:, self.at_v].set(moved[2])
+        t = jnp.asarray(grid.phase, self.dtype) * self.duration(x)
+        rows = jax.vmap(lambda *at: path_rows(self.problem, *at, slopes=slopes))(q, v, a, t)
+        return rows, None if rate is None else rate.swapaxes(0, 1)
+
+    def _goals(self, x: Array) -> tuple[Array, Array]:
+        """Errors of the goals at an instant, and their derivatives by x."""
+        errors, derivatives = [], []
+        for phase in self.instants:
+            grid = self._basis_at(phase)
+            moved, rate = self._sampled(x, grid)
+            goals = [goal for goal in self.problem.goals if goal.when == phase]
+            e, J = goal_rows(self.problem, goals, self.problem.q_start.at[self.at_q].set(moved[0, 0]))
+            by = (J[:, None, :] * jnp.asarray(grid.rest[0], self.dtype)[:, :, None]).reshape(len(e), -1)
+            if rate is not None:
+                by = jnp.concatenate([by, product(J, rate[0, 0])[:, None]], axis=1)
+            errors.append(e)
+            derivatives.append(by)
+        return jnp.concatenate(errors), jnp.concatenate(derivatives)
+
+    def sampled(self, x: Array) -> tuple[Array, Samples]:
+        """The motion brought back to the goals, and its samples."""
+        e, A = jax.eval_shape(self._goals, x)
+
+        def again(_: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            x, e, A = state
+            x = x - product(A.T, damped_solution(product(A, A.T), e, self._small(A)))
+            return x, *self._goals(x)
+
+        none = jnp.zeros(e.shape, self.dtype), jnp.zeros(A.shape, self.dtype)
+        x, e, A = jax.lax.fori_loop(0, _NEWTON, again, (x, *none))
+        bounds, rate = self._sampled(x, basis(self.problem.coefficients, _BOUNDS))
+        rows, rates = self._rows(x, basis(self.problem.coefficients, self.problem.points), slopes=True)
+        scaled = self.scales[:, None]
+        return x, Samples(bounds * scaled, None if rate is None else rate * scaled, rows, e, A, rates)
+
+    def _small(self, A: Array) -> Array:
+        eps = jnp.finfo(self.dtype).eps
+        return 10.0 * eps * jnp.sum(A * A) + jnp.finfo(self.dtype).tiny
+
+    # The augmented Lagrangian.
+
+    def no_multipliers(self, at: Samples) -> Multipliers:
+        """Zero for each constraint."""
+        return Multipliers(jnp.zeros_like(at.bounds), {k: jnp.zeros_like(r.value) for k, r in self._limits(at.path)})
+
+    def no_tightening(self, at: Samples) -> Multipliers:
+        """The margins from which the limits start, for each time, joint and row."""
+        none = self.no_multipliers(at)
+        path = {k: x + (_MARGIN if k == "torque" else 0.0) for k, x in none.path.items()}
+        return Multipliers(none.bounds.at[1:].set(_MARGIN), path)
+
+    @staticmethod
+    def _limits(path: dict[str, Rows]) -> list[tuple[str, Rows]]:
+        return [(kind, rows) for kind, rows in path.items() if kind != "costs"]
+
+    def _beyond(self, at: Samples, dual: Multipliers | None, tight: Multipliers, penalty: Array | float) -> Multipliers:
+        """How far each quantity, shifted by its multiplier, is beyond its bounds."""
+
+        def beyond(y: Array, low: Array, high: Array, margin: Array, shift: Array | float) -> Array:
+            middle = jnp.where(jnp.isfinite(low) & jnp.isfinite(high), 0.5 * (low + high), 0.0)
+            low = jnp.minimum(low + margin, jnp.where(jnp.isfinite(high), middle, jnp.inf))
+            high = jnp.maximum(high - margin, jnp.where(jnp.isfinite(low), middle, -jnp.inf))
+            y = y + shift
+            return y - jnp.clip(y, low, high)
+
+        shifts = None if dual is None else jax.tree.map(lambda d: d / penalty, dual)
+        return Multipliers(
+            beyond(
+                at.bounds,
+                self.lower[:, None],
+                self.upper[:, None],
+                tight.bounds,
+                0.0 if shifts is None else shifts.bounds,
+            ),
+            {
+                k: beyond(r.value, r.lower, r.upper, tight.path[k], 0.0 if shifts is None else shifts.path[k])
+                for k, r in self._limits(at.path)
+            },
+        )
+
+    def updated(self, at: Samples, dual: Multipliers, tight: Multipliers, penalty: Array) -> Multipliers:
+        """The new multipliers."""
+        return jax.tree.map(lambda y: penalty * y, self._beyond(at, dual, tight, penalty))
+
+    def violation(self, at: Samples, tight: Multipliers) -> Array:
+        """The largest one at the times of the optimisation."""
+        beyond = [jnp.max(jnp.abs(y), initial=0.0) for y in jax.tree.leaves(self._beyond(at, None, tight, 1.0))]
+        return jnp.max(jnp.stack([*beyond, 10.0 * jnp.max(jnp.abs(at.error))]))
+
+    def cost(self, x: Array, at: Samples) -> Array:
+        """Half the squared jerk, the mean of the given costs, and the weighted square of the duration if it is free."""
+        total = 0.5 * jnp.sum(x[: self.size] ** 2)
+        if "costs" in at.path:
+            total += 0.5 * jnp.sum(at.path["costs"].value ** 2) / self.problem.points
+        return total + 0.5 * self.short * jnp.exp(2.0 * x[-1]) if self.free else total
+
+    def merit(self, x: Array, at: Samples, dual: Multipliers, tight: Multipliers, penalty: Array) -> Array:
+        """The augmented Lagrangian, and what is left of the goals' errors."""
+        squares = sum(jnp.sum(y * y) for y in jax.tree.leaves(self._beyond(at, dual, tight, penalty)))
+        return self.cost(x, at) + 0.5 * penalty * squares + _ON_GOALS * jnp.sum(jnp.abs(at.error))
+
+    def step(
+        self,
+        x: Array,
+        at: Samples,
+        dual: Multipliers,
+        tight: Multipliers,
+        penalty: Array,
+        damping: Array,
+    ) -> tuple[Array, Array]:
+        """The damped Gauss-Newton step along the goals, and the decrease that it predicts."""
+        (K, m), T = self.shape, self.duration(x)
+        beyond = self._beyond(at, dual, tight, penalty)
+        units = jnp.stack([jnp.ones_like(T), 1.0 / T, 1.0 / T**2])
+        # Bounds: a block for each joint.
+        P = basis(K, _BOUNDS).rest
+        squares = jnp.asarray((P[:, :, :, None] * P[:, :, None, :]).reshape(-1, K * K), self.dtype)
+        weights = self.scales * units[:, None]
+        pull = beyond.bounds * weights[:, None]
+        active = jnp.where(beyond.bounds != 0, (weights**2)[:, None], 0.0)
+        gradient = jnp.sum(product(jnp.asarray(P.swapaxes(1, 2), self.dtype), pull), axis=0).reshape(-1)
+        blocks = product(active.reshape(-1, m).T, squares).reshape(m, K, K)
+        H = (blocks.transpose(1, 0, 2)[..., None] * jnp.eye(m, dtype=self.dtype)[None, :, None, :]).reshape(
+            K * m, K * m
+        )
+        # Rows: those that are not active are zero.
+        P = jnp.asarray(basis(K, self.problem.points).rest, self.dtype) * units[:, None, None]
+        slope, pull = [], []
+        for kind, rows in at.path.items():
+            assert rows.slope is not None
+            if kind == "costs":
+                weight = jnp.sqrt(1.0 / (self.problem.points * penalty))
+                slope.append(rows.slope * weight)
+                pull.append(rows.value * weight)
+            else:
+                y = beyond.path[kind]
+                slope.append(jnp.where((y != 0)[..., None, None], rows.slope, 0.0))
+                pull.append(y)
+        slope, pull = jnp.concatenate(slope, axis=1), jnp.concatenate(pull, axis=1).reshape(-1)
+        slopes = slope.transpose(2, 3, 0, 1)  # rows last: what XLA multiplies fastest
+        position, velocity, acceleration = (P[d].T[:, None, :, None] * slopes[d][None] for d in range(3))
+        J = (position + velocity + acceleration).reshape(K * m, -1)
+        if at.rates is not None and at.bounds_rate is not None:  # the duration is free
+            J = jnp.concatenate([J, jnp.sum(slope * at.rates[:, None], axis=(2, 3)).reshape(1, -1)])
+            H = jnp.pad(H, ((0, 1), (0, 1)))
+            chosen = jnp.where(beyond.bounds != 0, at.bounds_rate, 0.0)
+            side = jnp.asarray(basis(K, _BOUNDS).rest.swapaxes(1, 2), self.dtype)
+            mixed = jnp.sum(product(side, chosen * weights[:, None]), axis=0).reshape(-1)
+            H = H.at[-1].add(jnp.append(mixed, jnp.sum(chosen**2))).at[:-1, -1].add(mixed)
+            gradient = jnp.append(gradient, jnp.sum(beyond.bounds * at.bounds_rate))
+        gradient = penalty * (gradient + product(J, pull))
+        own = jnp.ones(self.size, self.dtype)
+        if self.free:
+            time = self.short * jnp.exp(2.0 * x[-1])
+            gradient = gradient + jnp.append(x[:-1], time)
+            own = jnp.append(own, 2.0 * time)
+        else:
+            gradient = gradient + x
+        H = penalty * (H + product(J, J.T)) + jnp.diag(own + damping)
+        factor = jax.scipy.linalg.cho_factor(H, lower=True)
+        A = at.turned
+        solved = jax.scipy.linalg.cho_solve(factor, jnp.concatenate([gradient[:, None], A.T], axis=1))
+        free, along = solved[:, 0], solved[:, 1:]
+        S = product(A, along)
+        along = product(along, damped_solution(S, at.error - product(A, free), 1e-12 * jnp.trace(S)))
+        step = -free - along
+        return step, 0.5 * damping * jnp.sum(step * step) - 0.5 * jnp.sum(gradient * step)
+
+    # The check between the times of the optimisation.
+
+    def excess(self, x: Array) -> Multipliers:
+        """By how much each limit is exceeded at `CHECK` times (time-last but one)."""
+        grid = basis(self.problem.coefficients, CHECK)
+        bounds = self._sampled(x, grid)[0] * self.scales[:, None]
+        rows, _ = self._rows(x, grid, slopes=False)
+
+        def over(y: Array, low: Array, high: Array) -> Array:
+            return jnp.maximum(jnp.maximum(low - y, y - high), 0.0)
+
+        path = {k: over(r.value, r.lower, r.upper) for k, r in self._limits(rows)}
+        return Multipliers(over(bounds, self.lower[:, None], self.upper[:, None]), path)
+
+    def tightened(self, tight: Multipliers, excess: Multipliers) -> Multipliers:
+        """Narrower limits at the times of the optimisation that are next to where they are exceeded."""
+
+        def near(old: Array, e: Array) -> Array:
+            window = jnp.asarray(_windows(old.shape[-2]))
+            return old + 1.2 * jnp.max(e[..., window, :], axis=-2)
+
+        return jax.tree.map(near, tight, excess)
+
+    def report(self, x: Array) -> dict[str, Array]:
+        """The largest violation of each kind."""
+        excess, zero = self.excess(x), jnp.zeros((), self.dtype)
+        bounds = dict(zip(("position", "velocity", "acceleration"), excess.bounds.max(axis=(1, 2)), strict=True))
+        path = {
+            k: jnp.max(excess.path[k]) if k in excess.path else zero
+            for k in ("torque", "clearance", "path", "constraints")
+        }
+        return bounds | path | {"goals": jnp.max(jnp.abs(self._goals(x)[0]))}
+
+
+@lru_cache(maxsize=16)
+def _windows(points: int) -> np.ndarray:
+    """For each of `points` times, the indices of the checked ones up to its neighbours, some twice."""
+    middle = np.linspace(0.0, CHECK - 1, points)
+    reach = -(-(CHECK - 1) // (points - 1))
+    window = np.rint(middle)[:, None].astype(int) + np.arange(-reach, reach + 1)[None]
+    return np.clip(window, 0, CHECK - 1)

@@ -1,0 +1,133 @@
+"""The conditions on a motion at one time, with their derivatives by position, velocity and acceleration.
+
+A row is a scalar y(q, v, a, t) with bounds, scaled so that 1 is the limit, one radian or 0.1 m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..algorithms.derivatives import rnea_derivatives
+from ..algorithms.energy import damping_forces, friction_forces
+from ..algorithms.inverse_dynamics import rnea
+from ..collision import smooth_min_distance
+from ..model.model import Model
+from ..model.tree import KinematicTree
+from .goals import ALONG, LENGTH, Moving
+from .problem import TrajectoryProblem
+
+KINDS = ("torque", "clearance", "path", "constraints", "costs")
+_TEMPERATURE = 0.002  # [m] of the smooth minimum of distances
+
+
+class Rows(NamedTuple):
+    """Rows of one time, or of many with a leading axis."""
+
+    value: Float[Array, "*t r"]
+    lower: Float[Array, "*t r"]
+    upper: Float[Array, "*t r"]
+    slope: Float[Array, "*t r 3 m"] | None
+
+
+Part = Callable[..., Rows]
+
+
+def joint_forces(model: Model, q: Array, v: Array, a: Array) -> Array:
+    """Actuator forces: inverse dynamics with damping and Coulomb friction [N m, N]."""
+    return rnea(model, q, v, a) - damping_forces(model, v) - friction_forces(model, v)
+
+
+def relative(limit: Array) -> tuple[Array, Array]:
+    """What scales a quantity by its limit, and the limit scaled so: 1, 0 for a limit of zero, or infinite."""
+    usable = jnp.isfinite(limit) & (limit > 0)
+    return 1.0 / jnp.where(usable, limit, 1.0), jnp.where(usable, 1.0, limit)
+
+
+def path_rows(problem: TrajectoryProblem, q: Array, v: Array, a: Array, t: Array, slopes: bool) -> dict[str, Rows]:
+    """All rows of one time, by kind."""
+    found = {"torque": _torques(problem, q, v, a, slopes)}
+    if problem.pairs is not None:
+        found["clearance"] = _clearance(problem, q, slopes)
+    if any(goal.when == ALONG for goal in problem.goals):
+        found["path"] = _along(problem, q, slopes)
+    for kind, low, functions in (("constraints", -jnp.inf, problem.constraints), ("costs", 0.0, problem.costs)):
+        if functions:
+            found[kind] = _given(problem, functions, low, q, v, a, t, slopes)
+    return found
+
+
+def loaded(tree: KinematicTree, moving: Moving) -> np.ndarray:
+    """Indices in v of the joints whose torques the moving joints can change."""
+    of = [set(range(s.start, s.stop)) for s in tree.v_slices]
+    chosen = {i for i in range(tree.nb) if of[i] & set(moving.v)}
+    above = {k for i in chosen for k in tree.path(i)}
+    below = {i for i in range(tree.nb) if set(tree.path(i)) & chosen}
+    return np.array(sorted({k for i in above | below for k in of[i]}))
+
+
+def _torques(problem: TrajectoryProblem, q: Array, v: Array, a: Array, slopes: bool) -> Rows:
+    model = problem.model
+    rows, columns = loaded(model.tree, problem.moving), np.array(problem.moving.v)
+    scale, bound = relative(model.effort_limit[rows])
+    bound = jnp.maximum(bound - model.friction[rows] * scale, 0.0)
+    tau = (rnea(model, q, v, a) - damping_forces(model, v))[rows] * scale
+    slope = None
+    if slopes:
+        d = rnea_derivatives(model, q, v, a)
+        by = (d.dtau_dq, d.dtau_dv + jnp.diag(model.damping), d.dtau_da)
+        slope = jnp.stack([_taken(_taken(x, rows, 0), columns, 1) * scale[:, None] for x in by], axis=1)
+    return Rows(tau, -bound, bound, slope)
+
+
+def _taken(x: Array, index: np.ndarray, axis: int) -> Array:
+    """The entries of an axis, by a slice where they are in a row: XLA's gathers are slow."""
+    if (np.diff(index) == 1).all():
+        return jax.lax.slice_in_dim(x, int(index[0]), int(index[-1]) + 1, axis=axis)
+    return jnp.take(x, index, axis=axis)
+
+
+def _clearance(problem: TrajectoryProblem, q: Array, slopes: bool) -> Rows:
+    at = np.array(problem.moving.q)
+
+    def distance(x: Array) -> Array:
+        return smooth_min_distance(problem.model, q.at[at].set(x), _TEMPERATURE, problem.pairs) / LENGTH
+
+    assert problem.clearance is not None  # there are pairs
+    d, slope = distance(q[at]), None
+    if slopes:
+        d, gradient = jax.value_and_grad(distance)(q[at])
+        slope = _by_position(gradient[None])
+    return Rows(d[None], problem.clearance[None] / LENGTH, jnp.full(1, jnp.inf, q.dtype), slope)
+
+
+def _along(problem: TrajectoryProblem, q: Array, slopes: bool) -> Rows:
+    goals = [goal for goal in problem.goals if goal.when == ALONG]
+    found = [goal.evaluate(problem.model, q, problem.moving) for goal in goals]
+    band = jnp.concatenate([goal.band() for goal in goals]).astype(q.dtype)
+    slope = _by_position(jnp.concatenate([J for _, J in found])) if slopes else None
+    return Rows(jnp.concatenate([e for e, _ in found]), -band, band, slope)
+
+
+def _given(problem, functions, low: float, q: Array, v: Array, a: Array, t: Array, slopes: bool) -> Rows:
+    """The rows of functions that the user gave."""
+    at_q, at_v = np.array(problem.moving.q), np.array(problem.moving.v)
+
+    def values(x: Array) -> Array:
+        own = q.at[at_q].set(x[0]), v.at[at_v].set(x[1]), a.at[at_v].set(x[2])
+        tau = joint_forces(problem.model, *own)
+        return jnp.concatenate([jnp.atleast_1d(f(problem.model, *own, tau, t)).astype(q.dtype) for f in functions])
+
+    x = jnp.stack([q[at_q], v[at_v], a[at_v]])
+    y = values(x)
+    slope = (jax.jacrev if y.size < x.size else jax.jacfwd)(values)(x) if slopes else None
+    return Rows(y, jnp.full_like(y, low), jnp.zeros_like(y), slope)
+
+
+def _by_position(J: Array) -> Array:
+    return jnp.stack([J, jnp.zeros_like(J), jnp.zeros_like(J)], axis=1)

@@ -1,0 +1,195 @@
+"""The search of `solve_trajectory`: steps, multipliers, penalties, narrower limits and new attempts, in two loops."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ._newton import Multipliers, Samples, Transcription
+from ._seeds import end_configurations
+from .problem import TrajectoryProblem
+
+_PENALTY, _LARGEST_PENALTY = 1e2, {"float64": 1e7, "float32": 1e4}
+_STIFFER = 5.0  # the penalty, where the violation did not fall to `_SLOW` of what it was
+_SLOW = 0.25
+_DAMPING = 1e-3  # beside the one of the squared jerk
+_CALM = 1e-2  # predicted change of the cost, relative to it, at which multipliers are updated
+_ROUNDS = 6  # of narrower limits
+# Largest violation of a solution: relative to a limit, in rad, or in 0.1 m.
+_TOLERANCE = {"float64": 1e-4, "float32": 1e-3}
+
+
+class State(NamedTuple):
+    """Where the search is.
+
+    Args:
+        x: The current motion.
+        at: Its samples.
+        dual: Multipliers of the limits.
+        tight: Margins of the limits.
+        penalty: Of violations of the limits.
+        damping: Of the step.
+        merit: The augmented Lagrangian of the current motion.
+        candidate: The motion to be tried.
+        predicted: By how much it should lower the merit.
+        last: The violation when the multipliers were last updated.
+        step: Steps of this attempt.
+        left: How many are left to it.
+        attempt: Counted from 0.
+        total: Steps of all attempts.
+        round: How often the limits were narrowed.
+        converged: Whether the limits are kept at the times of the optimisation.
+        paused: Whether they are, or all attempts failed.
+        done: Whether they are also kept between these, or all attempts failed.
+        best: The motion with the smallest violation.
+        least: That.
+        costs: History.
+        infeasibilities: History.
+    """
+
+    x: Array
+    at: Samples
+    dual: Multipliers
+    tight: Multipliers
+    penalty: Array
+    damping: Array
+    merit: Array
+    candidate: Array
+    predicted: Array
+    last: Array
+    step: Array
+    left: Array
+    attempt: Array
+    total: Array
+    round: Array
+    converged: Array
+    paused: Array
+    done: Array
+    best: Array
+    least: Array
+    costs: Array
+    infeasibilities: Array
+
+
+def search(problem: TrajectoryProblem) -> tuple[Transcription, Array, State]:
+    """The transcription, the motion from which the last attempt started, and the end of the search."""
+    ends = end_configurations(problem)
+    todo = Transcription(problem, ends[0])
+    dtype = problem.q_start.dtype
+    tolerance, stiffest = _TOLERANCE[dtype.name], _LARGEST_PENALTY[dtype.name]
+
+    def initial(attempt: Array) -> Array:
+        x = todo.smoothest(ends[jnp.minimum(attempt, len(ends) - 1)])
+        return x if problem.initial is None else jnp.where(attempt == 0, todo.given(problem.initial), x)
+
+    start = _start(problem, todo, initial(jnp.zeros((), int)))
+
+    def advance(s: State) -> State:
+        """One step, and what follows from it."""
+        candidate, at = todo.sampled(s.candidate)
+        merit = todo.merit(candidate, at, s.dual, s.tight, s.penalty)
+        fresh = s.step == 0
+        accepted = fresh | (merit < s.merit)
+        x, at = _choose(accepted, (candidate, at), (s.x, s.at))
+        gain = (s.merit - merit) / jnp.maximum(s.predicted, jnp.finfo(dtype).tiny)
+        damping = jnp.where(gain > 0.5, 0.2 * s.damping, jnp.where(gain < 0.1, 4.0 * s.damping, s.damping))
+        damping = jnp.where(accepted, damping, jnp.maximum(8.0 * s.damping, 1.0))
+        damping = jnp.where(fresh, _DAMPING, damping)
+        cost, violation = todo.cost(x, at), todo.violation(at, s.tight)
+        calm = accepted & ~fresh & (s.predicted <= _CALM * (cost + 1e-3))
+        dual = _choose(calm, todo.updated(at, s.dual, s.tight, s.penalty), s.dual)
+        slow = calm & (violation > _SLOW * s.last) & (violation > 0.5 * tolerance)
+        penalty = jnp.where(slow, jnp.minimum(_STIFFER * s.penalty, stiffest), s.penalty)
+        converged = calm & (violation <= 0.5 * tolerance)
+        better = converged | (violation < s.least)
+        best, least = _choose(better, (x, violation), (s.best, s.least))
+        step, predicted = todo.step(x, at, dual, s.tight, penalty, damping)
+        index = jnp.minimum(s.step, len(s.costs) - 1)
+        ended = ~converged & (s.left <= 0)
+        again = ended & (s.attempt + 1 < problem.attempts)
+        following = s._replace(
+            x=x,
+            at=at,
+            dual=dual,
+            penalty=penalty,
+            damping=damping,
+            merit=todo.merit(x, at, dual, s.tight, penalty),
+            candidate=x + step,
+            predicted=predicted,
+            last=jnp.where(calm, violation, s.last),
+            step=s.step + 1,
+            left=s.left - 1,
+            total=s.total + 1,
+            converged=converged,
+            paused=converged | (ended & ~again),
+            best=best,
+            least=least,
+            costs=s.costs.at[index].set(cost),
+            infeasibilities=s.infeasibilities.at[index].set(violation),
+        )
+        attempt = s.attempt + 1
+        anew = start._replace(
+            candidate=initial(attempt), attempt=attempt, total=following.total, round=s.round, best=best, least=least
+        )
+        return _choose(again, anew, following)
+
+    def checked(s: State) -> State:
+        """Steps until the limits are kept at the times of the optimisation, then a look between these."""
+        s = jax.lax.while_loop(lambda s: ~s.paused, advance, s)
+        excess = todo.excess(s.best)
+        kept = jnp.max(jnp.stack([jnp.max(e, initial=0.0) for e in jax.tree.leaves(excess)])) <= tolerance
+        done = ~s.converged | kept | (s.round >= _ROUNDS)
+        tight = _choose(done, s.tight, todo.tightened(s.tight, excess))
+        penalty = jnp.where(done, s.penalty, jnp.maximum(_PENALTY, s.penalty / _STIFFER**2))
+        return s._replace(
+            tight=tight,
+            penalty=penalty,
+            merit=todo.merit(s.x, s.at, s.dual, tight, penalty),
+            last=jnp.full_like(s.last, jnp.inf),
+            left=jnp.maximum(s.left, problem.iterations // 2),
+            round=s.round + 1,
+            converged=s.converged & kept,
+            paused=done,
+            done=done,
+        )
+
+    end = jax.lax.while_loop(lambda s: ~s.done, checked, start)
+    return todo, initial(end.attempt), end
+
+
+def _start(problem: TrajectoryProblem, todo: Transcription, x: Array) -> State:
+    shapes = jax.eval_shape(todo.sampled, x)[1]
+    at = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    zero, count, no = jnp.zeros((), x.dtype), jnp.zeros((), int), jnp.zeros((), bool)
+    history = jnp.full(2 * problem.iterations, jnp.nan, x.dtype)
+    return State(
+        x=x,
+        at=at,
+        dual=todo.no_multipliers(at),
+        tight=todo.no_tightening(at),
+        penalty=zero + _PENALTY,
+        damping=zero,
+        merit=zero + jnp.inf,
+        candidate=x,
+        predicted=zero,
+        last=zero + jnp.inf,
+        step=count,
+        left=count + problem.iterations,
+        attempt=count,
+        total=count,
+        round=count,
+        converged=no,
+        paused=no,
+        done=no,
+        best=x,
+        least=zero + jnp.inf,
+        costs=history,
+        infeasibilities=history,
+    )
+
+
+def _choose(condition: Array, new: Any, old: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)

@@ -1,0 +1,235 @@
+"""What a motion is to reach: poses and positions of links, configurations, and places of the centre of mass."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float
+
+from .._check import check_array
+from .._errors import ArgumentError
+from ..algorithms.centroidal import center_of_mass, com_jacobian
+from ..algorithms.jacobians import jacobian
+from ..algorithms.kinematics import link_pose
+from ..model.model import Model
+from ..spatial import so3
+from ..spatial._small import matmul
+from ._arguments import pose
+
+ALONG = "path"
+LENGTH = 0.1  # [m] that count as much as 1 rad
+
+
+class Moving(NamedTuple):
+    """The moving joints: their indices in q and in v."""
+
+    q: tuple[int, ...]
+    v: tuple[int, ...]
+
+
+class Goal(eqx.Module):
+    """A condition on the configuration, at one instant of the motion or all along it."""
+
+    @property
+    @abc.abstractmethod
+    def when(self) -> float | str:
+        """A share of the duration in [0, 1], or ``"path"``."""
+
+    @abc.abstractmethod
+    def evaluate(self, model: Model, q: Float[Array, "nq"], moving: Moving) -> tuple[Array, Array]:
+        """The error (n,), scaled so that 1 is one radian or 0.1 m, and its derivatives (n, m) by the moving joints."""
+
+    @abc.abstractmethod
+    def band(self) -> Array:
+        """Along the path: how much of the error counts as none, by entry and scaled as the error is."""
+
+    @abc.abstractmethod
+    def checked(self, model: Model, dtype: Any, name: str) -> Goal:
+        """The goal with links as indices, and with arrays of one dtype whose shapes and values were checked."""
+
+    @property
+    def links(self) -> tuple[str | int, ...]:
+        """The links that it concerns."""
+        return ()
+
+
+class PoseGoal(Goal):
+    """A link is to have a pose, of the world or of another link: two hands that hold one object.
+
+    Args:
+        link: The link, by name or index; static.
+        target: Its pose T_ref_link.
+        ref: The link relative to which the target is given; None is the world; static.
+        at: When: a share of the duration in [0, 1], or ``"path"`` for the whole motion; static.
+        position_band: Along the path: the largest deviation of each coordinate that counts as none [m].
+        orientation_band: The same for the entries of the rotation vector [rad].
+    """
+
+    link: str | int = eqx.field(static=True)
+    target: Float[Array, "4 4"]
+    ref: str | int | None = eqx.field(static=True, default=None)
+    at: float | str = eqx.field(static=True, default=1.0)
+    position_band: Float[Array, ""] | float = 1e-3
+    orientation_band: Float[Array, ""] | float = 1e-2
+
+    @property
+    def when(self) -> float | str:
+        return self.at
+
+    @property
+    def links(self) -> tuple[str | int, ...]:
+        return (self.link,) if self.ref is None else (self.link, self.ref)
+
+    def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
+        T = link_pose(model, q, self.link, self.ref)
+        J = jacobian(model, q, self.link, ref=self.ref)[:, np.array(moving.v)]
+        turn = so3.log(matmul(self.target[:3, :3], T[:3, :3].T))
+        turned = -so3.right_jacobian_inverse(turn) @ J[:3]
+        e = jnp.concatenate([turn, (self.target[:3, 3] - T[:3, 3]) / LENGTH])
+        return e, jnp.concatenate([turned, -J[3:] / LENGTH])
+
+    def band(self) -> Array:
+        return jnp.repeat(jnp.stack([jnp.asarray(self.orientation_band), jnp.asarray(self.position_band) / LENGTH]), 3)
+
+    def checked(self, model: Model, dtype: Any, name: str) -> PoseGoal:
+        target = self.target
+        target = (
+            check_array(target, f"{name}.target", (4, 4))
+            if isinstance(target, Tracer)
+            else pose(target, f"{name}.target")
+        )
+        ref = None if self.ref is None else model.link_index(self.ref)
+        bands = _bands(name, dtype, position_band=self.position_band, orientation_band=self.orientation_band)
+        return PoseGoal(model.link_index(self.link), target.astype(dtype), ref, _time(self.at, name), *bands)
+
+
+class PositionGoal(Goal):
+    """The origin of a link is to be somewhere, with any orientation.
+
+    Args:
+        link: The link, by name or index; static.
+        position: Its position in the axes of `ref` [m].
+        ref: The link relative to which the position is given; None is the world; static.
+        at: When: a share of the duration in [0, 1], or ``"path"`` for the whole motion; static.
+        position_band: Along the path: the largest deviation of each coordinate that counts as none [m].
+    """
+
+    link: str | int = eqx.field(static=True)
+    position: Float[Array, "3"]
+    ref: str | int | None = eqx.field(static=True, default=None)
+    at: float | str = eqx.field(static=True, default=1.0)
+    position_band: Float[Array, ""] | float = 1e-3
+
+    @property
+    def when(self) -> float | str:
+        return self.at
+
+    @property
+    def links(self) -> tuple[str | int, ...]:
+        return (self.link,) if self.ref is None else (self.link, self.ref)
+
+    def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
+        p = link_pose(model, q, self.link, self.ref)[:3, 3]
+        J = jacobian(model, q, self.link, ref=self.ref)[3:, np.array(moving.v)]
+        return (self.position - p) / LENGTH, -J / LENGTH
+
+    def band(self) -> Array:
+        return jnp.repeat(jnp.asarray(self.position_band) / LENGTH, 3)
+
+    def checked(self, model: Model, dtype: Any, name: str) -> PositionGoal:
+        position = _finite(check_array(self.position, f"{name}.position", (3,)), f"{name}.position").astype(dtype)
+        ref = None if self.ref is None else model.link_index(self.ref)
+        bands = _bands(name, dtype, position_band=self.position_band)
+        return PositionGoal(model.link_index(self.link), position, ref, _time(self.at, name), *bands)
+
+
+class ComGoal(Goal):
+    """The centre of mass of the whole robot is to be somewhere.
+
+    Args:
+        position: Its position in the world [m].
+        at: When: a share of the duration in [0, 1], or ``"path"`` for the whole motion; static.
+        axes: Which coordinates count; static. (0, 1) leaves the height free.
+        position_band: Along the path: the largest deviation of each coordinate that counts as none [m].
+    """
+
+    position: Float[Array, "3"]
+    at: float | str = eqx.field(static=True, default=1.0)
+    axes: tuple[int, ...] = eqx.field(static=True, default=(0, 1, 2))
+    position_band: Float[Array, ""] | float = 1e-3
+
+    @property
+    def when(self) -> float | str:
+        return self.at
+
+    def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
+        axes = np.array(self.axes)
+        c, J = center_of_mass(model, q), com_jacobian(model, q)[:, np.array(moving.v)]
+        return (self.position - c)[axes] / LENGTH, -J[axes] / LENGTH
+
+    def band(self) -> Array:
+        return jnp.repeat(jnp.asarray(self.position_band) / LENGTH, len(self.axes))
+
+    def checked(self, model: Model, dtype: Any, name: str) -> ComGoal:
+        position = _finite(check_array(self.position, f"{name}.position", (3,)), f"{name}.position").astype(dtype)
+        if not self.axes or not set(self.axes) <= {0, 1, 2}:
+            raise ArgumentError(f"{name}.axes must be some of 0, 1 and 2, got {self.axes}")
+        return ComGoal(
+            position, _time(self.at, name), self.axes, *_bands(name, dtype, position_band=self.position_band)
+        )
+
+
+class ConfigurationGoal(Goal):
+    """The moving joints are to have given positions.
+
+    Args:
+        q: The configuration; what it has for joints that do not move is not used [rad, m].
+        at: When: a share of the duration in [0, 1]; static.
+    """
+
+    q: Float[Array, "nq"]
+    at: float = eqx.field(static=True, default=1.0)
+
+    @property
+    def when(self) -> float | str:
+        return self.at
+
+    def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
+        at = np.array(moving.q)
+        return (self.q - q)[at], -jnp.eye(len(at), dtype=q.dtype)
+
+    def band(self) -> Array:
+        return jnp.zeros(1)
+
+    def checked(self, model: Model, dtype: Any, name: str) -> ConfigurationGoal:
+        q = _finite(check_array(self.q, f"{name}.q", (model.nq,), "model.nq"), f"{name}.q").astype(dtype)
+        if isinstance(self.at, str):
+            raise ArgumentError(f"{name}.at must be a share of the duration, got {self.at!r}")
+        return ConfigurationGoal(q, float(_time(self.at, name)))
+
+
+def _time(at: Any, name: str) -> float | str:
+    if at == ALONG:
+        return ALONG
+    if isinstance(at, bool) or not isinstance(at, int | float) or not 0.0 <= at <= 1.0:
+        raise ArgumentError(f"{name}.at must be a number between 0 and 1, or 'path', got {at!r}")
+    return float(at)
+
+
+def _bands(name: str, dtype: Any, **bands: Any) -> list[Array]:
+    found = [check_array(x, f"{name}.{key}", ()).astype(dtype) for key, x in bands.items()]
+    for key, x in zip(bands, found, strict=True):
+        if not isinstance(x, Tracer) and not x >= 0:
+            raise ArgumentError(f"{name}.{key} must not be negative, got {float(x)}")
+    return found
+
+
+def _finite(x: Array, name: str) -> Array:
+    if not isinstance(x, Tracer) and not np.isfinite(x).all():
+        raise ArgumentError(f"{name} must be finite, got {np.asarray(x)}")
+    return x

@@ -1,0 +1,202 @@
+"""A trajectory problem as a pytree: what `solve_trajectory` solves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.tree_util import Partial
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._check import check_array, check_integer
+from .._errors import ArgumentError, DtypeError, ModelError
+from ..collision import CapsulePairs
+from ..model.model import Model, check_model
+from ._arguments import default_pairs
+from .goals import ALONG, Goal, Moving
+from .trajectory import Trajectory, check_kind
+
+PathFunction = Callable[[Model, Array, Array, Array, Array, Array], Array]
+"""A function of (model, q, v, a, tau, t) at one time that returns an array (n,)."""
+
+
+class TrajectoryProblem(eqx.Module):
+    r"""A motion to be found: its robot, start, goals, limits and costs; a pytree.
+
+    The motion is a `Trajectory`: splines of degree 5, with acceleration zero at both ends. What is minimised is the
+    integral of the squared jerk, in units of the smoothest motion over one radian; without a duration, mainly the
+    duration. The limits of position, velocity, acceleration and torque are those of the model; Coulomb friction counts
+    in full against the limit of torque, whatever its direction.
+
+    Arrays, those in the goals and the parameters of the robot included, are traced: another problem of the same
+    structure does not recompile, and a batch of problems, stacked leaf by leaf, is solved by
+    `jax.vmap(solve_trajectory)`.
+
+    Args:
+        model: The robot.
+        q_start: Configuration at the start [rad, m].
+        goals: What is to be reached: `PoseGoal`, `PositionGoal`, `ConfigurationGoal`, `ComGoal`. Those at an instant
+            are met exactly, those along the path within their bands.
+        duration: Time for the motion [s]; None is a short one, to be found.
+        joints: The joints that may move, each with one coordinate, by name or index; default is those on the way from
+            the root to the links of the goals. Static.
+        start_velocity: Velocity at the start [rad/s, m/s]; default is at rest. Only the moving joints' entries count.
+        end_velocity: Velocity at the end; default is at rest.
+        clearance: Minimum distance of every pair of collision shapes [m]; None does not look at collisions.
+        collision_pairs: The pairs of shapes to keep apart; default is `collision.pairs(model)`, none if the robot has
+            no shapes. Static.
+        costs: Functions of (model, q, v, a, tau, t) at one time that return residuals (n,): half the mean of their
+            squares over time is added to the cost. For data that change from problem to problem, bind arrays with
+            `jax.tree_util.Partial(f, array)`: they come first.
+        constraints: Functions of the same arguments; what they return must not be positive.
+        initial: A motion of the same joints and number of coefficients to start from; default is the smoothest motion
+            to a configuration that reaches the goals.
+        key: Key of the random configurations from which the goals are searched; default is `jax.random.key(0)`.
+        coefficients: Number of spline coefficients of each joint. Static.
+        points: Number of times at which torques, distances, costs and constraints are evaluated while optimising. What
+            violates a limit between them is found at 401 times, and corrected. Static.
+        attempts: How many configurations that reach the goals are tried. Static.
+        iterations: Maximum number of steps from each. Static.
+
+    Raises:
+        ArgumentError: An argument has a wrong value.
+        DtypeError: An argument is of another type.
+        ModelError: A joint has no coordinate of its own or more than one, or is listed twice, or none moves.
+        NameNotFoundError: There is no such link or joint.
+        ShapeError: An argument has another shape.
+    """
+
+    model: Model
+    q_start: Float[Array, "nq"]
+    goals: tuple[Goal, ...]
+    duration: Float[Array, ""] | None
+    end_velocities: Float[Array, "2 m"] | None
+    clearance: Float[Array, ""] | None
+    costs: tuple[Any, ...]
+    constraints: tuple[Any, ...]
+    initial: Float[Array, "k m"] | None
+    key: PRNGKeyArray
+    moving: Moving = eqx.field(static=True)
+    pairs: CapsulePairs | None = eqx.field(static=True)
+    coefficients: int = eqx.field(static=True)
+    points: int = eqx.field(static=True)
+    attempts: int = eqx.field(static=True)
+    iterations: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        model: Model,
+        q_start: Float[Array, "nq"],
+        goals: Sequence[Goal],
+        *,
+        duration: Float[Array, ""] | float | None = None,
+        joints: Sequence[str | int] | None = None,
+        start_velocity: Float[Array, "nv"] | None = None,
+        end_velocity: Float[Array, "nv"] | None = None,
+        clearance: Float[Array, ""] | float | None = 0.01,
+        collision_pairs: CapsulePairs | None = None,
+        costs: Sequence[PathFunction] = (),
+        constraints: Sequence[PathFunction] = (),
+        initial: Trajectory | None = None,
+        key: PRNGKeyArray | None = None,
+        coefficients: int = 8,
+        points: int = 33,
+        attempts: int = 6,
+        iterations: int = 60,
+    ) -> None:
+        check_model(model)
+        q_start = finite(check_array(q_start, "q_start", (model.nq,), "model.nq"), "q_start")
+        dtype = q_start.dtype
+        self.model = jax.tree.map(lambda x: x.astype(dtype), model)
+        self.q_start = q_start
+        self.goals = _goals(model, goals, dtype)
+        self.duration = None if duration is None else positive(duration, "duration").astype(dtype)
+        self.moving = _moving(model, self.goals, joints)
+        at = np.array(self.moving.v)
+        self.end_velocities = None
+        if start_velocity is not None or end_velocity is not None:
+            given = {"start_velocity": start_velocity, "end_velocity": end_velocity}
+            rows = [jnp.zeros(model.nv) if x is None else check_array(x, k, (model.nv,)) for k, x in given.items()]
+            self.end_velocities = jnp.stack([x.astype(dtype)[at] for x in rows])
+        self.pairs = None if clearance is None else default_pairs(model, collision_pairs)
+        self.clearance = None if self.pairs is None else check_array(clearance, "clearance", ()).astype(dtype)
+        self.costs, self.constraints = _functions(costs, "costs"), _functions(constraints, "constraints")
+        self.key = jax.random.key(0) if key is None else key
+        self.coefficients = check_integer(coefficients, "coefficients", 1)
+        self.points = check_integer(points, "points", 2)
+        self.attempts = check_integer(attempts, "attempts", 1)
+        self.iterations = check_integer(iterations, "iterations", 1)
+        self.initial = None if initial is None else self._like(initial)
+
+    def trajectory(self, coefficients: Float[Array, "k m"], duration: Float[Array, ""]) -> Trajectory:
+        """The motion with these coefficients."""
+        return Trajectory(self.q_start, coefficients, duration, *self.moving, self.model.nv, self.end_velocities)
+
+    def _like(self, initial: Trajectory) -> Array:
+        check_kind(initial, "initial")
+        if initial.q_indices != self.moving.q:
+            raise ArgumentError("initial must move the joints named in joints=, and moves others")
+        shape = (self.coefficients, len(self.moving.q))
+        return check_array(initial.coefficients, "initial.coefficients", shape).astype(self.q_start.dtype)
+
+
+def finite(x: Array, name: str) -> Array:
+    """Returns `x`, which must be finite where that is known."""
+    if not isinstance(x, Tracer) and not np.isfinite(x).all():
+        raise ArgumentError(f"{name} must be finite, got {np.asarray(x)}")
+    return x
+
+
+def positive(x: Any, name: str) -> Array:
+    """The scalar `x`, which must be positive and finite where that is known."""
+    number = check_array(x, name, ())
+    if not isinstance(number, Tracer) and not 0.0 < number < np.inf:
+        raise ArgumentError(f"{name} must be positive and finite, got {float(number)}")
+    return number
+
+
+def _goals(model: Model, goals: Any, dtype: Any) -> tuple[Goal, ...]:
+    if isinstance(goals, Goal) or not isinstance(goals, Sequence):
+        raise DtypeError(f"goals must be a list of goals such as PoseGoal, got {type(goals).__name__}")
+    for i, goal in enumerate(goals):
+        if not isinstance(goal, Goal):
+            raise DtypeError(f"goals[{i}] must be a goal such as PoseGoal, got {type(goal).__name__}")
+    found = tuple(goal.checked(model, dtype, f"goals[{i}]") for i, goal in enumerate(goals))
+    if not any(goal.when != ALONG for goal in found):
+        raise ArgumentError("goals must have one at an instant, such as at=1.0, or there is nowhere to go")
+    return found
+
+
+def _moving(model: Model, goals: Sequence[Goal], joints: Sequence[str | int] | None) -> Moving:
+    tree = model.tree
+    own = [m is None and j.nq == j.nv == 1 for m, j in zip(tree.mimics, tree.joints, strict=True)]
+    if joints is None:
+        links = [model.link_index(link) for goal in goals for link in goal.links]
+        on_the_way = tree.paths(tree.link_bodies[k] for k in links) if links else range(tree.nb)
+        chosen = [i for i in on_the_way if own[i]]
+        if not chosen:
+            raise ModelError(f"no joint moves link {tree.link_names[links[0]]!r}; name the moving joints with joints=")
+    else:
+        chosen = [model.joint_index(joint) for joint in joints]
+        if not chosen:
+            raise ArgumentError("joints must name at least one joint")
+    for i in chosen:
+        if not own[i] or chosen.count(i) > 1:
+            reason = "is listed twice" if own[i] else f"has no single coordinate of its own ({tree.joint_types[i]})"
+            raise ModelError(f"joint {tree.joint_names[i]!r} {reason}")
+    return Moving(tuple(tree.q_slices[i].start for i in chosen), tuple(tree.v_slices[i].start for i in chosen))
+
+
+def _functions(functions: Any, name: str) -> tuple[Any, ...]:
+    """Each as a pytree: plain functions are wrapped."""
+    if not isinstance(functions, Sequence):
+        raise DtypeError(f"{name} must be a list of functions, got {type(functions).__name__}")
+    for i, f in enumerate(functions):
+        if not callable(f):
+            raise DtypeError(f"{name}[{i}] must be a function of (model, q, v, a, tau, t), got {type(f).__name__}")
+    return tuple(f if isinstance(f, eqx.Module | Partial) else Partial(f) for f in functions)

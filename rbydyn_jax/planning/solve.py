@@ -1,0 +1,138 @@
+"""Trajectory problems solved: `solve_trajectory` and its result."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from .._check import jit_public
+from .._errors import DtypeError
+from ._newton import Multipliers
+from ._search import search
+from .problem import TrajectoryProblem
+from .trajectory import Trajectory
+
+
+class TrajectoryStatus(IntEnum):
+    """Outcome of the search for a motion."""
+
+    SOLVED = 0
+    NOT_FEASIBLE = 1
+    NOT_FINITE = 2
+
+
+class TrajectoryViolations(eqx.Module):
+    """The largest violation of each kind at 401 times, 0 where there is none.
+
+    Args:
+        goals: Of the goals at an instant [rad, 0.1 m].
+        position: Of limits of position [rad, m].
+        velocity: Of limits of velocity, relative to the limit.
+        acceleration: Of limits of acceleration, relative to the limit.
+        torque: Of limits of torque, relative to the limit.
+        clearance: Of the minimum distance [0.1 m].
+        path: Of the bands of goals along the path [rad, 0.1 m].
+        constraints: Of the given constraints.
+    """
+
+    goals: Float[Array, ""]
+    position: Float[Array, ""]
+    velocity: Float[Array, ""]
+    acceleration: Float[Array, ""]
+    torque: Float[Array, ""]
+    clearance: Float[Array, ""]
+    path: Float[Array, ""]
+    constraints: Float[Array, ""]
+
+    def largest(self) -> Float[Array, ""]:
+        """The largest of them."""
+        return jnp.max(jnp.stack(list(vars(self).values())))
+
+
+class TrajectoryResult(eqx.Module):
+    """Result of `solve_trajectory`.
+
+    Args:
+        trajectory: The motion.
+        initial: The motion from which its search started.
+        status: A `TrajectoryStatus`.
+        violations: What is violated, and by how much.
+        multipliers: Of the limits, one for each time at which they are evaluated.
+        costs: Cost after each step of the last attempt; the rest is NaN.
+        infeasibilities: The largest violation after each step, at the times of the optimisation.
+        attempts: The attempt that led to it, counted from 1.
+        iterations: Steps of all attempts.
+    """
+
+    trajectory: Trajectory
+    initial: Trajectory
+    status: Int[Array, ""]
+    violations: TrajectoryViolations
+    multipliers: Multipliers
+    costs: Float[Array, "i"]
+    infeasibilities: Float[Array, "i"]
+    attempts: Int[Array, ""]
+    iterations: Int[Array, ""]
+
+    @property
+    def solved(self) -> Bool[Array, ""]:
+        """Whether the goals are met and all limits are kept."""
+        return self.status == TrajectoryStatus.SOLVED
+
+
+@jit_public()
+def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
+    r"""Finds a motion that reaches the goals and keeps the limits.
+
+    An augmented Lagrangian with Gauss-Newton steps, over the coefficients z of splines whose squared jerk is $|z|^2$:
+    the Hessian of the cost is one, and that of the limits a sum over times, from `rnea_derivatives`, Jacobians, and
+    gradients of distances. Levenberg damping bounds the steps. Goals at an instant are no penalties: each step moves
+    along them, and is brought back to them by Newton's method.
+
+    The first motion is the smoothest one to a configuration that reaches the goals. Such configurations are searched
+    from random starts; those nearest to the start whose gravity torques and clearance are within the limits come
+    first. When `iterations` steps do not lead to a solution, the next one is tried. A motion counts as solved when all
+    limits are kept at 401 times to 1e-4, in float32 1e-3; what is violated between the times of the optimisation is
+    corrected by narrower limits.
+
+    Pure: works under `jit` and `vmap`. A batch runs until its last problem is done.
+
+    Args:
+        problem: The problem.
+
+    Returns:
+        The motion with its status; where none was found, the one with the smallest violation.
+
+    Raises:
+        DtypeError: `problem` is not a `TrajectoryProblem`.
+
+    Example:
+        >>> from rbydyn_jax import robots
+        >>> from rbydyn_jax.planning import PositionGoal, TrajectoryProblem, solve_trajectory
+        >>> arm = robots.two_link_arm()
+        >>> goal = PositionGoal("tool", jnp.array([0.3, 0.6, 0.0]))
+        >>> problem = TrajectoryProblem(arm, jnp.array([0.2, 0.3]), [goal], duration=2.0, clearance=None)
+        >>> result = solve_trajectory(problem)
+        >>> bool(result.solved), bool(result.violations.largest() < 1e-3)
+        (True, True)
+    """
+    if not isinstance(problem, TrajectoryProblem):
+        raise DtypeError(f"problem must be a TrajectoryProblem, got {type(problem).__name__}")
+    todo, first, end = search(problem)
+    violations = TrajectoryViolations(**todo.report(end.best))
+    known = jnp.isfinite(end.best).all() & jnp.isfinite(violations.largest())
+    status = jnp.where(end.converged, TrajectoryStatus.SOLVED, TrajectoryStatus.NOT_FEASIBLE)
+    return TrajectoryResult(
+        trajectory=todo.motion(end.best),
+        initial=todo.motion(first),
+        status=jnp.where(known, status, TrajectoryStatus.NOT_FINITE),
+        violations=violations,
+        multipliers=end.dual,
+        costs=end.costs,
+        infeasibilities=end.infeasibilities,
+        attempts=end.attempt + 1,
+        iterations=end.total,
+    )

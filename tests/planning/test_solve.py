@@ -1,0 +1,269 @@
+"""Trajectory problems, against pinocchio, scipy, and motions with known answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rbydyn_jax import center_of_mass, link_pose, no_recompile, random_configuration, robots, with_limits
+from rbydyn_jax.planning import (
+    ComGoal,
+    ConfigurationGoal,
+    PoseGoal,
+    PositionGoal,
+    TrajectoryProblem,
+    TrajectoryStatus,
+    check_trajectory,
+    sample_trajectory,
+    solve_trajectory,
+)
+from tests.helpers import X64, assert_close, oracle
+
+Q_START = np.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
+Q_GOAL = np.array([-0.5, 0.3, 0.4, -1.2, 0.4, 1.9, -0.3])
+
+
+QUICK: dict[str, Any] = {"duration": 2.0, "clearance": None, "attempts": 2, "iterations": 20}
+
+
+def panda_problem(q_start, target, duration=2.5, **options):
+    goals = [PoseGoal("tool", target), *options.pop("more", ())]
+    return TrajectoryProblem(robots.panda_like(), q_start, goals, **{"duration": duration, "clearance": None} | options)
+
+
+def reach(**options):
+    arm = robots.panda_like()
+    return panda_problem(jnp.asarray(Q_START), link_pose(arm, jnp.asarray(Q_GOAL), "tool"), **options)
+
+
+def random_problems(seed: int, count: int) -> list[TrajectoryProblem]:
+    """Reachable poses; the middle half of the ranges of position, so that gravity can be borne."""
+    arm = robots.panda_like()
+    q = jax.vmap(random_configuration, (None, 0))(arm, jax.random.split(jax.random.key(seed), 2 * count))
+    targets = jax.vmap(lambda x: link_pose(arm, x, "tool"))(q[count:])
+    return [panda_problem(a, b) for a, b in zip(q[:count], targets, strict=True)]
+
+
+def slider(**limits):
+    """One joint without gravity, 2 m of travel."""
+    from rbydyn_jax import RobotBuilder, build_model
+
+    b = RobotBuilder("slider").link("base").link("cart", 2.0, (0, 0, 0), (0.1, 0.1, 0.1))
+    b.prismatic("rail", "base", "cart", axis=(1, 0, 0), **{"lower": -5.0, "upper": 5.0} | limits)
+    return build_model(b.build_description())
+
+
+def slide(duration=1.0, **limits):
+    q = jnp.zeros(1)
+    return TrajectoryProblem(slider(**limits), q, [ConfigurationGoal(q + 1.0)], duration=duration, clearance=None)
+
+
+def test_random_problems_are_solved_as_pinocchio_measures_them():
+    oracle("pinocchio")
+    import pinocchio as pin
+
+    from tests.oracles.pinocchio_oracle import batch, pin_model
+
+    arm = robots.panda_like()
+    reference = pin_model(arm)
+    frame = reference.model.getFrameId("tool")
+    for problem in random_problems(11, 20):
+        result = solve_trajectory(problem)
+        assert result.solved, vars(result.violations)
+        at = sample_trajectory(result.trajectory, 401)
+        q, v = np.asarray(at.q), np.asarray(at.v)
+        assert (q[0] == np.asarray(problem.q_start)).all() and np.abs(v[[0, -1]]).max() < 1e-9
+        pin.framesForwardKinematics(reference.model, reference.data, q[-1])
+        (goal,) = problem.goals
+        assert_close(reference.data.oMf[frame].homogeneous, goal.target, 1e-8)  # type: ignore[attr-defined]
+        tau = batch(reference.rnea, at.q, at.v, at.a) + 0.5 * v + 0.2 * np.sign(v)
+        for x, limit in ((v, arm.velocity_limit), (at.a, arm.acceleration_limit), (tau, arm.effort_limit)):
+            assert (np.abs(x) <= (1.0 + 1e-4) * np.asarray(limit)[None]).all()
+        assert (q >= np.asarray(arm.position_lower)[None]).all() and (q <= np.asarray(arm.position_upper)[None]).all()
+
+
+def test_without_active_limits_it_is_the_motion_of_minimum_jerk():
+    result = solve_trajectory(slide())
+    assert result.solved
+    # The cost of 10 s^3 - 15 s^4 + 6 s^5 over one metre, and its peak velocity 15/8.
+    assert_close(0.5 * jnp.sum(result.trajectory.coefficients**2), 0.5, 1e-9)
+    assert_close(sample_trajectory(result.trajectory, 3).v[1, 0], 15 / 8, 1e-9)
+
+
+def test_a_limit_of_velocity_costs_what_scipy_finds():
+    """Minimum jerk in the same splines, the limit a constraint at 97 times, by SLSQP."""
+    from scipy.optimize import minimize
+
+    from rbydyn_jax.planning import rest_to_rest_basis
+
+    limit = 1.4  # the free motion has 15/8
+    result = solve_trajectory(slide(velocity=limit))
+    assert result.solved
+    slope, end = rest_to_rest_basis(8, np.linspace(0, 1, 97), 1), rest_to_rest_basis(8, np.ones(1))[0]
+    constraints = [
+        {"type": "eq", "fun": lambda z: end @ z - 1.0},
+        {"type": "ineq", "fun": lambda z: limit - slope @ z},
+    ]
+    best = minimize(lambda z: 0.5 * z @ z, end, constraints=constraints, method="SLSQP", options={"ftol": 1e-12})
+    assert best.success
+    cost = 0.5 * float(jnp.sum(result.trajectory.coefficients**2))
+    assert best.fun > 0.55 and abs(cost / best.fun - 1.0) < 0.01
+    # Stationarity: the cost's gradient is a combination of that of the goal and of the limit, pushing down only.
+    dual = np.asarray(result.multipliers.bounds)[1, :, 0] / limit
+    z = np.asarray(result.trajectory.coefficients)[:, 0]
+    pushed = z + slope.T @ dual
+    left = pushed - end * (end @ pushed) / (end @ end)
+    assert (dual >= 0).all() and dual.max() > 0 and np.abs(left).max() < 0.05 * np.abs(z).max()
+
+
+def test_the_shortest_time_is_that_of_the_limit():
+    problem = TrajectoryProblem(
+        slider(velocity=1.0, acceleration=4.0), jnp.zeros(1), [ConfigurationGoal(jnp.ones(1))], clearance=None
+    )
+    result = solve_trajectory(problem)
+    assert result.solved
+    # Bang-bang acceleration takes 1.25 s; with continuous acceleration in 8 splines a third more at most.
+    assert 1.25 < float(result.trajectory.duration) < 1.25 * 4 / 3
+
+
+def test_what_cannot_be_reached_is_not_solved():
+    arm = robots.two_link_arm()
+    goal = PositionGoal("tool", jnp.array([2.0, 0.0, 0.0]))
+    far = TrajectoryProblem(arm, jnp.zeros(2), [goal], **QUICK)
+    result = solve_trajectory(far)
+    assert result.status == TrajectoryStatus.NOT_FEASIBLE and not result.solved
+    assert_close(result.violations.goals, 11.0, 0.3)  # 1.1 m beyond its 0.9 m, in 0.1 m
+    nowhere = eqx.tree_at(lambda p: p.goals[0].position, far, jnp.full(3, jnp.nan))
+    assert solve_trajectory(nowhere).status == TrajectoryStatus.NOT_FINITE
+
+
+def test_history_and_initial_motion():
+    result = solve_trajectory(slide(velocity=1.4))
+    steps = int(result.iterations)
+    assert np.isfinite(result.costs[:steps]).all() and np.isnan(result.costs[steps:]).all()
+    assert_close(result.costs[0], 0.5, 1e-6)
+    assert result.infeasibilities[0] > 0.3 and result.infeasibilities[steps - 1] < 1e-4
+    assert_close(jnp.sum(result.initial.coefficients**2), 1.0, 1e-6)
+
+
+@pytest.mark.slow
+def test_a_batch_is_each_of_its_problems():
+    problems = random_problems(5, 3)
+    together = jax.jit(jax.vmap(solve_trajectory))(jax.tree.map(lambda *x: jnp.stack(x), *problems))
+    for i, problem in enumerate(problems):
+        alone = solve_trajectory(problem)
+        assert_close(together.trajectory.coefficients[i], alone.trajectory.coefficients, 1e-5)
+        assert together.status[i] == alone.status and together.iterations[i] == alone.iterations
+
+
+@pytest.mark.slow
+def test_end_velocities_and_a_configuration():
+    arm = robots.panda_like()
+    goal = ConfigurationGoal(jnp.asarray(Q_GOAL))
+    start, end = jnp.full(7, 0.3), jnp.full(7, -0.2)
+    problem = TrajectoryProblem(
+        arm, jnp.asarray(Q_START), [goal], duration=1.5, start_velocity=start, end_velocity=end, clearance=None
+    )
+    result = solve_trajectory(problem)
+    at = sample_trajectory(result.trajectory, 11)
+    assert result.solved
+    assert_close(at.q[-1], Q_GOAL, 1e-9)
+    assert_close(at.v[0], start, 1e-9)
+    assert_close(at.v[-1], end, 1e-9)
+
+
+@pytest.mark.slow
+def test_a_point_on_the_way_and_functions_of_the_user():
+    arm, via = robots.panda_like(), jnp.array([0.5, 0.1, 0.7])
+
+    def below(height, model, q, v, a, tau, t):
+        return link_pose(model, q, "tool")[2, 3] - height
+
+    def effort(model, q, v, a, tau, t):
+        return tau / 20.0
+
+    free = solve_trajectory(reach())
+    height = jax.vmap(lambda q: link_pose(arm, q, "tool")[2, 3])(sample_trajectory(free.trajectory, 201).q).max() - 0.02
+    kept = solve_trajectory(
+        reach(
+            constraints=[jax.tree_util.Partial(below, height)], costs=[effort], more=[PositionGoal("tool", via, at=0.5)]
+        )
+    )
+    assert free.solved and kept.solved
+    q = sample_trajectory(kept.trajectory, 201).q
+    places = jax.vmap(lambda q: link_pose(arm, q, "tool")[:3, 3])(q)
+    assert_close(places[100], via, 1e-8)
+    assert float(places[:, 2].max()) <= float(height) + 1e-4
+    lazy = solve_trajectory(reach(costs=[effort]))
+
+    def mean_effort(result):
+        report = check_trajectory(arm, result.trajectory, "tool", jnp.eye(4), clearance=None)
+        return float(jnp.mean(jnp.sum(report.torques**2, axis=1)))
+
+    assert mean_effort(lazy) < mean_effort(free)
+
+
+@pytest.mark.slow
+def test_two_hands_keep_their_grasp_along_the_path():
+    model = robots.rby1a()
+    q = np.zeros(model.nq)
+    for side, sign in (("right", -1.0), ("left", 1.0)):
+        for number, angle in ((0, -0.6), (1, 0.2 * sign), (3, -1.6)):
+            q[model.tree.q_slices[model.joint_index(f"{side}_arm_{number}")].start] = angle
+    q_start = jnp.asarray(q)
+    grasp, hand = link_pose(model, q_start, "ee_left", "ee_right"), link_pose(model, q_start, "ee_right")
+    goals = [
+        PoseGoal("ee_right", hand.at[:3, 3].add(jnp.array([0.05, 0.0, 0.15]))),
+        PoseGoal("ee_left", grasp, ref="ee_right", at="path", position_band=1e-3, orientation_band=5e-3),
+    ]
+    joints = [f"{side}_arm_{i}" for side in ("right", "left") for i in range(7)]
+    result = solve_trajectory(TrajectoryProblem(model, q_start, goals, duration=2.0, joints=joints, clearance=None))
+    assert result.solved
+    at = sample_trajectory(result.trajectory, 201)
+    held = jax.vmap(lambda x: link_pose(model, x, "ee_left", "ee_right"))(at.q)
+    assert float(jnp.abs(held[:, :3, 3] - grasp[None, :3, 3]).max()) < 1.1e-3
+    assert float(jnp.abs(held[:, :3, :3] - grasp[None, :3, :3]).max()) < 1.2e-2
+    assert float(jnp.linalg.norm(link_pose(model, at.q[-1], "ee_right")[:3, 3] - hand[:3, 3])) > 0.15
+
+
+@pytest.mark.slow
+def test_the_centre_of_mass_moves_without_collision():
+    model = robots.rby1a()
+    q = jnp.zeros(model.nq)
+    place = center_of_mass(model, q) + jnp.array([0.03, 0.0, -0.02])
+    joints = [f"torso_{i}" for i in range(6)]
+    result = solve_trajectory(TrajectoryProblem(model, q, [ComGoal(place)], duration=2.0, joints=joints))
+    assert result.solved and result.violations.clearance == 0.0
+    assert_close(center_of_mass(model, sample_trajectory(result.trajectory, 2).q[-1]), place, 1e-8)
+
+
+@pytest.mark.slow
+def test_limits_are_inputs():
+    problem = reach(duration=1.2)
+    first = solve_trajectory(problem)
+    slower = eqx.tree_at(lambda p: p.model, problem, with_limits(problem.model, velocity_limit=jnp.full(7, 1.1)))
+    with no_recompile():
+        second = solve_trajectory(slower)
+    assert first.solved and second.solved
+    at = sample_trajectory(second.trajectory, 401)
+    assert (
+        float(jnp.abs(at.v).max())
+        <= 1.1 * (1 + 1e-4)
+        < float(jnp.abs(sample_trajectory(first.trajectory, 401).v).max())
+    )
+
+
+@pytest.mark.float32
+def test_in_the_precision_of_the_start(dtype):
+    arm = robots.two_link_arm(dtype=dtype)
+    goal = PositionGoal("tool", jnp.asarray(np.array([0.3, 0.6, 0.0]), dtype))
+    start = jnp.asarray(np.array([0.2, 0.3]), dtype)
+    result = solve_trajectory(TrajectoryProblem(arm, start, [goal], **QUICK))
+    assert result.solved and result.trajectory.coefficients.dtype == dtype
+    place = link_pose(arm, sample_trajectory(result.trajectory, 2).q[-1], "tool")[:3, 3]
+    assert_close(place, np.array([0.3, 0.6, 0.0]), 1e-8 if X64 else 1e-4)
