@@ -62,10 +62,10 @@ print("from", rb.link_pose(model, q_start, "ee_right")[:3, 3].round(3), "to", ta
 # basis that is orthonormal under the integral of squared jerk, so that $|z|^2$ *is* the smoothness of the motion. The
 # clamped ends need no constraint: every $z$ starts at `q_start` with velocity and acceleration zero.
 #
-# `optimize_trajectory` searches end configurations that reach the target, starts from the smoothest motion to the nearest
-# one, and minimises $|z|^2$ under the limits of position, velocity, acceleration and torque, and of the distances of the
-# collision shapes: an augmented Lagrangian with Gauss-Newton steps. First without these limits, which gives the smoothest
-# way to the target, then with them.
+# `optimize_trajectory` searches end configurations that reach the target, starts from the smoothest motion to the
+# nearest one, and minimises $|z|^2$ under the limits of position, velocity, acceleration and torque, and of the
+# distances of the collision shapes: an augmented Lagrangian with Gauss-Newton steps. First without these limits,
+# which gives the smoothest way to the target, then with them.
 
 # %%
 task = {"duration": 0.6, "joints": torso + right_arm}
@@ -84,7 +84,8 @@ print(careful.costs[: int(careful.iterations)].round(3))
 
 # %%
 before, after = (
-    planning.check_trajectory(model, motion, "ee_right", target, points=801) for motion in (heedless.trajectory, careful.trajectory)
+    planning.check_trajectory(model, motion, "ee_right", target, points=801)
+    for motion in (heedless.trajectory, careful.trajectory)
 )
 print(f"{'':22}{'before':>10}{'after':>10}")
 for name in (
