@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from tests.helpers import X64, assert_close, oracle, slow
+from tests.helpers import X64, assert_close, oracle
 
 from .cases import ROBOTS, TREES, along, by_rows, compare, pin_robot, robot, run, states, tips
 
@@ -94,7 +94,7 @@ def test_mass_matrix_is_symmetric_positive_and_inverted(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*TREES, *slow("rby1a")])
+@every_tree
 def test_coriolis_matrix(name):
     """C v are the velocity terms, and dM/dt - 2 C is skew."""
     model, s = robot(name), states(name)
