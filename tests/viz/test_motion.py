@@ -106,7 +106,7 @@ def test_picture_is_drawn_without_a_window(picture):
 def test_picture_of_joints_without_limits_capsules_or_comparison():
     model = robots.double_pendulum()
     motion = Trajectory(jnp.zeros(2), jnp.ones((1, 2)), jnp.asarray(1.0), (0, 1), (0, 1), 2)
-    report = check_trajectory(model, motion, "lower", jnp.eye(4), points=5)
+    report = check_trajectory(model, motion, "lower", jnp.eye(4), points=5, clearance=None)
     picture = plot_motion(model, motion, report, "lower", jnp.eye(4))
     shown = lines(picture.axes[1])
     assert not np.asarray(shown["shoulder (no limit)"].get_ydata()).any()
