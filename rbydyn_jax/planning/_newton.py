@@ -320,9 +320,9 @@ class Transcription:
 
         return jax.tree.map(near, tight, excess)
 
-    def report(self, x: Array) -> dict[str, Array]:
-        """The largest violation of each kind."""
-        excess, zero = self.excess(x), jnp.zeros((), self.dtype)
+    def report(self, x: Array, excess: Multipliers) -> dict[str, Array]:
+        """The largest violation of each kind, given the `excess` of a motion."""
+        zero = jnp.zeros((), self.dtype)
         bounds = dict(zip(("position", "velocity", "acceleration"), excess.bounds.max(axis=(1, 2)), strict=True))
         path = {
             k: jnp.max(excess.path[k]) if k in excess.path else zero

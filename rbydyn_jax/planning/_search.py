@@ -48,6 +48,7 @@ class State(NamedTuple):
         least: That.
         costs: History.
         infeasibilities: History.
+        report: The largest violation of each kind by the best motion, at `CHECK` times.
     """
 
     x: Array
@@ -72,6 +73,7 @@ class State(NamedTuple):
     least: Array
     costs: Array
     infeasibilities: Array
+    report: dict[str, Array]
 
 
 def search(problem: TrajectoryProblem) -> tuple[Transcription, Array, State]:
@@ -154,6 +156,7 @@ def search(problem: TrajectoryProblem) -> tuple[Transcription, Array, State]:
             converged=s.converged & kept,
             paused=done,
             done=done,
+            report=todo.report(s.best, excess),
         )
 
     end = jax.lax.while_loop(lambda s: ~s.done, checked, start)
@@ -162,6 +165,7 @@ def search(problem: TrajectoryProblem) -> tuple[Transcription, Array, State]:
 
 def _start(problem: TrajectoryProblem, todo: Transcription, x: Array) -> State:
     shapes = jax.eval_shape(todo.sampled, x)[1]
+    report = jax.eval_shape(lambda x: todo.report(x, todo.excess(x)), x)
     at = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
     zero, count, no = jnp.zeros((), x.dtype), jnp.zeros((), int), jnp.zeros((), bool)
     history = jnp.full(2 * problem.iterations, jnp.nan, x.dtype)
@@ -188,6 +192,7 @@ def _start(problem: TrajectoryProblem, todo: Transcription, x: Array) -> State:
         least=zero + jnp.inf,
         costs=history,
         infeasibilities=history,
+        report=jax.tree.map(lambda r: jnp.zeros(r.shape, r.dtype), report),
     )
 
 

@@ -122,7 +122,7 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     if not isinstance(problem, TrajectoryProblem):
         raise DtypeError(f"problem must be a TrajectoryProblem, got {type(problem).__name__}")
     todo, first, end = search(problem)
-    violations = TrajectoryViolations(**todo.report(end.best))
+    violations = TrajectoryViolations(**end.report)
     known = jnp.isfinite(end.best).all() & jnp.isfinite(violations.largest())
     status = jnp.where(end.converged, TrajectoryStatus.SOLVED, TrajectoryStatus.NOT_FEASIBLE)
     return TrajectoryResult(
