@@ -75,6 +75,29 @@ def check_integer(x: Any, name: str, minimum: int | None = None) -> int:
     return number
 
 
+def check_finite(x: Any, name: str) -> None:
+    """Raises unless the array `x` is finite, where its values are known.
+
+    Raises:
+        ArgumentError: A value is NaN or infinite.
+    """
+    if not isinstance(x, Tracer) and not np.isfinite(x).all():
+        raise ArgumentError(f"{name} must be finite, got {np.asarray(x).tolist()}")
+
+
+_ORTHONORMAL = 1e-4  # what float32 and files with five digits leave of an orthonormal matrix
+
+
+def is_rotation(R: np.ndarray) -> bool:
+    """Whether a (3, 3) array is a rotation matrix."""
+    return bool(np.abs(R.T @ R - np.eye(3)).max() <= _ORTHONORMAL) and np.linalg.det(R) > 0.0
+
+
+def is_last_row(row: np.ndarray) -> bool:
+    """Whether a (4,) array is the last row of a homogeneous transform, 0 0 0 1."""
+    return bool(np.abs(row - (0.0, 0.0, 0.0, 1.0)).max() <= _ORTHONORMAL)
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -9,10 +9,8 @@ import numpy as np
 from jax import Array
 from jax.core import Tracer
 
-from .._check import check_array
+from .._check import check_array, is_last_row, is_rotation
 from .._errors import ArgumentError, DtypeError
-
-_TOLERANCE = 1e-4  # what float32 and files with five digits leave of an orthonormal matrix
 
 
 def floats(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meaning: str = "") -> Array:
@@ -54,7 +52,7 @@ def rotation(x: Any, name: str) -> Array:
     R = floats(x, name, (3, 3), "a rotation matrix")
     if not isinstance(R, Tracer):
         M = np.asarray(R, float)
-        if not np.abs(M.T @ M - np.eye(3)).max() <= _TOLERANCE or np.linalg.det(M) < 0.0:
+        if not is_rotation(M):
             raise ArgumentError(f"{name} must be a rotation matrix, got\n{M}")
     return R
 
@@ -73,7 +71,7 @@ def transform(x: Any, name: str) -> Array:
         M = np.asarray(T, float)
         if not np.isfinite(M).all():
             raise ArgumentError(f"{name} must be finite, got\n{M}")
-        if np.abs(M[3] - (0.0, 0.0, 0.0, 1.0)).max() > _TOLERANCE:
+        if not is_last_row(M[3]):
             raise ArgumentError(f"the last row of {name} must be 0 0 0 1, got {M[3].tolist()}")
     return T
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._check import check_finite
 from .._errors import ArgumentError, ModelError, RbydynError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
@@ -140,8 +141,7 @@ class Kinematics:
         place = self._array(position, "position", 3)
         start = self._rest if init_joint_pos is None else self._configuration(init_joint_pos, "init_joint_pos")
         for name, given in (("position", place), ("init_joint_pos", start)):
-            if not np.isfinite(given).all():
-                raise ArgumentError(f"{name} must be finite, got {given.tolist()}")
+            check_finite(given, name)
         target = se3.from_R_p(_rotation(orientation, order, self._rest.dtype), place)
         result = solve_ik(self.model, self.ee_frame, target, ref=self.base_frame, q0=start)
         missed = float(result.position_error), float(result.orientation_error)
@@ -198,8 +198,7 @@ class Kinematics:
 def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype) -> Float[Array, "3 3"]:
     given = floats(orientation, "orientation").astype(dtype)
     choice(order, "order", ("rpy", "ypr"))
-    if not np.isfinite(given).all():
-        raise ArgumentError(f"orientation must be finite, got {np.asarray(given).tolist()}")
+    check_finite(given, "orientation")
     if given.size == 3:
         angles = given.reshape(3)
         return rpy.to_matrix(angles if order == "rpy" else angles[::-1])

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ..spatial._small import eliminate
+
 ITERATIONS = 50
 _GOOD = {"float64": 1e-9, "float32": 1e-5}  # errors at which the iteration ends,
 _ENOUGH = {"float64": 1e-7, "float32": 1e-3}  # and errors of what counts as a solution
@@ -110,10 +112,6 @@ def _eliminate(matrix: Array, right: Array) -> Array:
     LAPACK's routines for batches wait for threads of the pool that they run in: two loops with them at the same time
     can wait forever.
     """
-
-    def eliminate(k: Array, rows: Array) -> Array:
-        pivot = rows[k] / rows[k, k]
-        return (rows - rows[:, k, None] * pivot[None]).at[k].set(pivot)
 
     def once(b: Array) -> Array:
         return jax.lax.fori_loop(0, len(b), eliminate, jnp.concatenate([matrix, b[:, None]], axis=1))[:, -1]

@@ -17,7 +17,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
-from .._check import check_array, check_integer, jit_public
+from .._check import check_array, check_integer, is_last_row, is_rotation, jit_public
 from .._errors import ArgumentError, DtypeError, ShapeError
 from ..spatial import cones
 from ._quadratic import Program, solve, solved
@@ -277,9 +277,7 @@ def _rigid(T: Any) -> Float[Numbers, "4 4"]:
     T = pose(T, "pose")
     if not isinstance(T, Tracer):
         M = np.asarray(T, float)
-        R = M[:3, :3]
-        off = np.abs(R.T @ R - np.eye(3)).max() if np.isfinite(M).all() else np.inf
-        if off > 1e-4 or np.linalg.det(R) < 0.0 or np.abs(M[3] - (0.0, 0.0, 0.0, 1.0)).max() > 1e-4:
+        if not (np.isfinite(M).all() and is_rotation(M[:3, :3]) and is_last_row(M[3])):
             raise ArgumentError(f"pose must be a rigid transform, got\n{M}")
     return T
 

@@ -12,7 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_finite
 from .._errors import ArgumentError, DtypeError, Finding, ModelError
 from ..joints import JOINT_TYPES
 from ..model.model import Model, check_model
@@ -152,8 +152,7 @@ def _position(value: Any, name: str, kind: str) -> np.ndarray:
     except (TypeError, ValueError):
         raise DtypeError(f"{name} must be a number or a sequence of numbers, got {value!r}") from None
     check_array(x, name, (JOINT_TYPES[kind].nq,))
-    if not np.isfinite(x).all():
-        raise ArgumentError(f"{name} must be finite, got {x.tolist()}")
+    check_finite(x, name)
     if problem := JOINT_TYPES[kind].problem(x):
         raise ArgumentError(f"{name} {problem}")
     return x

@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_finite
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..spatial import inertia as inertias
 from .model import Model, check_model, make_axis_pattern, make_pattern, twelve
@@ -41,7 +41,7 @@ def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
     """
     model = check_model(model)
     gravity = check_array(gravity, "gravity", (3,)).astype(model.gravity.dtype)
-    _finite(gravity, "gravity")
+    check_finite(gravity, "gravity")
     return eqx.tree_at(lambda m: m.gravity, model, gravity)
 
 
@@ -107,11 +107,6 @@ def _refuse(bad: np.ndarray, name: str, what: str, model: Model) -> None:
         raise ArgumentError(f"joint {joint!r}: {name}[{k}] {what}")
 
 
-def _finite(x: Any, name: str) -> None:
-    if not isinstance(x, Tracer) and not np.isfinite(x).all():
-        raise ArgumentError(f"{name} must be finite, got {np.asarray(x).tolist()}")
-
-
 def _no_negative_mass(mass: Any, name: str) -> None:
     if not isinstance(mass, Tracer) and mass < 0:
         raise ArgumentError(f"{name} must not be negative, got {float(mass):g}")
@@ -137,7 +132,7 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
     for link, value in values.items():
         index = model.link_index(link)
         new = check_array(value, f"values[{link!r}]", (10,)).astype(model.inertias.dtype)
-        _finite(new, f"values[{link!r}]")
+        check_finite(new, f"values[{link!r}]")
         _no_negative_mass(new[0], f"values[{link!r}][0], the mass,")
         model = _add_inertia(model, index, new - model.link_inertias[index])
     return model
@@ -185,7 +180,7 @@ def attach_payload(
     c = jnp.zeros(3, dtype) if com is None else check_array(com, "com", (3,)).astype(dtype)
     about_com = jnp.zeros((3, 3), dtype) if inertia is None else check_array(inertia, "inertia", (3, 3)).astype(dtype)
     for name, x in (("mass", m), ("com", c), ("inertia", about_com)):
-        _finite(x, name)
+        check_finite(x, name)
     _no_negative_mass(m, "mass")
     return _add_inertia(model, model.link_index(link), inertias.from_mass_com(m, c, about_com))
 
@@ -300,7 +295,7 @@ def with_joint_parameters(model: Model, values: Mapping[str | int, Mapping[str, 
                 kind = tree.joint_types[index]
                 raise ModelError(f"{element}: a {kind} joint has the parameters: {', '.join(names) or 'none'}")
             new = check_array(value, element, ()).astype(geometry.dtype)
-            _finite(new, element)
+            check_finite(new, element)
             geometry = geometry.at[tree.axis_pattern[index][3 + names.index(name)]].set(new)
     return dataclasses.replace(model, geometry=geometry)
 

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import ArgumentError, DtypeError, Finding, ShapeError
+from .._check import check_finite
+from .._errors import DtypeError, Finding, ShapeError
 from ..shapes import Shape
 from ..shapes.capsule import Capsule
 from ..spatial import inertia
@@ -323,8 +324,7 @@ def _gravity(gravity: Any) -> np.ndarray:
         raise DtypeError(f"gravity must be three numbers [m/s^2], got {gravity!r}") from None
     if g.shape != (3,):
         raise ShapeError(f"gravity must have shape (3,), got {g.shape}; that of the earth is (0, 0, -9.81)")
-    if not np.isfinite(g).all():
-        raise ArgumentError(f"gravity must be finite, got {g.tolist()}")
+    check_finite(g, "gravity")
     return g
 
 

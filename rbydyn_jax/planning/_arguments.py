@@ -11,12 +11,10 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, is_last_row, is_rotation
 from .._errors import ArgumentError, DtypeError, RbydynError
 from ..collision import CapsulePairs, pairs
 from ..model.model import Model
-
-_POSE_TOLERANCE = 1e-4  # what float32 and files with five digits leave of an orthonormal matrix
 
 
 def outside_jit(name: str, *arguments: Any, use: str = "") -> None:
@@ -45,11 +43,10 @@ def pose(x: Any, name: str) -> Float[Array, "4 4"]:
     T = np.asarray(array, float)
     if not np.isfinite(T).all():
         raise ArgumentError(f"{name} must be finite, got\n{T}")
-    if np.abs(T[3] - (0.0, 0.0, 0.0, 1.0)).max() > _POSE_TOLERANCE:
+    if not is_last_row(T[3]):
         raise ArgumentError(f"{name} must be a pose, its last row 0 0 0 1, got {T[3].tolist()}")
-    R = T[:3, :3]
-    if np.abs(R.T @ R - np.eye(3)).max() > _POSE_TOLERANCE or np.linalg.det(R) < 0.0:
-        raise ArgumentError(f"{name} must be a pose, its upper left block a rotation matrix, got\n{R}")
+    if not is_rotation(T[:3, :3]):
+        raise ArgumentError(f"{name} must be a pose, its upper left block a rotation matrix, got\n{T[:3, :3]}")
     return array
 
 

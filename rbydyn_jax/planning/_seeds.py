@@ -11,11 +11,11 @@ from jaxtyping import Array, Float
 
 from ..joints.revolute import Revolute
 from ..model.configuration import random_configuration
+from ..spatial._small import eliminate
+from ._ik_search import product
 from ._rows import path_rows, relative
 from .goals import ALONG, ComGoal, Goal, PoseGoal, PositionGoal
 from .problem import TrajectoryProblem
-
-product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 
 _CHOICE = 16  # random configurations, of which the one nearest to the goals is a start
 _STEPS = 48
@@ -40,8 +40,7 @@ def damped_solution(S: Float[Array, "g g"], b: Float[Array, "g"], damping: Array
     n = len(b)
     A = jnp.concatenate([S + damping * jnp.eye(n, dtype=b.dtype), b[:, None]], axis=1)
     for k in range(n):
-        row = A[k] / A[k, k]
-        A = (A - A[:, k, None] * row[None]).at[k].set(row)
+        A = eliminate(k, A)
     return A[:, n]
 
 
@@ -55,7 +54,8 @@ def position_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
 
 def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
     """The end positions of the moving joints, ranked."""
-    at, start = np.array(problem.moving.q), problem.q_start[np.array(problem.moving.q)]
+    at = np.array(problem.moving.q)
+    start = problem.q_start[at]
     goals = [goal for goal in problem.goals if goal.when in (1.0, ALONG)]
     if all(goal.when == ALONG for goal in goals):  # nothing is asked of the end
         return start[None]

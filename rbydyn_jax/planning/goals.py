@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_finite
 from .._errors import ArgumentError
 from ..algorithms.centroidal import center_of_mass, com_jacobian
 from ..algorithms.jacobians import jacobian
@@ -142,7 +142,8 @@ class PositionGoal(Goal):
         return jnp.repeat(jnp.asarray(self.position_band) / LENGTH, 3)
 
     def checked(self, model: Model, dtype: Any, name: str) -> PositionGoal:
-        position = _finite(check_array(self.position, f"{name}.position", (3,)), f"{name}.position").astype(dtype)
+        position = check_array(self.position, f"{name}.position", (3,)).astype(dtype)
+        check_finite(position, f"{name}.position")
         ref = None if self.ref is None else model.link_index(self.ref)
         bands = _bands(name, dtype, position_band=self.position_band)
         return PositionGoal(model.link_index(self.link), position, ref, _time(self.at, name), *bands)
@@ -176,7 +177,8 @@ class ComGoal(Goal):
         return jnp.repeat(jnp.asarray(self.position_band) / LENGTH, len(self.axes))
 
     def checked(self, model: Model, dtype: Any, name: str) -> ComGoal:
-        position = _finite(check_array(self.position, f"{name}.position", (3,)), f"{name}.position").astype(dtype)
+        position = check_array(self.position, f"{name}.position", (3,)).astype(dtype)
+        check_finite(position, f"{name}.position")
         if not self.axes or not set(self.axes) <= {0, 1, 2}:
             raise ArgumentError(f"{name}.axes must be some of 0, 1 and 2, got {self.axes}")
         return ComGoal(
@@ -207,7 +209,8 @@ class ConfigurationGoal(Goal):
         return jnp.zeros(1)
 
     def checked(self, model: Model, dtype: Any, name: str) -> ConfigurationGoal:
-        q = _finite(check_array(self.q, f"{name}.q", (model.nq,), "model.nq"), f"{name}.q").astype(dtype)
+        q = check_array(self.q, f"{name}.q", (model.nq,), "model.nq").astype(dtype)
+        check_finite(q, f"{name}.q")
         if isinstance(self.at, str):
             raise ArgumentError(f"{name}.at must be a share of the duration, got {self.at!r}")
         return ConfigurationGoal(q, float(_time(self.at, name)))
@@ -227,9 +230,3 @@ def _bands(name: str, dtype: Any, **bands: Any) -> list[Array]:
         if not isinstance(x, Tracer) and not x >= 0:
             raise ArgumentError(f"{name}.{key} must not be negative, got {float(x)}")
     return found
-
-
-def _finite(x: Array, name: str) -> Array:
-    if not isinstance(x, Tracer) and not np.isfinite(x).all():
-        raise ArgumentError(f"{name} must be finite, got {np.asarray(x)}")
-    return x

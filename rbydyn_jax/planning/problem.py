@@ -13,7 +13,7 @@ from jax.core import Tracer
 from jax.tree_util import Partial
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_integer
+from .._check import check_array, check_finite, check_integer
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..collision import CapsulePairs
 from ..model.model import Model, check_model
@@ -110,7 +110,8 @@ class TrajectoryProblem(eqx.Module):
         iterations: int = 60,
     ) -> None:
         check_model(model)
-        q_start = finite(check_array(q_start, "q_start", (model.nq,), "model.nq"), "q_start")
+        q_start = check_array(q_start, "q_start", (model.nq,), "model.nq")
+        check_finite(q_start, "q_start")
         dtype = q_start.dtype
         self.model = jax.tree.map(lambda x: x.astype(dtype), model)
         self.q_start = q_start
@@ -143,13 +144,6 @@ class TrajectoryProblem(eqx.Module):
             raise ArgumentError("initial must move the joints named in joints=, and moves others")
         shape = (self.coefficients, len(self.moving.q))
         return check_array(initial.coefficients, "initial.coefficients", shape).astype(self.q_start.dtype)
-
-
-def finite(x: Array, name: str) -> Array:
-    """Returns `x`, which must be finite where that is known."""
-    if not isinstance(x, Tracer) and not np.isfinite(x).all():
-        raise ArgumentError(f"{name} must be finite, got {np.asarray(x)}")
-    return x
 
 
 def positive(x: Any, name: str) -> Array:

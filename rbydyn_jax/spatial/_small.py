@@ -43,3 +43,9 @@ def outer(a: Float[Array, " m"], b: Float[Array, " n"]) -> Float[Array, "m n"]:
 def cross(a: Float[Array, "3"], b: Float[Array, "3"]) -> Float[Array, "3"]:
     """Cross product of two vectors."""
     return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def eliminate(k: int | Array, rows: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """Step k of Gauss-Jordan elimination without pivoting, which makes column k that of the identity."""
+    pivot = rows[k] / rows[k, k]
+    return (rows - rows[:, k, None] * pivot[None]).at[k].set(pivot)
