@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from ._rows import Rows, path_rows, relative
 from ._seeds import damped_solution, goal_rows, position_limits, product
 from .problem import TrajectoryProblem
-from .trajectory import Basis, Trajectory, basis, basis_at
+from .trajectory import Basis, Trajectory, basis, basis_at, on_grid
 
 CHECK = 401  # times at which a solution has to keep its limits
 _BOUNDS = 97  # times of the limits of position, velocity and acceleration while optimising
@@ -124,13 +124,8 @@ class Transcription:
         return start + units * (rest + carried), rate
 
     def _rows(self, x: Array, grid: Basis, slopes: bool) -> tuple[dict[str, Rows], Array | None]:
-        moved, rate = self._sampled(x, grid)
-        n = len(grid.phase)
-        q = jnp.broadcast_to(self.problem.q_start[None], (n, self.problem.model.nq)).at[:, self.at_q].set(moved[0])
-        still = jnp.zeros((n, self.problem.model.nv), self.dtype)
-        v, a = still.at[:, self.at_v].set(moved[1]), still.at[:, self.at_v].set(moved[2])
-        t = jnp.asarray(grid.phase, self.dtype) * self.duration(x)
-        rows = jax.vmap(lambda *at: path_rows(self.problem, *at, slopes=slopes))(q, v, a, t)
+        at, (_, rate) = on_grid(self.motion(x), grid), self._sampled(x, grid)
+        rows = jax.vmap(lambda *row: path_rows(self.problem, *row, slopes=slopes))(at.q, at.v, at.a, at.times)
         return rows, None if rate is None else rate.swapaxes(0, 1)
 
     def _goals(self, x: Array) -> tuple[Array, Array]:

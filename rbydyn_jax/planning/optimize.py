@@ -88,7 +88,15 @@ def optimize_trajectory(
     goals = [PoseGoal(k, T) for k, T in zip(links, targets, strict=True)]
     if clearance is not None:
         warn_of_no_shapes(model)
-    given = {"duration": duration, "joints": joints, "initial": initial, "clearance": clearance}
-    return solve_trajectory(
-        TrajectoryProblem(model, q_start, goals, collision_pairs=collision_pairs, **given, **options)
+    problem = TrajectoryProblem(
+        model,
+        q_start,
+        goals,
+        duration=duration,
+        joints=joints,
+        initial=initial,
+        clearance=clearance,
+        collision_pairs=collision_pairs,
+        **options,
     )
+    return solve_trajectory(problem)
