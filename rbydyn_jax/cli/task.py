@@ -87,5 +87,6 @@ def solve(task: Task) -> tuple[TrajectoryResult, TrajectoryResult]:
 
     unlimited = jnp.full(task.model.nv, jnp.inf)
     limits = ("velocity_limit", "acceleration_limit", "effort_limit")
-    heedless = reach(with_limits(task.model, **dict.fromkeys(limits, unlimited)), clearance=None)
+    # A clearance that is always kept, where None would be another program to compile.
+    heedless = reach(with_limits(task.model, **dict.fromkeys(limits, unlimited)), clearance=-jnp.inf)
     return heedless, reach(task.model, clearance=CLEARANCE)
