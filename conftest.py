@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -50,6 +52,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def dtype() -> jnp.dtype:
     """The floating-point type of this run: float64, or float32 with RBYDYN_TEST_X64=0."""
     return jnp.dtype(jnp.float64 if X64 else jnp.float32)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs_unloaded() -> Iterator[None]:
+    """Each kernel of a compiled program takes three memory mappings; Linux ends a process at 65,530 of them."""
+    yield
+    mappings = Path("/proc/self/maps")
+    if mappings.exists() and mappings.read_text().count("\n") > 20_000:
+        jax.clear_caches()
 
 
 @pytest.fixture(autouse=True)

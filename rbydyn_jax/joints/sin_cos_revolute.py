@@ -1,4 +1,4 @@
-"""Rotation about an axis in coordinates without a jump."""
+"""Revolute joint in (sin, cos) coordinates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .rotations import rotation_about, turn
 
 
 class SinCosRevolute(JointType):
-    """Rotation about the axis without a jump anywhere; q = [sine, cosine] of the angle, v = its rate."""
+    """Revolute joint with (sin, cos) coordinates: no wrap-around; q = [sine, cosine] of the angle, v = its rate."""
 
     name, summary = "sin_cos_revolute", "a hinge whose position is [sine, cosine]"
     turns = "axis"

@@ -87,7 +87,7 @@ def _jvp(
 
 
 def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **_: bool) -> list[Any]:
-    """Of `moved` in `_jvp`, which is linear in what is not known."""
+    """The transpose rule of the tangent program, `moved` in `_jvp`."""
     linear = [ad.is_undefined_primal(x) for x in args]
     known = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
     wanted = [x.aval for x, is_linear in zip(args, linear, strict=True) if is_linear]

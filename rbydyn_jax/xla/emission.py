@@ -36,14 +36,14 @@ def hidden(values: Sequence[ir.Value[Any]]) -> list[ir.Value[Any]]:
 
 
 def separate(values: Sequence[ir.Value[Any]]) -> list[ir.Value[Any]]:
-    """The values, each of which XLA computes without looking behind it, and by a loop of its own."""
+    """The values behind a barrier that lives until after fusion: XLA computes each by a loop of its own."""
     if late_barriers():
         return hidden(values)
     return [_with_its_layout(x) for x in values]
 
 
 def _with_its_layout(x: ir.Value[Any]) -> ir.Value[Any]:
-    """A value whose layout is asked for, which hides it until after fusion where barriers do not."""
+    """A value with a layout constraint: a barrier until after fusion, where optimization barriers are none."""
     rank = len(x.type.shape)
     minor_to_major = ", ".join(map(str, reversed(range(rank))))
     order = f"[{minor_to_major}]" if rank else ""
@@ -58,7 +58,7 @@ def _with_its_layout(x: ir.Value[Any]) -> ir.Value[Any]:
 
 
 def _chosen(shape: Sequence[int]) -> ir.Value[Any]:
-    """True, of a shape, hidden from XLA until it has fused."""
+    """True, broadcast to a shape, behind a barrier until after fusion."""
     (chosen,) = hidden([mlir.ir_constant(np.array(True))])
     if not shape:
         return chosen
@@ -71,7 +71,7 @@ def _constant(kind: ir.RankedTensorType, value: float) -> ir.Value[Any]:
 
 
 def _distinct(values: Sequence[ir.Value[Any]]) -> list[ir.Value[Any]]:
-    """Each value, such that XLA does not find two of them to be one: a fusion cannot take an operand twice."""
+    """The values, which XLA cannot merge when it finds two of them equal: a fusion cannot take an operand twice."""
     if not late_barriers():
         return hidden(values)
     chosen = _chosen(values[0].type.shape)
@@ -91,7 +91,7 @@ def _fused(values: Sequence[ir.Value[Any]]) -> list[ir.Value[Any]]:
 
 
 def _bound(values: list[ir.Value[Any]]) -> list[ir.Value[Any]]:
-    """Each value, such that none is used without another one.
+    """Adds false dependencies, so that XLA cannot drop single results.
 
     XLA drops the results of a fusion that turn out to have no use after all (in a branch that is never taken), and ends
     the process when a single one is left. Here each seems to need the next, until XLA has fused.

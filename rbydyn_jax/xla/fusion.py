@@ -47,7 +47,7 @@ def kernel(f: Callable[..., Any], exportable: bool = False) -> Callable[..., Any
 
 
 def kernel_inputs(values: Any) -> Any:
-    """Arguments of a kernel that it copies where they are its results: slices, each of which XLA would copy alone."""
+    """Marks kernel inputs, so that an input (a slice) that is returned unchanged is copied in the fused loop."""
     given, tree = jax.tree.flatten(values)
     return jax.tree.unflatten(tree, _bind(given, False, end=False))
 

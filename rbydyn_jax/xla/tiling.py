@@ -48,8 +48,7 @@ def _size_of_part(size: Any) -> Any:
 
 
 def _spread(size: Any, itemsize: int) -> Any:
-    """The size, or a little more where arrays of it would all begin at the same place of the cache and drive each other
-    out: then an odd number of cache lines."""
+    """The size, padded to an odd number of cache lines where power-of-two strides would alias in the L1 cache."""
     if not isinstance(size, int) or size * itemsize % ALIASING_STRIDE:
         return size
     return size + CACHE_LINE // itemsize
