@@ -172,6 +172,7 @@ def test_inside_jit_vmap_and_grad_it_is_a_loop_in_the_program(pendulum, angles, 
         assert_close(two, torque(np.stack([angles[:size], 2.0 * angles[:size]])))
 
 
+@pytest.mark.slow
 def test_what_f_closes_over_can_be_differentiated(pendulum, angles):
     for mesh in (None, one_device()):
 

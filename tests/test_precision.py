@@ -57,6 +57,7 @@ def test_condition_is_that_of_the_mass_matrix(arm):
     assert_close(np.array(arm.condition_worst), np.max(condition), kind="solve")
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_float32(arm):
     oracle("pinocchio")
     from tests.oracles.pinocchio_oracle import pin_model

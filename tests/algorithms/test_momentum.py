@@ -68,6 +68,7 @@ def test_momentum_and_its_rate_against_pinocchio(case):
     assert_close(found["angular"], by_rows(lambda q, v: about(q) @ v, q, v))
 
 
+@pytest.mark.slow
 @float32
 def test_wrench_on_the_ground(case):
     """[m (g - c''); (c - P) x f - rate of the centroidal angular momentum] by pinocchio; the ZMP by its laws."""

@@ -41,6 +41,7 @@ def test_demo_ends_with_0_if_the_motion_keeps_its_limits(tmp_path, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_demo_ends_with_1_if_the_motion_misses_its_target(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("rbydyn_jax.cli.demo.run_batch", lambda *_: True)
     still = Trajectory(q_start(), jnp.zeros((1, 2)), jnp.asarray(0.6), (0, 1), (0, 1), 2)

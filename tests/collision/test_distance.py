@@ -230,6 +230,7 @@ def test_hessian_matches_differences_of_the_reference():
         assert np.max(np.abs(curvature - want)[same] / (1 + np.abs(want[same]))) < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not X64, reason="compares rounding errors in float64")
 def test_forward_mode_equals_reverse_mode():
     x = _smooth_sample(1000)

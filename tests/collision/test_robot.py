@@ -182,6 +182,7 @@ def test_nearest_sorts(k):
     assert found.pair.shape == (COUNT, k)
 
 
+@pytest.mark.slow
 def test_minimum_and_its_smooth_bound():
     model, q = robot("rby1a"), configurations("rby1a")
     least = batched(min_distance, "rby1a")(q)
@@ -268,6 +269,7 @@ def test_a_gradient_computes_once_what_is_shared(f):
     assert arithmetic_in(compiled_text(lowered)) < 1.7 * arithmetic_in(lowered.as_text())
 
 
+@pytest.mark.slow
 def test_gradients_by_the_numbers_of_the_model():
     model = robot("two_link_arm")
     q = jnp.array([0.2, 0.7])
@@ -296,6 +298,7 @@ def test_jit_vmap_and_eager_agree_and_a_changed_number_traces_nothing():
     assert_close(last, eager.T)
 
 
+@pytest.mark.slow
 def test_float32_in_float32_out():
     model = robot("two_link_arm")
     q = jnp.zeros(2, jnp.float32)
@@ -313,6 +316,7 @@ def test_nan_goes_through():
     assert np.isnan(smooth_min_distance(model, q))
 
 
+@pytest.mark.slow
 def test_explicit_pairs():
     model = robot("rby1a")
     chosen = pairs(model, [("link_right_arm_5", "link_left_arm_5")])

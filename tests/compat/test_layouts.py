@@ -64,6 +64,7 @@ def test_pinocchio(model, state):
     assert_close(layout.to_pinocchio(model, derivatives.dtau_dv, (0, 1), names), dv, kind="solve")
 
 
+@pytest.mark.slow
 def test_a_file_that_pinocchio_reads():
     """Children in alphabetical order, an unbounded angle, and a base that floats."""
     pin = oracle("pinocchio")
@@ -85,6 +86,7 @@ def test_a_file_that_pinocchio_reads():
     assert_close(layout.q_from_pinocchio(model, q_pin, names), q)
 
 
+@pytest.mark.slow
 def test_mujoco(model, state):
     mujoco = oracle("mujoco")
     from tests.oracles.mujoco_oracle import mujoco_model

@@ -208,6 +208,7 @@ def test_wrenches_at_other_points():
     assert_close(sole.wrench_at(local, jnp.zeros(3)), sole.adjoint_matrix @ local)
 
 
+@pytest.mark.slow
 def test_contact_sets():
     """A weight between two feet, force first, and the areas in which they hold it; linear first, about any point."""
     feet = ContactSet([Contact([0.1, 0.05], [0, y, 0], static_friction=0.5) for y in (0.1, -0.1)])

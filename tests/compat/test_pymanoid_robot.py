@@ -61,6 +61,7 @@ def at_point(twin, robot, link, point, qdd=None):
     return J, pin.getFrameClassicalAcceleration(moved, data, at, axes).vector
 
 
+@pytest.mark.slow
 def test_jacobian_at_a_point(humanoid, twin, tip):
     """The point is not ignored."""
     p = jnp.array(P)
@@ -76,6 +77,7 @@ def test_jacobian_at_a_point(humanoid, twin, tip):
         humanoid.compute_contact_jacobian([Contact(jnp.ones(2))])
 
 
+@pytest.mark.slow
 def test_hessian_gives_accelerations(humanoid, twin, tip, qdd):
     """a = J qdd + qd H qd: linear and angular, which is not doubled; rotations beyond joint j do not turn its axis."""
     p, qd = jnp.array(P), humanoid.qd
@@ -161,6 +163,7 @@ def test_centre_of_mass_and_momentum(humanoid, twin, qdd, found):
         assert jax.eval_shape(hessian).shape == (humanoid.nb_dofs, 3, humanoid.nb_dofs)
 
 
+@pytest.mark.slow
 def test_wrench_and_zmp(humanoid, twin, qdd, found):
     """The base's six joint forces are the wrench of the ground: linear ones at once, the ZMP from its moments."""
     gravito_inertial, wrench = (np.asarray(x) for x in found["wrench"])
@@ -227,6 +230,7 @@ def test_a_link_moves_with_its_robot(humanoid, tip):
         robot.get_link("no such link")
 
 
+@pytest.mark.slow
 def test_names_and_mass_of_a_humanoid(humanoid):
     assert [humanoid.get_dof_name_from_index(k) for k in (0, 5)] == ["TRANS_X", "ROT_R"]
     with pytest.raises(rb.ArgumentError, match="dof_indices"):

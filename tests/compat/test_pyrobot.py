@@ -56,6 +56,7 @@ def test_jacobian_and_velocity(arm, twin):
     assert_close(arm.compute_fk_velocity(Q, qd), want @ qd)
 
 
+@pytest.mark.slow
 def test_inverse_kinematics_round_trip(arm):
     position, quaternion = arm.forward_kinematics(Q, "panda_hand")
     R = Rotation.from_quat(quaternion)
@@ -68,6 +69,7 @@ def test_inverse_kinematics_round_trip(arm):
     assert np.abs(near - np.array(Q)).max() < 0.1
 
 
+@pytest.mark.slow
 def test_poses_that_an_arm_reaches_within_the_tolerances_only():
     """Two joints cannot give a rounded pose exactly; pyrobot's configuration has 0.01 m and 0.1 rad."""
     flat = Kinematics(robots.two_link_arm(), "base", "tool")

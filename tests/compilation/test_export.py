@@ -36,6 +36,7 @@ def saved(exported: rb.ExportedFunction, folder) -> rb.ExportedFunction:
     return rb.load_function(folder / "program")
 
 
+@pytest.mark.slow
 def test_one_configuration(arm, heavier, tmp_path):
     q, v, a = (normal(k, 2) for k in range(3))
     exported = rb.export_function(arm, "rnea")
@@ -79,6 +80,7 @@ def test_static_arguments_and_named_results(arm, heavier, tmp_path):
         jax.tree.map(assert_close, got, want)
 
 
+@pytest.mark.slow
 def test_functions_of_ones_own(arm, tmp_path):
     def step(model, q, target):
         return {"q": rb.clamp(model, q + target[0]), "poses": (rb.fk(model, q),)}
@@ -153,6 +155,7 @@ print(json.dumps(np.asarray(rb.load_function(sys.argv[1])(model, q, v, a)).tolis
 """
 
 
+@pytest.mark.slow
 def test_another_process_traces_nothing(arm, heavier, tmp_path):
     q, v, a = np.random.default_rng(0).normal(size=(3, 2))
     rb.export_function(arm, "rnea").save(tmp_path / "program")

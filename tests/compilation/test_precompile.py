@@ -50,6 +50,7 @@ def test_single_calls(arm):
     assert not counts
 
 
+@pytest.mark.slow
 def test_a_batch_runs_without_compiling_and_another_size_does_not(arm):
     q, point = normal(0, 5, 2), normal(1, 5, 3)
     jacobians, masses = rb.precompile(arm, [("point_jacobian", {"link": "tool"}), "total_mass"], batch=5)

@@ -15,6 +15,7 @@ from tests.helpers import assert_close, normal
 from .mechanisms import COUPLER, CRANK, GROUND, ROCKER, four_bar, place
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 def test_a_four_bar_linkage_closes_from_anywhere():
     """The distances of its pins are then those of the bars, by trigonometry."""
@@ -40,6 +41,7 @@ def test_joints_that_are_fixed_stay_where_they_are():
     assert float(found.q[0]) == 0.3
 
 
+@pytest.mark.slow
 def test_two_loops_of_a_parallel_manipulator_close_together():
     """A platform on three legs in the plane: two loops in series with each other."""
     b = rb.RobotBuilder("platform").link("ground")

@@ -75,6 +75,7 @@ def test_forces_enter_the_dynamics_at_their_points():
     assert (np.asarray(found.depths) > 0).any()
 
 
+@pytest.mark.slow
 def test_derivatives_are_finite_at_the_edge_of_touch():
     ball = falling_ball()
 

@@ -132,6 +132,7 @@ def test_single_precision_keeps_its_digits():
     assert_close(result.a, np.linalg.solve(M, -c - K.T @ lam), kind="solve")
 
 
+@pytest.mark.slow
 def test_joint_wrenches_are_those_of_the_accelerations_found(linkage):
     """P13: through the joints goes what moves the bodies; along the axes it is tau, in sum the momentum's rate."""
     model, loops, q, v = linkage
@@ -151,6 +152,7 @@ def test_joint_wrenches_are_those_of_the_accelerations_found(linkage):
     assert_close(rate, ground + outer + np.concatenate([np.cross(com, weight), weight]), kind="solve")
 
 
+@pytest.mark.slow
 def test_power_of_a_closed_loop(linkage):
     """P14: loop forces do no work on a loop that is closed."""
     model, loops, q, v = linkage
@@ -211,6 +213,7 @@ def test_what_cannot_be_produced_is_left_over(linkage):
     assert_close(found.residual, -needed * jnp.array([0.0, 1.0, 0.0]), kind="solve")
 
 
+@pytest.mark.slow
 def test_an_impact_is_that_of_pinocchio():
     pin = oracle("pinocchio")
     from tests.oracles.pinocchio_oracle import pin_model
@@ -232,6 +235,7 @@ def _in_range(A, x):
     return A @ np.linalg.lstsq(A, x, rcond=None)[0]
 
 
+@pytest.mark.slow
 def test_batches_and_shapes(linkage):
     model, loops, q, v = linkage
     batch = jax.vmap(lambda tau: forward_dynamics(model, q, v, tau, loops).a)(normal(0, 4, 3))

@@ -106,6 +106,7 @@ def test_a_half_turn_of_the_axis_is_a_gap_of_half_a_turn_with_finite_derivatives
         assert all(np.isfinite(x).all() for x in found)
 
 
+@pytest.mark.slow
 def test_stabilization_for_each_joint(robot):
     """Gains enter k as stiffness gap + damping rate, each joint with its own, rotations apart from translations."""
     q, v = rb.random_configuration(robot, jax.random.key(0)), normal(1, robot.nv)

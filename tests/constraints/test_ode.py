@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not X64, reason="the tolerances are those of flo
 ADAPTIVE = diffrax.PIDController(rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_adaptive_steps_keep_the_energy_of_a_linkage():
     """Energy changes by the work of the motor at the crank, which is integrated beside the state."""
     model, loop = four_bar()
@@ -37,6 +38,7 @@ def test_adaptive_steps_keep_the_energy_of_a_linkage():
     assert int(solved.stats["num_steps"]) < 200
 
 
+@pytest.mark.slow
 def test_an_event_stops_the_ball_at_the_ground():
     """A ball thrown upwards from 1 m with a spin comes down when 1 + 2 t - g t^2 / 2 = 0; its quaternion keeps its
     length."""
@@ -50,6 +52,7 @@ def test_an_event_stops_the_ball_at_the_ground():
     assert np.linalg.norm(solved.ys[0, :4]) == pytest.approx(1.0, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_the_adapter_names_its_extra(monkeypatch):
     import sys
 

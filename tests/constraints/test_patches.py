@@ -89,6 +89,7 @@ def test_no_other_forces_are_smaller(found):
     assert best.success and got == pytest.approx(best.fun, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_derivative_and_batch(found):
     wrench, _ = found
     direction = jnp.array([0.5, 1.0, -0.3, 10.0, 5.0, 20.0])
@@ -135,6 +136,7 @@ def test_static_equilibrium_polygon():
     assert (np.asarray(area.normals @ area.points.T) <= np.asarray(area.offsets)[:, None] + 1e-6).all()  # convex
 
 
+@pytest.mark.slow
 def test_zmp_support_area():
     com = np.array([0.05, 0.0, 0.8])
     area = zmp_support_area(PATCHES, jnp.asarray(com), 0.1, directions=12)
@@ -173,6 +175,7 @@ def test_random_contacts_in_one_batch():
             assert some.success == bool(feasible), k
 
 
+@pytest.mark.slow
 def test_the_areas_of_a_flat_foot_are_the_foot_itself_and_move_with_it():
     def offsets(x, directions=4):
         foot = ContactPatch(jnp.eye(4).at[0, 3].set(x), (0.1, 0.05), 0.9)

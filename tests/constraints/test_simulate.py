@@ -90,6 +90,7 @@ def test_a_free_body_keeps_its_momentum_and_energy():
     assert np.linalg.norm(np.diff(sigma, axis=0), axis=1).max() > 1.0
 
 
+@pytest.mark.slow
 def test_a_ball_joint_swings_without_becoming_nan():
     """P26: a pendulum on a ball joint, let go from rest in its neutral position and from aside."""
     b = rb.RobotBuilder().link("w").link("bob", 1.0, (0, 0, -0.5), 0.01)
@@ -120,6 +121,7 @@ def test_a_four_bar_linkage_keeps_its_energy_and_its_loop(linkage):
     assert _gap(motion.qs[1000]) < 1e-10
 
 
+@pytest.mark.slow
 @needs_x64
 def test_stabilization_closes_an_open_four_bar_linkage(linkage):
     """P25: with more than 1 cm of gap at first, it is closed after 2 s and loses no energy from then on."""
@@ -181,6 +183,7 @@ def test_a_block_on_an_inclined_plane():
     assert gained == pytest.approx(pull * 1.0, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_bristles_stand_up_again_after_the_touch():
     """A point that is dragged over the ground and lifted off keeps nothing of it."""
     ball = falling_ball()
@@ -210,6 +213,7 @@ def test_control_sees_time_and_state_and_gradients_go_through():
         assert_close(slope, (end(gain + h) - end(gain - h)) / (2 * h), kind="difference")
 
 
+@pytest.mark.slow
 def test_state_derivative_is_rate_and_acceleration():
     model = random_tree(6, ("floating", "revolute"), 2)
     q, v, tau = rb.random_configuration(model, jax.random.key(0)), normal(1, model.nv), normal(2, model.nv)

@@ -77,6 +77,7 @@ def test_arm_with_several_joints_a_body():
     assert_close(jax.vmap(rnea, (None, 0, 0, 0))(model, q, v, a), forces)
 
 
+@pytest.mark.slow
 def test_free_joint():
     mj = mujoco.MjModel.from_xml_string(FLOATER)
     model = from_mujoco(mj)

@@ -67,6 +67,7 @@ def assert_same(got, want):
         assert_close(np.where(finite, a, 0.0).astype(a.dtype), np.where(finite, b, 0.0))
 
 
+@pytest.mark.slow
 def test_a_model_with_everything_survives_writing_and_reading():
     model = mixture()
     assert_same(load_urdf_string(to_urdf(model)), model)
@@ -105,6 +106,7 @@ def test_real_robots(path):
     )
 
 
+@pytest.mark.slow
 def test_floating_base_is_written_as_a_joint_from_the_world():
     model = build_model(tree().build_description(), floating_base=True)
     again = load_urdf_string(to_urdf(model))
@@ -148,6 +150,7 @@ def test_massless_links_stay_massless():
     assert [link.inertial is None for link in again.links] == [True, True, False]
 
 
+@pytest.mark.slow
 def test_built_in_robots():
     for model in (robots.rby1a(), robots.rby1m(), robots.rby1ub(), robots.panda_like(), robots.two_link_arm()):
         again = load_urdf_string(to_urdf(model))

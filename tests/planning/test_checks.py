@@ -97,6 +97,7 @@ def test_distances_are_least_over_the_pairs_at_each_time(dtype):
     assert_close(pole.distances, np.hypot(x, y).min(axis=1) - 0.06, 1e-5)
 
 
+@pytest.mark.slow
 def test_torques_are_pinocchios_with_damping_and_friction(dtype):
     from tests.oracles.pinocchio_oracle import batch, pin_model
 

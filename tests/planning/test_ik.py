@@ -67,6 +67,7 @@ def test_random_poses_are_reached_within_the_limits(panda, solved):
     assert result.q.dtype == target.dtype
 
 
+@pytest.mark.slow
 def test_results_depend_on_the_key_and_nothing_else(panda, solved):
     target, result = solved
     again = solve_ik(panda, "tool", target, key=jax.random.key(0))
@@ -90,6 +91,7 @@ def test_two_links_reach_two_targets_at_once():
             assert max(errors(np.asarray(got), np.asarray(want))) < 2 * TOLERANCE or not ok
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 def test_what_cannot_be_reached_is_approached():
     """A planar arm of 0.5 m and 0.4 m stretches out towards a point at 3 m."""

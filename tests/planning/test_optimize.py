@@ -47,6 +47,7 @@ def measure(model, trajectory, dtype):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 def test_motion_keeps_its_limits_where_the_first_one_does_not(past_the_pole, dtype):
     model, good = past_the_pole

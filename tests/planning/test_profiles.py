@@ -168,6 +168,7 @@ def test_derivatives_in_both_modes():
     assert float(jnp.abs(slope).min()) > 1e-3 and value.shape == (n,)
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 def test_derivatives_are_finite_where_nothing_moves(dtype):
     zero, one = jnp.zeros(2, dtype), jnp.ones(2, dtype)

@@ -63,6 +63,7 @@ def slide(duration=1.0, **limits):
     return TrajectoryProblem(slider(**limits), q, [ConfigurationGoal(q + 1.0)], duration=duration, clearance=None)
 
 
+@pytest.mark.slow
 def test_random_problems_are_solved_as_pinocchio_measures_them():
     oracle("pinocchio")
     import pinocchio as pin
@@ -87,6 +88,7 @@ def test_random_problems_are_solved_as_pinocchio_measures_them():
         assert (q >= np.asarray(arm.position_lower)[None]).all() and (q <= np.asarray(arm.position_upper)[None]).all()
 
 
+@pytest.mark.slow
 def test_without_active_limits_it_is_the_motion_of_minimum_jerk():
     result = solve_trajectory(slide())
     assert result.solved
@@ -121,6 +123,7 @@ def test_a_limit_of_velocity_costs_what_scipy_finds():
     assert (dual >= 0).all() and dual.max() > 0 and np.abs(left).max() < 0.05 * np.abs(z).max()
 
 
+@pytest.mark.slow
 def test_the_shortest_time_is_that_of_the_limit():
     problem = TrajectoryProblem(
         slider(velocity=1.0, acceleration=4.0), jnp.zeros(1), [ConfigurationGoal(jnp.ones(1))], clearance=None
@@ -131,6 +134,7 @@ def test_the_shortest_time_is_that_of_the_limit():
     assert 1.25 < float(result.trajectory.duration) < 1.25 * 4 / 3
 
 
+@pytest.mark.slow
 def test_what_cannot_be_reached_is_not_solved():
     arm = robots.two_link_arm()
     goal = PositionGoal("tool", jnp.array([2.0, 0.0, 0.0]))

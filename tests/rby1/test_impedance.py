@@ -153,6 +153,7 @@ def test_golden_damping_of_the_right_arm(posed_rby1):
     assert_close(jnp.diag(D), [6.504635, 6.860233, 5.886973, 6.505243, 1.275748, 1.607572, 0.277548], 1e-7)
 
 
+@pytest.mark.slow
 def test_torques_of_a_tree_of_commands(posed_rby1):
     """Each component has the damping of its own block; what is not commanded gets nothing."""
     model, q, M = posed_rby1
@@ -281,6 +282,7 @@ def lossy_pendulum():
     return eqx.tree_at(lambda m: (m.damping, m.armature), robots.double_pendulum(masses=(2.0, 1.0)), numbers)
 
 
+@pytest.mark.slow
 def test_nonlinear_motion_against_pinocchio_and_scipy():
     """Against an adaptive solver on pinocchio's forward dynamics, extrapolated to a period of zero."""
     oracle("pinocchio")
@@ -329,6 +331,7 @@ def test_holds_still_against_gravity_on_the_target():
     assert float(jnp.abs(motion.tau).max()) > 1.0
 
 
+@pytest.mark.slow
 def test_what_is_not_commanded_is_held_as_if_it_were_locked():
     model = lossy_pendulum()
     locked = lock_joints(model, {"shoulder": 0.7})
@@ -344,6 +347,7 @@ def test_what_is_not_commanded_is_held_as_if_it_were_locked():
     assert (motion.q[:, 0] == 0.7).all() and not motion.v[:, 0].any() and not motion.tau[:, 0].any()
 
 
+@pytest.mark.slow
 def test_reference_keeps_its_limits_and_the_joints_follow():
     model = robots.two_link_arm()
     limits: dict[str, Any] = {"velocity_limit": np.array([0.5, 0.8]), "acceleration_limit": np.array([3.0, 2.0])}
@@ -418,6 +422,7 @@ def test_derivatives_with_respect_to_everything():
     assert all(bool(leaf.any()) for leaf in jax.tree.leaves(jax.vmap(unravel)(forward)))
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 def test_dtype_is_that_of_the_state(dtype):
     model = robots.two_link_arm()

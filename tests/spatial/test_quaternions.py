@@ -141,6 +141,7 @@ def test_slerp_between_coinciding_rotations_has_the_right_derivatives(sign):
         assert_close(g, w)
 
 
+@pytest.mark.slow
 def test_rate_of_a_quaternion_is_that_of_its_rotation():
     omega = array(np.random.default_rng(3).normal(size=WXYZ.shape)[:, :3])
     qdot = jax.vmap(quat.derivative)(WXYZ, omega)

@@ -79,6 +79,7 @@ def test_against_scipy():
     assert_close(jax.vmap(rpy.from_quaternion)(jax.vmap(rpy.to_quaternion)(ANGLES)), ANGLES, tol)
 
 
+@pytest.mark.slow
 def test_there_and_back_is_the_identity_to_second_order():
     angles = ANGLES[np.abs(ANGLES[:, 1]) < 1.2]
     value, forward, reverse, hessian, _ = derivatives(lambda a: rpy.from_matrix(rpy.to_matrix(a)))(angles)

@@ -81,6 +81,7 @@ def test_norm_root_and_quotient_are_finite_at_zero_to_second_order():
     assert all((np.asarray(x) == 0).all() for x in jax.tree.leaves(results))
 
 
+@pytest.mark.slow
 def test_norm_off_zero_is_the_euclidean_norm_with_its_derivatives():
     x = np.asarray(array(np.random.default_rng(0).normal(size=(100, 3))))
     r = np.linalg.norm(x, axis=1)

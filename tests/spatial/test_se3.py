@@ -62,6 +62,7 @@ def test_jacobians_are_those_of_exp():
     assert_close(jax.vmap(se3.right_jacobian)(XI), vee(np.einsum("bik,bkjn->bijn", inverse, first)))
 
 
+@pytest.mark.slow
 def test_inverse_jacobians_are_inverse():
     xi = XI[ANGLE < 5]
     for jacobian, inverse in (
@@ -72,6 +73,7 @@ def test_inverse_jacobians_are_inverse():
         assert_close(product, np.broadcast_to(np.eye(6), product.shape), scale=10.0)  # entries up to 10 cancel
 
 
+@pytest.mark.slow
 def test_derivatives_of_the_jacobians():
     # d/dx_j of (J_l e_i)^ T is (dJ_l e_i)^ T + (J_l e_i)^ (J_l e_j)^ T.
     @jax.jit
@@ -114,6 +116,7 @@ def test_published_exponential_and_rate_of_the_logarithm():
     assert_close(se3.right_jacobian_inverse(se3.log(se3.exp(xi))) @ twist, rate, tol)
 
 
+@pytest.mark.slow
 def test_rate_of_the_logarithm_is_its_derivative_along_the_motion():
     xi = XI[(ANGLE < 3.11)]
     V = array(np.random.default_rng(5).normal(size=xi.shape))

@@ -18,6 +18,7 @@ EXP = exp_derivatives(SO3, PHI)
 ROTATIONS = jax.vmap(so3.exp)(PHI)
 
 
+@pytest.mark.slow
 def test_exp_and_its_derivatives_equal_the_matrix_exponential():
     value, forward, reverse, hessian, hessian_reverse = derivatives(so3.exp)(PHI)
     for got, order in ((value, 0), (forward, 1), (reverse, 1), (hessian, 2), (hessian_reverse, 2)):
@@ -33,6 +34,7 @@ def test_exp_is_a_rotation_and_periodic():
         assert_close(got, jax.vmap(so3.exp)(array(1.1 * axis)))
 
 
+@pytest.mark.slow
 def test_log_inverts_exp_to_second_order():
     value, forward, reverse, hessian, hessian_reverse = derivatives(lambda phi: so3.log(so3.exp(phi)))(PHI)
     want = [np.stack(w) for w in zip(*map(principal, PHI, value), strict=True)]
@@ -87,6 +89,7 @@ def test_inverse_jacobians_are_inverse():
         assert_close(jnp.einsum("bij,bjk->bik", a, b), np.broadcast_to(np.eye(3), a.shape), 2 * TOL, scale=20.0)
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_exp_from_the_derivative_of_its_jacobian():
     # d/dphi_j of (J_l e_i)^ R is (dJ_l e_i)^ R + (J_l e_i)^ (J_l e_j)^ R.
     J = np.asarray(jax.vmap(so3.left_jacobian)(PHI), float)

@@ -70,6 +70,7 @@ def test_integrated_rotation_approaches_the_exact_one_at_fifth_order():
     assert errors[0] < 1e-3 and errors[1] < errors[0] / (2**4.5)
 
 
+@pytest.mark.slow
 def test_slow_rotation_is_neither_lost_nor_reset():
     # The namesake returns the identity below 1e-5 rad and so loses both the rotation and its gradient.
     R = T[:3, :3]

@@ -43,6 +43,7 @@ def lines(axes) -> dict:
     return {line.get_label(): line for line in axes.get_lines()}
 
 
+@pytest.mark.slow
 def test_path_is_that_of_the_link_and_ends_at_the_target(motion, picture):
     model, _, after, _, target = motion
     scene = picture.axes[0]
