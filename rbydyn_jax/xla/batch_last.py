@@ -18,7 +18,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .._signatures import unobserved
-from .sharding import may_be_split, on_each_shard, vary_alike
+from .sharding import may_be_split, on_each_shard, replicated, vary_alike
 from .transpose import jvp_along, pruned
 
 _lanes_p = Primitive("rbydyn_lanes")
@@ -101,7 +101,11 @@ def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **_
             a, b = iter(unknown), iter(values)
             return f(*(next(a) if is_linear else next(b) for is_linear in linear))
 
-        return list(jax.linear_transpose(map_, *(x.update(shape=(*x.shape, *lanes)) for x in wanted))(cts))
+        # The mesh is that of the cotangents: inside of a `shard_map` another one than when this was traced.
+        shapes = ((*x.shape, *lanes) for x in wanted)
+        mesh = jax.typeof(cts[0])
+        types = (x.update(shape=s, sharding=replicated(mesh, len(s))) for x, s in zip(wanted, shapes, strict=True))
+        return list(jax.linear_transpose(map_, *types)(cts))
 
     found = iter(_lanes_p.bind(*known, *dense, f=transposed, pruned=False))
     return [next(found) if is_linear else None for is_linear in linear]

@@ -21,7 +21,7 @@ from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 
 from .emission import on_one_device
-from .sharding import on_each_shard, vary_alike
+from .sharding import on_each_shard, replicated, vary_alike
 from .structural import Scalar, Structural
 
 _join_p = Primitive("rbydyn_join")  # scalars, rows of scalars, and constants between them -> array (n,)
@@ -84,7 +84,8 @@ mlir.register_lowering(_batch_axis_p, _lower_batch_axis)
 @_join_p.def_abstract_eval
 def _join_shape(*rows: Any, layout: Layout) -> Any:
     size = sum(entry if isinstance(entry, int) else 1 for entry in layout)
-    return rows[0].update(shape=(size, *rows[0].shape[_axes(layout)[0] :]), weak_type=False)
+    shape = (size, *rows[0].shape[_axes(layout)[0] :])
+    return rows[0].update(shape=shape, sharding=replicated(rows[0], len(shape)), weak_type=False)
 
 
 @_batch_axis_p.def_abstract_eval

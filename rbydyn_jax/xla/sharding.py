@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec, use_abstract_mesh
 
 T = TypeVar("T")
+_NO_MESH = AbstractMesh((), ())
 BatchingRule = Callable[..., tuple[Any, Any]]
 
 
@@ -37,6 +39,23 @@ def vary_alike(tree: T, *others: Any) -> T:
         jax.lax.pcast(x, tuple(sorted(axes - _varying(x))), to="varying") if axes - _varying(x) else x for x in leaves
     ]
     return jax.tree.unflatten(structure, cast)
+
+
+def replicated(like: Any, rank: int) -> NamedSharding:
+    """On the mesh of an array type, with no axis split."""
+    return NamedSharding(like.sharding.mesh, PartitionSpec(*(None for _ in range(rank))))
+
+
+def without_explicit_mesh() -> AbstractContextManager[Any]:
+    """A context in which no mesh with explicit axes is set; within a `shard_map` it changes nothing."""
+    mesh = jax.sharding.get_abstract_mesh()
+    return nullcontext() if mesh.empty or mesh.manual_axes else use_abstract_mesh(_NO_MESH)
+
+
+def type_without_mesh(x: Any) -> Any:
+    """The type of an array, on no mesh unless within a `shard_map`."""
+    aval = jax.typeof(x)
+    return aval if aval.sharding.mesh.manual_axes else aval.update(sharding=NamedSharding(_NO_MESH, PartitionSpec()))
 
 
 def _split(rows: Sequence[jax.Array]) -> NamedSharding | None:

@@ -20,7 +20,14 @@ from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from .loops import filled, in_turn
-from .sharding import may_be_split, on_each_shard, vary_alike
+from .sharding import (
+    may_be_split,
+    on_each_shard,
+    replicated,
+    type_without_mesh,
+    vary_alike,
+    without_explicit_mesh,
+)
 from .transpose import jvp_along, pruned
 from .tuning import ALIASING_STRIDE, CACHE_LINE, LARGEST_TILE, PADDED_SCALARS, TILE
 
@@ -33,8 +40,15 @@ def tiled(f: Callable[..., Any], cut: bool = True) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
-        traced, shape = jax.make_jaxpr(lambda *xs: f(*jax.tree.unflatten(tree, xs)), return_shape=True)(*given)
-        return jax.tree.unflatten(jax.tree.structure(shape), _parts_p.bind(*given, program=pruned(traced), cut=cut))
+
+        def flat(*xs: jax.Array) -> list[Any]:
+            return jax.tree.leaves(f(*jax.tree.unflatten(tree, xs)))
+
+        with without_explicit_mesh():  # its constants would keep it, inside of a `shard_map` too
+            types = [type_without_mesh(x) for x in given]
+            traced, shape = jax.make_jaxpr(lambda *xs: f(*jax.tree.unflatten(tree, xs)), return_shape=True)(*types)
+        results = _parts_p.bind(*given, program=pruned(traced), cut=cut, f=flat)
+        return jax.tree.unflatten(jax.tree.structure(shape), results)
 
     return call
 
@@ -54,27 +68,33 @@ def _spread(size: Any, itemsize: int) -> Any:
     return size + CACHE_LINE // itemsize
 
 
-def _whole(*operands: jax.Array, program: ClosedJaxpr, cut: bool) -> list[jax.Array]:
+def _whole(*operands: jax.Array, program: ClosedJaxpr, **_: Any) -> list[jax.Array]:
     return jaxpr_as_fun(program)(*operands)
 
 
-_parts_p.def_impl(jax.jit(_whole, static_argnames=("program", "cut")))
-_parts_p.def_abstract_eval(lambda *_, program, cut: list(program.out_avals))
+def _types(*operands: Any, program: ClosedJaxpr, **_: Any) -> list[Any]:
+    """The results on the mesh of the operands, which the program does not know."""
+    return [x.update(sharding=replicated(operands[0], x.ndim)) for x in program.out_avals]
+
+
+_parts_p.def_impl(jax.jit(_whole, static_argnames=("program", "cut", "f")))
+_parts_p.def_abstract_eval(_types)
 mlir.register_lowering(_parts_p, mlir.lower_fun(_whole, multiple_results=True))
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, program: ClosedJaxpr, cut: bool
+    primals: Sequence[Any], tangents: Sequence[Any], *, program: ClosedJaxpr, cut: bool, f: Callable[..., Any]
 ) -> tuple[list[Any], list[Any]]:
-    f = jaxpr_as_fun(program)
     moved = {k: t for k, t in enumerate(tangents) if type(t) is not ad.Zero}
-    values, along = jvp_along(lambda xs: f(*xs), primals, moved)
+    # Under a `vmap` over an explicit axis JAX wants that axis in all of a program: there it is traced once more.
+    whole = jaxpr_as_fun(program) if all(type_without_mesh(x) == jax.typeof(x) for x in primals) else f
+    values, along = jvp_along(lambda xs: whole(*xs), primals, moved)
     # What is worth being cut is worth being computed once more, cut; what is not shares with its derivative.
-    return _parts_p.bind(*primals, program=program, cut=cut) if cut else values, along
+    return _parts_p.bind(*primals, program=program, cut=cut, f=f) if cut else values, along
 
 
 def _batch(
-    operands: Sequence[Any], axes: Sequence[int | None], *, program: ClosedJaxpr, cut: bool
+    operands: Sequence[Any], axes: Sequence[int | None], *, program: ClosedJaxpr, cut: bool, **_: Any
 ) -> tuple[list[Any], list[Any]]:
     is_batched = [axis is not None for axis in axes]
     batched = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]

@@ -21,10 +21,11 @@ from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
-from .sharding import on_each_shard, vary_alike
+from .sharding import on_each_shard, replicated, vary_alike
 from .tuning import FEW_ARGUMENTS
 
 Arrays = tuple[jax.Array, ...]
+Shape = tuple[int, ...]
 
 
 class LinearMap(ABC):
@@ -69,17 +70,17 @@ _linear_p = Primitive("rbydyn_linear")
 _linear_p.multiple_results = True
 
 
-def apply_linear(linear: LinearMap, parameters: Any, arguments: Arrays, shapes: Sequence[tuple[int, ...]]) -> Arrays:
+def apply_linear(linear: LinearMap, parameters: Any, arguments: Arrays, shapes: Sequence[Shape]) -> Arrays:
     """The image of `arguments` under `linear`; `shapes` are those of the image."""
     arguments = vary_alike(arguments, parameters)
     leaves, tree = jax.tree.flatten(vary_alike(parameters, arguments))
-    out = tuple(_shaped(arguments[0], shape) for shape in shapes)
-    return tuple(_linear_p.bind(*leaves, *arguments, linear=linear, tree=tree, out=out))
+    return tuple(_linear_p.bind(*leaves, *arguments, linear=linear, tree=tree, out=tuple(shapes)))
 
 
-def _shaped(like: jax.Array, shape: tuple[int, ...]) -> ShapedArray:
-    """An array of this shape that varies over the same devices."""
-    return jax.typeof(like).update(shape=shape, weak_type=False)
+def _images(*operands: ShapedArray, tree: Any, out: tuple[Shape, ...], **_: Any) -> list[ShapedArray]:
+    """Arrays of these shapes that vary over the same devices as the arguments."""
+    like = operands[tree.num_leaves]
+    return [like.update(shape=shape, sharding=replicated(like, len(shape)), weak_type=False) for shape in out]
 
 
 def _split(operands: Sequence[Any], tree: Any) -> tuple[list[Any], tuple[Any, ...]]:
@@ -87,7 +88,7 @@ def _split(operands: Sequence[Any], tree: Any) -> tuple[list[Any], tuple[Any, ..
     return list(operands[:count]), tuple(operands[count:])
 
 
-def _apply(*operands: jax.Array, linear: LinearMap, tree: Any, out: tuple[Any, ...]) -> Arrays:
+def _apply(*operands: jax.Array, linear: LinearMap, tree: Any, out: tuple[Shape, ...]) -> Arrays:
     leaves, arguments = _split(operands, tree)
     return linear.apply(jax.tree.unflatten(tree, leaves), arguments)
 
@@ -103,12 +104,12 @@ def _pruned(*operands: jax.Array, **static: Any) -> list[Any]:
 
 
 _linear_p.def_impl(jax.jit(_apply, static_argnames=("linear", "tree", "out")))
-_linear_p.def_abstract_eval(lambda *operands, out, **_: list(out))
+_linear_p.def_abstract_eval(_images)
 mlir.register_lowering(_linear_p, mlir.lower_fun(_pruned, multiple_results=True))
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, linear: LinearMap, tree: Any, out: tuple[Any, ...]
+    primals: Sequence[Any], tangents: Sequence[Any], *, linear: LinearMap, tree: Any, out: tuple[Shape, ...]
 ) -> tuple[Sequence[Any], list[Any]]:
     leaves, arguments = _split(primals, tree)
     d_leaves, d_arguments = _split(tangents, tree)
@@ -122,24 +123,29 @@ def _jvp(
         part = jvp_along(lambda xs: tuple(linear.apply(jax.tree.unflatten(tree, xs), arguments)), leaves, moved)[1]
         total = part if total is None else [a + b for a, b in zip(total, part, strict=True)]
     if total is None:
-        total = [ad.Zero(aval.to_tangent_aval()) for aval in out]
+        total = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in results]
     return results, list(total)
 
 
-def _transpose(cts: Sequence[Any], *operands: Any, linear: LinearMap, tree: Any, out: tuple[Any, ...]) -> list[Any]:
+def _transpose(cts: Sequence[Any], *operands: Any, linear: LinearMap, tree: Any, out: tuple[Shape, ...]) -> list[Any]:
     leaves, arguments = _split(operands, tree)
     if any(ad.is_undefined_primal(x) for x in leaves):
         raise TypeError("a linear map is not linear in its parameters")
     if all(type(ct) is ad.Zero for ct in cts):
         return [None] * len(operands)
     dense = [ad.instantiate_zeros(ct) for ct in cts]
-    back = tuple(x.aval.update(weak_type=False) for x in arguments)
+    back = tuple(x.aval.shape for x in arguments)
     images = _linear_p.bind(*leaves, *dense, linear=linear.transpose(), tree=tree, out=back)
     return [None] * len(leaves) + list(images)
 
 
 def _batch(
-    operands: Sequence[Any], axes: Sequence[int | None], *, linear: LinearMap, tree: Any, out: tuple[Any, ...]
+    operands: Sequence[Any],
+    axes: Sequence[int | None],
+    *,
+    linear: LinearMap,
+    tree: Any,
+    out: tuple[Shape, ...],
 ) -> tuple[Sequence[Any], list[int]]:
     size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
     leaves, arguments = _split(operands, tree)
@@ -153,14 +159,14 @@ def _batch(
         if blocks is not None:
             images = []
             below = jnp.concatenate([x.reshape(-1, size) for x in last])
-            for row, aval in zip(blocks, out, strict=True):
+            for row, shape in zip(blocks, out, strict=True):
                 image = jnp.matmul(jnp.concatenate(row, axis=1), below, precision=jax.lax.Precision.HIGHEST)
-                images.append(image.reshape(*aval.shape, size))
+                images.append(image.reshape(*shape, size))
             return images, [x.ndim - 1 for x in images]
     batched = _Batched(linear, tuple(leaf_axes))
-    grown = tuple(aval.update(shape=(*aval.shape, size)) for aval in out)
+    grown = tuple((*shape, size) for shape in out)
     images = _linear_p.bind(*leaves, *last, linear=batched, tree=tree, out=grown)
-    return images, [len(aval.shape) - 1 for aval in grown]
+    return images, [len(shape) - 1 for shape in grown]
 
 
 ad.primitive_jvps[_linear_p] = _jvp
