@@ -21,7 +21,7 @@ from ..xla.fusion import barrier
 from ..xla.layout import batch_first
 from ..xla.structural import Scalars
 from .sweep import Body, Sweep, Table, inertia_from_row, transform_from_numbers
-from .topology import masks
+from .topology import ancestors, dof_bodies, masks
 
 Rows = jax.Array | Sequence[jax.Array]
 
@@ -167,3 +167,20 @@ def _independent(run: Sweep, full: jax.Array) -> jax.Array:
     """A matrix for the independent velocities, from one for those of all joints."""
     gather = run.coordinates.gather
     return gather(gather(full).T).T if run.tree.has_mimics else full
+
+
+def of_carried(run: Sweep, motions: Table, forces: Table, width: int) -> jax.Array:
+    """The powers (nv, nb width) of each joint's motion (6, dofs) with `width` forces on each body that it carries.
+
+    The table of forces (6 width, nb) has the first component of all of them, then the second, ...
+    """
+
+    def by_body(rows: Sequence[jax.Array]) -> jax.Array:
+        table = jnp.stack(list(rows))
+        split = table.reshape(6, width, *table.shape[1:])
+        return jnp.swapaxes(split, 1, 2).reshape(6, -1, *table.shape[2:])
+
+    carried = ancestors(run.tree)[:, list(dof_bodies(run.tree))].T
+    powers = outer(_outside(run, motions), batch_first(run.lanes(by_body)(list(forces))))
+    full = jnp.where(np.repeat(carried, width, axis=1), powers, 0.0)
+    return run.coordinates.gather(full) if run.tree.has_mimics else full
