@@ -1,15 +1,17 @@
 """Identification of inertial parameters and friction from motions and torques."""
 
-from .base_parameters import BaseParameters as BaseParameters
-from .base_parameters import base_parameters as base_parameters
 from .data import TrajectoryData as TrajectoryData
 from .data import data_from_samples as data_from_samples
 from .data import read_csv as read_csv
 from .data import smooth as smooth
-from .parameters import motor_torques as motor_torques
-from .parameters import parameter_names as parameter_names
-from .parameters import parameters as parameters
-from .parameters import with_parameters as with_parameters
+from .fitting import FitResult as FitResult
+from .fitting import fit as fit
+from .identifiability import BaseParameters as BaseParameters
+from .identifiability import base_parameters as base_parameters
+from .parameter_vector import motor_torques as motor_torques
+from .parameter_vector import parameter_names as parameter_names
+from .parameter_vector import parameters as parameters
+from .parameter_vector import with_parameters as with_parameters
 from .regressors import INERTIAL_NAMES as INERTIAL_NAMES
 from .regressors import actuator_regressor as actuator_regressor
 from .regressors import energy_regressor as energy_regressor

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from .._check import check_array, check_finite, check_integer
 from .._errors import ArgumentError, Finding, ModelError, ParseError, ShapeError
 from ..model.model import Model, check_model
-from .parameters import velocity_names
+from .parameter_vector import velocity_names
 
 
 class TrajectoryData(eqx.Module):

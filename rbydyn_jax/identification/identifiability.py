@@ -19,7 +19,7 @@ from .._errors import ArgumentError
 from ..model.model import Model, check_model
 from ..model.states import random_states
 from .data import TrajectoryData
-from .parameters import Term, check_terms, parameter_names, regressor
+from .parameter_vector import Term, check_terms, parameter_names, regressor
 
 
 @dataclass(frozen=True)
