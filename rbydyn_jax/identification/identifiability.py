@@ -149,9 +149,9 @@ def _pivots(columns: np.ndarray, tolerance: float) -> list[int]:
     rest, chosen = columns.copy(), list[int]()
     while len(chosen) < min(columns.shape):
         lengths = np.linalg.norm(rest, axis=0)
-        k = int(np.argmax(lengths))
-        if lengths[k] <= tolerance:
+        if lengths.max() <= tolerance:
             break
+        k = int(np.argmax(lengths >= (1.0 - 1e-6) * lengths.max()))  # of equal ones the first, whatever the rounding
         direction = rest[:, k] / lengths[k]
         rest -= np.outer(direction, direction @ rest)
         chosen.append(k)
