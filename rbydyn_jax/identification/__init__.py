@@ -4,6 +4,8 @@ from .data import TrajectoryData as TrajectoryData
 from .data import data_from_samples as data_from_samples
 from .data import read_csv as read_csv
 from .data import smooth as smooth
+from .excitation import ExcitingTrajectory as ExcitingTrajectory
+from .excitation import exciting_trajectory as exciting_trajectory
 from .fitting import FitResult as FitResult
 from .fitting import fit as fit
 from .identifiability import BaseParameters as BaseParameters
