@@ -51,7 +51,7 @@ ALGORITHMS = {
 
 
 EVERY = ("fk", "jacobian", "rnea", "crba", "aba", "rnea_gradient")
-MIMIC = ("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "torque_regressor", "rnea_derivatives")
+MIMIC = ("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "rnea_derivatives")
 
 
 def unrolled(model, q):

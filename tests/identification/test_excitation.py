@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,10 +15,11 @@ from tests.algorithms.cases import run
 from tests.helpers import X64
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not X64, reason="condition numbers")
 def test_a_motion_within_the_limits_with_a_smaller_condition_number():
     model = random_tree(4, ("revolute", "prismatic"), 3, branching=0.0)
-    model = rb.with_limits(model, effort_limit=np.full(3, 1e3))
+    model = rb.with_limits(model, effort_limit=jnp.full(3, 1e3))
     found = exciting_trajectory(model, 4.0, population=16, iterations=8, points=40)
     history = np.asarray(found.history)
     assert bool(found.feasible) and np.exp(history[-1]) == pytest.approx(float(found.condition))
