@@ -7,6 +7,8 @@ cross products each of the body's axes with its velocity and acceleration [Atkes
 
 from __future__ import annotations
 
+import itertools
+
 import equinox as eqx
 import jax.numpy as jnp
 from jax.core import Tracer
@@ -19,7 +21,7 @@ from ..algorithms.kinematics import body_poses
 from ..model.model import Model
 from ..spatial.algebra import O3, Force, Transform, Vec3
 from ..sweeps.plan import traverse
-from ..sweeps.sweep import Sweep, Table, scalars_of
+from ..sweeps.sweep import Sweep, Table
 from ..sweeps.world_frame import motion, moving, of_carried, pose
 from ..xla.structural import Scalar
 
@@ -54,13 +56,15 @@ def _forces(at: Transform, w: Vec3, dw: Vec3, a: Vec3) -> tuple[Force, ...]:
 def _torques(run: Sweep, v: Array | None, a: Array | None) -> Array:
     state = moving(run, v, a)
 
-    def forces(P: Table, V: Table, A: Table) -> tuple[tuple[Scalar, ...], ...]:
+    def forces(P: Table, V: Table, A: Table) -> tuple[Scalar, ...]:
         at, v, a = pose(P), motion(V), motion(A)
         speed = v.v + v.w.cross(at.p)
         columns = _forces(at, v.w, a.w, a.v + a.w.cross(at.p) + v.w.cross(speed))
-        return tuple(zip(*map(scalars_of, columns), strict=True))
+        moments = zip(*(column.n for column in columns), strict=True)
+        return *itertools.chain(*moments), *itertools.chain(*zip(*(x.f for x in columns[:4]), strict=True))
 
-    return of_carried(run, state.S, run.map_tables(forces, state.poses, state.V, state.A), 10)
+    rows = run.map_tables(forces, state.poses, state.V, state.A)
+    return of_carried(run, state.S, rows[:30], rows[30:])
 
 
 @jit_public()

@@ -169,18 +169,22 @@ def _independent(run: Sweep, full: jax.Array) -> jax.Array:
     return gather(gather(full).T).T if run.tree.has_mimics else full
 
 
-def of_carried(run: Sweep, motions: Table, forces: Table, width: int) -> jax.Array:
-    """The powers (nv, nb width) of each joint's motion (6, dofs) with `width` forces on each body that it carries.
+def of_carried(run: Sweep, motions: Table, moments: Sequence[jax.Array], forces: Sequence[jax.Array]) -> jax.Array:
+    """The powers (nv, nb n) of each joint's motion (6, dofs) with n wrenches on each body that it carries.
 
-    The table of forces (6 width, nb) has the first component of all of them, then the second, ...
+    The rows of `moments` (3 n, nb) are the x of all wrenches, then the y and z. Those of `forces` are of the first
+    wrenches only; the others are pure moments.
     """
+    width = len(moments) // 3
 
     def by_body(rows: Sequence[jax.Array]) -> jax.Array:
         table = jnp.stack(list(rows))
-        split = table.reshape(6, width, *table.shape[1:])
-        return jnp.swapaxes(split, 1, 2).reshape(6, -1, *table.shape[2:])
+        lanes = table.shape[2:]
+        split = jnp.swapaxes(table.reshape(3, -1, *table.shape[1:]), 1, 2)
+        padding = ((0, 0), (0, 0), (0, width - split.shape[2]), *((0, 0) for _ in lanes))
+        return jnp.pad(split, padding).reshape(3, -1, *lanes)
 
+    wrenches = jnp.concatenate([batch_first(run.lanes(by_body)(list(rows))) for rows in (moments, forces)])
     carried = ancestors(run.tree)[:, list(dof_bodies(run.tree))].T
-    powers = outer(_outside(run, motions), batch_first(run.lanes(by_body)(list(forces))))
-    full = jnp.where(np.repeat(carried, width, axis=1), powers, 0.0)
+    full = jnp.where(np.repeat(carried, width, axis=1), outer(_outside(run, motions), wrenches), 0.0)
     return run.coordinates.gather(full) if run.tree.has_mimics else full
