@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 import rbydyn_jax as rb
-from rbydyn_jax import collision
+from rbydyn_jax import collision, identification
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,9 @@ OPERATIONS = {
     "aba": Operation("`aba`", QVT, lambda link: rb.aba, (2.5, 4.5), 6),
     "mass_matrix_inverse": Operation("`mass_matrix_inverse`", Q, lambda link: rb.mass_matrix_inverse),
     "coriolis_matrix": Operation("`coriolis_matrix`", QV, lambda link: rb.coriolis_matrix),
+    "torque_regressor": Operation(
+        "`torque_regressor`", QVA, lambda link: identification.torque_regressor, largest=1024
+    ),
     "com_jacobian": Operation("`com_jacobian`", Q, lambda link: rb.com_jacobian),
     "momentum_matrix": Operation("`momentum_matrix`", Q, lambda link: rb.momentum_matrix),
     "self_distance": Operation(

@@ -14,7 +14,8 @@ import pytest
 import rbydyn_jax as rb
 from tests.compilation.support import start
 
-SUBPACKAGES = ("collision", "compat", "constraints", "planning", "rby1", "robots", "spatial", "testing", "viz")
+SUBPACKAGES = ("collision", "compat", "constraints", "identification", "planning", "rby1", "robots", "spatial")
+SUBPACKAGES += ("testing", "viz")
 OPTIONAL = ("matplotlib", "tqdm", "mujoco", "pinocchio", "rby1_sdk", "diffrax")
 ERRORS = [x for x in vars(rb).values() if inspect.isclass(x) and issubclass(x, Exception)]
 

@@ -21,9 +21,10 @@ names = "kinematics jacobians inverse_dynamics forward_dynamics mass_matrix cori
 names += " momentum zmp"
 checked_modules = [f"rbydyn_jax.algorithms.{name}" for name in names.split()] + ["rbydyn_jax.model.configuration"]
 checked_modules += [f"rbydyn_jax.constraints.{name}" for name in "loops dynamics closing contact simulate".split()]
+checked_modules += [f"rbydyn_jax.identification.{name}" for name in "regressors parameter_vector".split()]
 with install_import_hook(checked_modules, "beartype.beartype"):
     import rbydyn_jax as rb
-    from rbydyn_jax import constraints
+    from rbydyn_jax import constraints, identification
     from rbydyn_jax.testing import random_tree
 
 model = random_tree(1, n=9)
@@ -64,6 +65,10 @@ calls = [
     lambda: constraints.close_loops(model, q, loops), lambda: constraints.contact_forces(model, q, v, contacts),
     lambda: constraints.joint_limit_forces(model, q, v),
     lambda: constraints.state_derivative(model, jnp.concatenate([q, v]), tau, loops, f_ext),
+    lambda: identification.torque_regressor(model, q, v, a), lambda: identification.actuator_regressor(model, v, a),
+    lambda: identification.momentum_regressor(model, q, v), lambda: identification.energy_regressor(model, q, v),
+    lambda: identification.motor_torques(model, q, v, a, 0.1),
+    lambda: identification.with_parameters(model, identification.parameters(model)),
     lambda: rb.clamp(model, q), lambda: rb.qdot_from_v(model, q, v), lambda: rb.v_from_qdot(model, q, q),
 ]
 for call in calls:

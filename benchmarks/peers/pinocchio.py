@@ -24,6 +24,7 @@ class Robot:
         self.frame = self.model.getFrameId(link, pin.FrameType.BODY)
         at = [self.model.joints[self.model.getJointId(name)].idx_v for name in joint_names]
         self.order = np.array(at)  # ours -> theirs
+        self.bodies = np.array([self.model.getJointId(name) - 1 for name in joint_names])
         turned = {name: np.zeros((LOOP, self.model.nv)) for name in inputs}
         for name, x in inputs.items():
             turned[name][:, at] = x[:LOOP]
@@ -57,6 +58,7 @@ class Robot:
             ],
             "mass_matrix_inverse": [("", lambda k: pin.computeMinverse(m, d, q[k]))],
             "coriolis_matrix": [("", lambda k: pin.computeCoriolisMatrix(m, d, q[k], v[k]))],
+            "torque_regressor": [("", lambda k: pin.computeJointTorqueRegressor(m, d, q[k], v[k], a[k]))],
             # The products with the position or the torques that make it a gradient are not even counted.
             "fk_gradient": jacobian,
             "rnea_gradient": derivatives,
@@ -87,6 +89,8 @@ class Robot:
             return pin.rnea(m, d, q, v, a)[o]
         if operation == "aba":
             return pin.aba(m, d, q, v, tau)[o]
+        if operation == "torque_regressor":
+            return pin.computeJointTorqueRegressor(m, d, q, v, a)[o].reshape(len(o), -1, 10)[:, self.bodies].ravel()
         matrix = {
             "crba": lambda: _symmetric(pin.crba(m, d, q)),
             "mass_matrix_inverse": lambda: _symmetric(pin.computeMinverse(m, d, q)),

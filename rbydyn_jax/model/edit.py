@@ -134,11 +134,11 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
         new = check_array(value, f"values[{link!r}]", (10,)).astype(model.inertias.dtype)
         check_finite(new, f"values[{link!r}]")
         _no_negative_mass(new[0], f"values[{link!r}][0], the mass,")
-        model = _add_inertia(model, index, new - model.link_inertias[index])
+        model = add_inertia(model, index, new - model.link_inertias[index])
     return model
 
 
-def _add_inertia(model: Model, link: int, change: Array) -> Model:
+def add_inertia(model: Model, link: int, change: Array) -> Model:
     """Adds inertial parameters, given in the link's axes, to a link and to its body."""
     body, slot = model.tree.link_bodies[link], model.tree.welded_slots[link]
     if slot >= 0:
@@ -182,7 +182,7 @@ def attach_payload(
     for name, x in (("mass", m), ("com", c), ("inertia", about_com)):
         check_finite(x, name)
     _no_negative_mass(m, "mass")
-    return _add_inertia(model, model.link_index(link), inertias.from_mass_com(m, c, about_com))
+    return add_inertia(model, model.link_index(link), inertias.from_mass_com(m, c, about_com))
 
 
 def with_geometry(

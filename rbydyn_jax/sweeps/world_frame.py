@@ -21,7 +21,7 @@ from ..xla.fusion import barrier
 from ..xla.layout import batch_first
 from ..xla.structural import Scalars
 from .sweep import Body, Sweep, Table, inertia_from_row, transform_from_numbers
-from .topology import masks
+from .topology import ancestors, dof_bodies, masks
 
 Rows = jax.Array | Sequence[jax.Array]
 
@@ -167,3 +167,24 @@ def _independent(run: Sweep, full: jax.Array) -> jax.Array:
     """A matrix for the independent velocities, from one for those of all joints."""
     gather = run.coordinates.gather
     return gather(gather(full).T).T if run.tree.has_mimics else full
+
+
+def of_carried(run: Sweep, motions: Table, moments: Sequence[jax.Array], forces: Sequence[jax.Array]) -> jax.Array:
+    """The powers (nv, nb n) of each joint's motion (6, dofs) with n wrenches on each body that it carries.
+
+    The rows of `moments` (3 n, nb) are the x of all wrenches, then the y and z. Those of `forces` are of the first
+    wrenches only; the others are pure moments.
+    """
+    width = len(moments) // 3
+
+    def by_body(rows: Sequence[jax.Array]) -> jax.Array:
+        table = jnp.stack(list(rows))
+        lanes = table.shape[2:]
+        split = jnp.swapaxes(table.reshape(3, -1, *table.shape[1:]), 1, 2)
+        padding = ((0, 0), (0, 0), (0, width - split.shape[2]), *((0, 0) for _ in lanes))
+        return jnp.pad(split, padding).reshape(3, -1, *lanes)
+
+    wrenches = jnp.concatenate([batch_first(run.lanes(by_body)(list(rows))) for rows in (moments, forces)])
+    carried = ancestors(run.tree)[:, list(dof_bodies(run.tree))].T
+    full = jnp.where(np.repeat(carried, width, axis=1), outer(_outside(run, motions), wrenches), 0.0)
+    return run.coordinates.gather(full) if run.tree.has_mimics else full

@@ -13,6 +13,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax.algorithms import aba, centroidal, coriolis, crba, derivatives, jacobians, kinematics, rnea
+from rbydyn_jax.identification import regressors
 from rbydyn_jax.spatial.algebra import IDENTITY
 from rbydyn_jax.sweeps import plan
 from rbydyn_jax.sweeps.scanned import ScannedSweep
@@ -43,6 +44,7 @@ ALGORITHMS = {
     "rnea_gradient": lambda run, s, link: jnp.concatenate(
         rnea._adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)
     ),
+    "torque_regressor": lambda run, s, link: regressors._torques(run, s.v, s.a),
     "aba_derivatives": lambda run, s, link: jnp.stack(derivatives._forward_matrices(run, s.v, s.tau, s.f_ext)),
     "rnea_derivatives": lambda run, s, link: jnp.stack(derivatives._matrices(("q", "v", "a"), run, s.v, s.a, s.f_ext)),
 }

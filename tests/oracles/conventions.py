@@ -98,3 +98,15 @@ def joint_velocity_map(model: Model) -> list[np.ndarray]:
         selection[:, model.tree.v_slices[i]] = np.eye(joint.nv)
         maps.append(selection if mimic is None else multipliers[mimic.slot] * selection)
     return maps
+
+
+def turned_parameters(turn: np.ndarray) -> np.ndarray:
+    """The (10, 10) matrix that turns inertial parameters [m, h, Ixx, Ixy, Iyy, Ixz, Iyz, Izz] by a rotation."""
+    entries = np.array([(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)])
+    out = np.zeros((10, 10))
+    out[0, 0], out[1:4, 1:4] = 1.0, turn
+    for k, (i, j) in enumerate(entries):
+        one = np.zeros((3, 3))
+        one[i, j] = one[j, i] = 1.0
+        out[4:, 4 + k] = (turn @ one @ turn.T)[tuple(entries.T)]
+    return out

@@ -24,6 +24,7 @@ from .conventions import (
     quat_xyzw,
     quaternion_of_mrp,
     swap_rows,
+    turned_parameters,
 )
 
 FRAMES = {
@@ -169,6 +170,24 @@ class PinRobot:
     def coriolis_matrix(self, q, v) -> np.ndarray:
         """C(q, v) by the Christoffel-consistent factorisation of pinocchio."""
         return self.G.T @ pin.computeCoriolisMatrix(self.model, self.data, self.q(q), self.v(v)) @ self.G
+
+    def torque_regressor(self, q, v, a) -> np.ndarray:
+        """(nv, 10 nb), ten columns for each of our bodies, of parameters in its axes."""
+        rows = pin.computeJointTorqueRegressor(self.model, self.data, self.q(q), self.v(v), self.v(a))
+        return self.G.T @ self._of_our_bodies(rows)
+
+    def energy_regressor(self, q, v) -> np.ndarray:
+        """(2, 10 nb): of the kinetic energy, and of the potential energy."""
+        kinetic = pin.computeKineticEnergyRegressor(self.model, self.data, self.q(q), self.v(v))
+        potential = pin.computePotentialEnergyRegressor(self.model, self.data, self.q(q))
+        return self._of_our_bodies(np.stack([kinetic, potential]).reshape(2, -1))
+
+    def _of_our_bodies(self, columns: np.ndarray) -> np.ndarray:
+        blocks = [
+            columns[:, 10 * (j - 1) : 10 * j] @ turned_parameters(alignment.T)
+            for j, alignment in zip(self.joint_ids, self.alignments, strict=True)
+        ]
+        return np.concatenate(blocks, axis=1)
 
     def gravity(self, q) -> np.ndarray:
         """Generalised gravity forces."""

@@ -1,0 +1,201 @@
+r"""Measured motions and torques, as arrays or from a file.
+
+Velocities and accelerations of sampled positions are those of a polynomial that is fitted to a window around each time
+[Savitzky and Golay 1964]: smoothing and differentiation in one, without delay. The torques go through the same window,
+so that both sides of the equations of motion are smoothed alike.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array, check_finite, check_integer
+from .._errors import ArgumentError, Finding, ModelError, ParseError, ShapeError
+from ..model.model import Model, check_model
+from .parameter_vector import velocity_names
+
+
+class TrajectoryData(eqx.Module):
+    """A motion and the torques of the motors along it, a row for each time.
+
+    Args:
+        q: Configurations [rad, m].
+        v: Velocities [rad/s, m/s].
+        a: Accelerations [rad/s^2, m/s^2].
+        tau: Torques or forces of the motors [N m, N], what friction takes included.
+
+    Raises:
+        ArgumentError: A value is not finite.
+        DtypeError: An argument is not an array of floats.
+        ShapeError: The arguments have different numbers of rows, or `v`, `a` and `tau` of columns.
+    """
+
+    q: Float[Array, "t nq"]
+    v: Float[Array, "t nv"]
+    a: Float[Array, "t nv"]
+    tau: Float[Array, "t nv"]
+
+    def __init__(
+        self, q: Float[Array, "t nq"], v: Float[Array, "t nv"], a: Float[Array, "t nv"], tau: Float[Array, "t nv"]
+    ) -> None:
+        self.v = check_array(v, "v", (None, None))
+        self.q = check_array(q, "q", (self.v.shape[0], None), "rows of v")
+        self.a, self.tau = (check_array(x, name, self.v.shape, "that of v") for name, x in (("a", a), ("tau", tau)))
+        for name in ("q", "v", "a", "tau"):
+            check_finite(getattr(self, name), name)
+
+    @property
+    def motion(self) -> tuple[Float[Array, "t nq"], Float[Array, "t nv"], Float[Array, "t nv"]]:
+        """(q, v, a)."""
+        return self.q, self.v, self.a
+
+    def __len__(self) -> int:
+        return self.q.shape[0]
+
+    def __getitem__(self, rows: slice) -> TrajectoryData:
+        """Some of the rows."""
+        return TrajectoryData(self.q[rows], self.v[rows], self.a[rows], self.tau[rows])
+
+    def checked(self, model: Model) -> TrajectoryData:
+        """The data, if they fit to a robot.
+
+        Raises:
+            ShapeError: They belong to another one, or there are none.
+        """
+        if (self.q.shape[1], self.v.shape[1]) != (model.nq, model.nv) or not len(self):
+            raise ShapeError(
+                f"data must have rows of q ({model.nq},) and of v, a, tau ({model.nv},); got {len(self)} rows of "
+                f"({self.q.shape[1]},) and ({self.v.shape[1]},)"
+            )
+        return self
+
+
+def smooth(
+    samples: Float[Array, "t n"] | np.ndarray, period: float, window: int = 21, degree: int = 4, derivative: int = 0
+) -> np.ndarray:
+    """A derivative of equidistant samples by local polynomials, those near the ends from the first and last window.
+
+    Args:
+        samples: Values, a row for each time.
+        period: Time between two rows [s].
+        window: Number of rows of a window, odd. Frequencies above about (degree + 1) / (3 window period) are damped.
+        degree: Degree of the polynomials.
+        derivative: Which derivative; 0 are the smoothed values.
+
+    Returns:
+        An array of the shape of `samples`.
+
+    Raises:
+        ArgumentError: `window` is even, not larger than `degree`, or larger than the number of rows, or `period` is
+            not positive.
+        ShapeError: `samples` has no two axes.
+
+    Example:
+        >>> from rbydyn_jax.identification import smooth
+        >>> t = np.arange(50) * 0.1
+        >>> bool(np.allclose(smooth(t[:, None] ** 2, 0.1, derivative=1), 2 * t[:, None]))
+        True
+    """
+    x = np.asarray(check_array(samples, "samples", (None, None)), float)
+    window, degree = check_integer(window, "window", 1), check_integer(degree, "degree", 0)
+    derivative = check_integer(derivative, "derivative", 0)
+    if window % 2 == 0 or not degree < window <= len(x):
+        raise ArgumentError(f"window must be odd, above degree {degree} and at most {len(x)} rows, got {window}")
+    if not period > 0.0:
+        raise ArgumentError(f"period must be positive, got {period}")
+    if derivative > degree:
+        return np.zeros_like(x)
+    half = window // 2
+    at = np.arange(-half, half + 1) / max(half, 1)
+    fit = np.linalg.pinv(np.vander(at, degree + 1, increasing=True))  # samples of a window to coefficients
+    factors = np.array([np.prod(np.arange(k - derivative + 1, k + 1, dtype=float)) for k in range(degree + 1)])
+    powers = np.maximum(np.arange(degree + 1) - derivative, 0)
+    values = np.where(np.arange(degree + 1) >= derivative, factors * at[:, None] ** powers, 0.0) @ fit
+    values /= (max(half, 1) * period) ** derivative
+    inner = np.lib.stride_tricks.sliding_window_view(x, window, axis=0) @ values[half]
+    return np.concatenate([values[:half] @ x[:window], inner, values[half + 1 :] @ x[-window:]])
+
+
+def data_from_samples(
+    model: Model,
+    q: Float[Array, "t nq"],
+    tau: Float[Array, "t nv"],
+    period: float,
+    *,
+    window: int = 21,
+    degree: int = 4,
+) -> TrajectoryData:
+    """The data of equidistant positions and torques; all four quantities by `smooth` with one window.
+
+    Args:
+        model: The robot; the velocities of its joints have to be the rates of their positions.
+        q: Configurations [rad, m].
+        tau: Torques of the motors [N m, N].
+        period: Time between two rows [s].
+        window: Number of rows of a window, odd.
+        degree: Degree of the polynomials.
+
+    Raises:
+        ArgumentError: `window` or `period` is wrong; see `smooth`.
+        ModelError: A joint has more positions than velocities.
+        ShapeError: The arrays do not belong to the robot, or have different numbers of rows.
+    """
+    model = check_model(model)
+    for name, joint in zip(model.joint_names, model.tree.joints, strict=True):
+        if joint.nq != joint.nv or joint.nv > 1:
+            raise ModelError(f"joint {name!r}: only positions whose rates are velocities can be differentiated")
+    q = check_array(q, "q", (None, model.nq), "times, model.nq")
+    tau = check_array(tau, "tau", (q.shape[0], model.nv), "rows of q, model.nv")
+    rows = (smooth(q, period, window, degree, k) for k in range(3))
+    arrays = (*rows, smooth(tau, period, window, degree))
+    return TrajectoryData(*(jnp.asarray(x, q.dtype) for x in arrays))
+
+
+def _wrong(path: Path, message: str, line: int) -> ParseError:
+    return ParseError([Finding("error", message, "", str(path), line)])
+
+
+def read_csv(model: Model, path: str | Path, *, window: int = 21, degree: int = 4) -> TrajectoryData:
+    """The data of a CSV file with a header: `time` [s], and `q_<joint>` and `tau_<joint>` for every joint of the robot.
+
+    Other columns are ignored. Times have to be equidistant to 1 %; positions are differentiated by `data_from_samples`.
+
+    Args:
+        model: The robot.
+        path: The file.
+        window: Number of rows of a window, odd.
+        degree: Degree of the polynomials.
+
+    Raises:
+        ArgumentError: `window` does not fit; see `smooth`.
+        ModelError: A joint has more positions than velocities.
+        ParseError: A column is missing, a value is no number, or the times are not equidistant.
+    """
+    model, path = check_model(model), Path(path)
+    with path.open(newline="") as file:
+        rows = list(csv.reader(file))
+    header = [x.strip() for x in rows[0]] if rows else []
+    joints = velocity_names(model)
+    wanted = ["time", *(f"q_{x}" for x in joints), *(f"tau_{x}" for x in joints)]
+    if missing := [x for x in wanted if x not in header]:
+        raise _wrong(path, f"the file has no column {missing[0]!r}", 1)
+    index = [header.index(x) for x in wanted]
+    table = []
+    for number, row in enumerate(rows[1:], start=2):
+        try:
+            table.append([float(row[k]) for k in index])
+        except (ValueError, IndexError):
+            raise _wrong(path, "a value is missing or no number", number) from None
+    values = np.array(table).reshape(-1, len(wanted))
+    steps = np.diff(values[:, 0])
+    if len(steps) == 0 or not (np.abs(steps - steps.mean()) <= 0.01 * steps.mean()).all():
+        raise _wrong(path, "the times are not equidistant", 2)
+    dtype, nv = model.inertias.dtype, len(joints)
+    q, tau = (jnp.asarray(x, dtype) for x in (values[:, 1 : 1 + nv], values[:, 1 + nv :]))
+    return data_from_samples(model, q, tau, float(steps.mean()), window=window, degree=degree)

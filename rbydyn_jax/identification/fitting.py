@@ -1,0 +1,206 @@
+r"""Fitting the parameters of a robot to its measured torques.
+
+The errors of the torques are linear in the parameters, so that the data enter through their normal equations alone, one
+for each joint. With the prior, deviations from the initial robot in units of the size of each link, they have one
+minimum and a Hessian $A$. The robot that can exist is the one nearest to it in the norm of $A$ (`consistency`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array, check_integer
+from .._errors import ArgumentError
+from ..model.model import Model, check_model
+from ..spatial import inertia
+from .consistency import inside, nearest
+from .data import TrajectoryData
+from .normal_equations import JointSums, joint_sums, summed
+from .parameter_vector import TERMS, Term, check_terms, motor_torques, velocity_names
+from .unknowns import Unknowns, unknowns_of
+
+_REWEIGHTED = 10  # how often the noise of the joints is estimated anew: it changes by less than a percent
+_ROBUST_PASSES = 8  # how often outliers are weighted anew
+_SMALLEST_NOISE = 1e-4  # of a joint, relative to its torque
+_MEDIAN = 1.4826  # the standard deviation of normal numbers, in units of the median of their sizes
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A fitted robot; `print` shows it as a table.
+
+    Attributes:
+        model: The robot with the fitted parameters.
+        names: The names of the unknowns.
+        values: Their values.
+        initial: Their values before.
+        covariance: Covariance of the unknowns without the condition that the robot can exist: that of the noise and of
+            the prior together.
+        noise: Standard deviation of the error of each torque, estimated or given [N m, N].
+        residual: Root mean square of the error of each torque after the fit [N m, N].
+        payload: The ten parameters of the payload about the origin of its link in its axes, if one was asked for.
+        iterations: Newton steps; zero where the fit is linear.
+        converged: Whether they came to an end.
+    """
+
+    model: Model
+    names: tuple[str, ...]
+    values: np.ndarray
+    initial: np.ndarray
+    covariance: np.ndarray
+    noise: np.ndarray
+    residual: np.ndarray
+    payload: np.ndarray | None
+    iterations: int
+    converged: bool
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """The standard deviation of each unknown."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def consistent(self) -> dict[str, bool]:
+        """For each moving link whether a body with its inertia can exist."""
+        model = self.model
+        possible = np.asarray(jax.vmap(inertia.is_consistent)(model.link_inertias))
+        bodies = model.tree.link_bodies
+        return {name: bool(ok) for name, ok, body in zip(model.link_names, possible, bodies, strict=True) if body >= 0}
+
+    def __str__(self) -> str:
+        width = max((len(name) for name in self.names), default=0)
+        rows = zip(self.names, self.initial, self.values, self.deviation, strict=True)
+        lines = [f"{'':{width}}  {'initial':>10}  {'fitted':>10}  {'deviation':>10}"]
+        lines += [f"{name:{width}}  {old:10.4g}  {new:10.4g}  {by:10.2g}" for name, old, new, by in rows]
+        joints = velocity_names(self.model)
+        width = max(map(len, joints), default=0)
+        lines.append(f"{'':{width}}  {'residual':>10}")
+        lines += [f"{name:{width}}  {x:10.3g}" for name, x in zip(joints, self.residual, strict=True)]
+        return "\n".join(lines)
+
+
+def fit(
+    model: Model,
+    data: TrajectoryData,
+    *,
+    terms: Sequence[Term] = TERMS,
+    links: Sequence[str | int] | None = None,
+    payload: str | int | None = None,
+    consistent: bool = True,
+    prior: float = 1.0,
+    noise: Float[Array, "nv"] | None = None,
+    huber: float | None = None,
+    width: float | None = None,
+    iterations: int = 500,
+) -> FitResult:
+    r"""The robot whose torques are nearest to the measured ones.
+
+    Minimises $\sum_{t,j} (\tau_{tj} - Y_{tj} \pi)^2 / \sigma_j^2 + \sum_k (x_k - x_k^0)^2 / s_k^2$: the errors of the
+    torques in units of the noise of each joint, and the deviations from the initial robot in units of `prior` times the
+    size of the parameter. Without `consistent` the minimum is linear; with it, every link has a mass distribution and
+    friction is not negative, in every iterate [Wensing, Kim and Slotine 2018]. Called outside of `jit`; the sums over
+    the data are in their dtype, all else in float64.
+
+    Args:
+        model: The initial robot, such as that of CAD. What is not fitted stays as it is.
+        data: Motion and torques of the motors.
+        terms: What is fitted: some of ``"inertia"``, ``"armature"``, ``"damping"``, ``"friction"``.
+        links: The links whose inertia is fitted, by name or index; default is one for each body, that whose frame is
+            the body's, or none if there is a payload.
+        payload: A link, by name or index, to which a body of unknown inertia is fixed.
+        consistent: Whether all fitted links and the payload have to be bodies that can exist.
+        prior: Standard deviation of the initial parameters, relative to the size of each. The size of a link's
+            parameters is $m$, $m r$ and $m r^2$ with its mass and extent; that of a drive's is what explains the
+            torque alone, if not its value; that of a payload 10 kg and 0.3 m.
+        noise: Standard deviation of each measured torque [N m, N]; default is estimated from the errors of the fit.
+        huber: Errors larger than this many standard deviations count linearly [Huber 1964]; None is least squares.
+        width: Of the smooth Coulomb friction [rad/s, m/s]; None is that of sign(v). See `friction_forces`.
+        iterations: Maximum number of Newton steps.
+
+    Raises:
+        ArgumentError: A value is not positive, a term is unknown, a link does not move, or there is nothing to fit.
+        NameNotFoundError: There is no such link.
+        ShapeError: The data do not belong to the robot, or `noise` is not of shape `(model.nv,)`.
+
+    Example:
+        >>> from rbydyn_jax.identification import TrajectoryData, fit, motor_torques
+        >>> arm, key = robots.two_link_arm(), jax.random.key(0)
+        >>> q, v, a = jax.random.normal(key, (3, 100, 2))
+        >>> loaded = attach_payload(arm, "tool", 0.5)
+        >>> tau = jax.vmap(motor_torques, (None, 0, 0, 0))(loaded, q, v, a)
+        >>> found = fit(arm, TrajectoryData(q, v, a, tau), terms=("inertia",), payload="tool")
+        >>> round(float(found.payload[0]), 2)
+        0.5
+    """
+    model, terms = check_model(model), check_terms(terms)
+    data = data.checked(model)
+    iterations = check_integer(iterations, "iterations", 1)
+    for name, value in (("prior", prior), ("huber", huber), ("width", width)):
+        if value is not None and not value > 0.0:
+            raise ArgumentError(f"{name} must be positive, got {value}")
+    given = None if noise is None else np.asarray(check_array(noise, "noise", (model.nv,), "model.nv"), float)
+    if given is not None and not (given > 0.0).all():
+        raise ArgumentError(f"noise must be positive, got {given.tolist()}")
+    weights = np.ones((len(data), model.nv))
+    for _ in range(1 if huber is None else _ROBUST_PASSES):
+        sums = joint_sums(model, data, weights, width)
+        unknowns = unknowns_of(model, sums, links, payload, terms, prior)
+        if not unknowns.names:
+            raise ArgumentError("there is nothing to fit: neither a link, nor a payload, nor another term")
+        x, matrix, deviations = _linear(unknowns, sums, given)
+        if huber is not None:
+            errors = np.abs(np.asarray(data.tau - _torques(unknowns.applied(model, x), *data.motion, width), float))
+            spread = given if given is not None else np.maximum(_MEDIAN * np.median(errors, axis=0), deviations * 1e-3)
+            weights = np.minimum(1.0, huber * spread / np.maximum(errors, 1e-300))
+    steps, converged = 0, True
+    if consistent:
+        scale, count = unknowns.deviation, unknowns.blocks
+        start = inside(unknowns.mean / scale, count)
+        y, steps, converged = nearest(x / scale, matrix * np.outer(scale, scale), start, count, iterations)
+        x = scale * y
+    everything = unknowns.base + unknowns.basis @ x
+    scale = unknowns.deviation
+    covariance = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
+    return FitResult(
+        model=unknowns.applied(model, x),
+        names=unknowns.names,
+        values=x,
+        initial=unknowns.mean,
+        covariance=covariance,
+        noise=deviations,
+        residual=np.sqrt([own.squared_error(everything) for own in sums]),
+        payload=None if unknowns.payload is None else x[10 * len(unknowns.links) : 10 * unknowns.blocks],
+        iterations=steps,
+        converged=converged,
+    )
+
+
+@functools.partial(jax.jit, static_argnums=4)
+def _torques(model: Model, q: Array, v: Array, a: Array, width: float | None) -> Array:
+    return jax.vmap(lambda q, v, a: motor_torques(model, q, v, a, width))(q, v, a)
+
+
+def _linear(
+    unknowns: Unknowns, sums: list[JointSums], given: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The minimum, the Hessian and the noise of the joints."""
+    base, basis, scale = unknowns.base, unknowns.basis, unknowns.deviation
+    sizes = np.sqrt([own.square / max(own.weight, 1.0) for own in sums])
+    least = np.where(sizes > 0.0, _SMALLEST_NOISE * sizes, 1.0)
+    noise = np.maximum(sizes, least) if given is None else given
+    for _ in range(1 if given is not None else _REWEIGHTED):
+        matrix, vector = summed(sums, noise, len(base))
+        scaled = basis * scale
+        hessian = scaled.T @ matrix @ scaled + np.eye(len(scale))
+        gradient = scaled.T @ (vector - matrix @ base) + unknowns.mean / scale
+        x = scale * np.linalg.solve(hessian, gradient)
+        used = noise
+        if given is None:
+            noise = np.maximum(np.sqrt([own.squared_error(base + basis @ x) for own in sums]), least)
+    return x, hessian / np.outer(scale, scale), used

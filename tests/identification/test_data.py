@@ -1,0 +1,64 @@
+"""Smoothing against scipy, and data from a file."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax import robots
+from rbydyn_jax.identification import TrajectoryData, read_csv, smooth
+from tests.helpers import assert_close, normal
+
+
+@pytest.mark.parametrize("derivative", [0, 1, 2])
+def test_smooth_is_the_filter_of_savitzky_and_golay(derivative):
+    signal = pytest.importorskip("scipy.signal")
+    x = np.asarray(normal(0, 60, 3), float)
+    want = signal.savgol_filter(x, 11, 4, deriv=derivative, delta=0.1, axis=0)
+    assert_close(smooth(x, 0.1, 11, 4, derivative), want, 1e-10)
+
+
+@pytest.mark.parametrize("window", [4, 10, 61])
+def test_windows_that_do_not_fit(window):
+    with pytest.raises(rb.ArgumentError, match="window must be odd"):
+        smooth(np.zeros((60, 1)), 0.1, window, 4)
+
+
+def write(path, times, q, tau, joints, extra=""):
+    header = ",".join(["note", "time", *(f"q_{x}" for x in joints), *(f"tau_{x}" for x in joints)])
+    rows = [",".join(["-", *(repr(float(x)) for x in row)]) for row in np.column_stack([times, q, tau])]
+    path.write_text("\n".join([header, *rows]) + extra)
+
+
+def test_a_file_of_polynomials_is_read_exactly(tmp_path):
+    model, t = robots.two_link_arm(), np.arange(40) * 0.01
+    q, tau = np.stack([t**3, 1.0 - 2.0 * t], axis=1), np.stack([t, t**2], axis=1)
+    write(tmp_path / "log.csv", t, q, tau, model.joint_names)
+    data = read_csv(model, tmp_path / "log.csv")
+    assert len(data) == 40
+    want = (q, np.stack([3 * t**2, -2.0 + 0 * t], 1), np.stack([6 * t, 0 * t], 1), tau)
+    for got, expected in zip((*data.motion, data.tau), want, strict=True):
+        assert_close(np.asarray(got, float), expected, 1e-4)
+    for times, extra, message in (
+        (t**2, "", "log.csv:2: error: the times are not equidistant"),
+        (t, "\n-,0.4,x,0,0,0", "log.csv:42: error: a value is missing or no number"),
+    ):
+        write(tmp_path / "log.csv", times, q, tau, model.joint_names, extra)
+        with pytest.raises(rb.ParseError, match=message):
+            read_csv(model, tmp_path / "log.csv")
+    write(tmp_path / "log.csv", t, q[:, :1], tau, model.joint_names[:1])
+    with pytest.raises(rb.ParseError, match="the file has no column 'q_"):
+        read_csv(model, tmp_path / "log.csv")
+
+
+def test_wrong_data():
+    rows = jnp.zeros((5, 2))
+    with pytest.raises(rb.ShapeError, match="tau must have shape"):
+        TrajectoryData(rows, rows, rows, rows[:4])
+    with pytest.raises(rb.ArgumentError, match="a must be finite"):
+        TrajectoryData(rows, rows, rows.at[0, 0].set(jnp.nan), rows)
+    ball = rb.build_model(rb.RobotBuilder("r").link("a").link("b", 1.0, inertia=0.1).spherical("j", "a", "b"))
+    with pytest.raises(rb.ModelError, match="joint 'j': only positions whose rates are velocities"):
+        rb.identification.data_from_samples(ball, jnp.zeros((50, 4)), jnp.zeros((50, 3)), 0.1)

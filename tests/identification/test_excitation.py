@@ -1,0 +1,51 @@
+"""Exciting motions keep the limits, and show the parameters better than others do."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax import robots
+from rbydyn_jax.identification import TrajectoryData, base_parameters, exciting_trajectory, motor_torques
+from rbydyn_jax.planning import sample_trajectory
+from rbydyn_jax.testing import random_tree
+from tests.algorithms.cases import run
+from tests.helpers import X64
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not X64, reason="condition numbers")
+def test_a_motion_within_the_limits_with_a_smaller_condition_number():
+    model = random_tree(4, ("revolute", "prismatic"), 3, branching=0.0)
+    model = rb.with_limits(model, effort_limit=jnp.full(3, 1e3))
+    found = exciting_trajectory(model, 4.0, population=16, iterations=8, points=40)
+    history = np.asarray(found.history)
+    assert bool(found.feasible) and np.exp(history[-1]) == pytest.approx(float(found.condition))
+    assert (np.diff(history) <= 0.0).all() and history[-1] < history[0] - 0.1
+    at = sample_trajectory(found.trajectory, 333)  # other times than those where the limits are kept
+    q, v, a = (np.asarray(x) for x in (at.q, at.v, at.a))
+    low, high, fastest, strongest = (
+        np.asarray(x)
+        for x in (model.position_lower, model.position_upper, model.velocity_limit, model.acceleration_limit)
+    )
+    assert (q >= low).all() and (q <= high).all()
+    assert (np.abs(v) <= fastest).all() and (np.abs(a) <= strongest).all()
+    assert np.abs(np.asarray(run(lambda *x: motor_torques(model, *x), at.q, at.v, at.a))).max() <= 1e3
+    assert not v[[0, -1]].any() and np.abs(a[[0, -1]]).max() < 1e-9
+    shown = base_parameters(model, TrajectoryData(at.q, at.v, at.a, at.v))
+    assert shown.rank == base_parameters(model).rank
+
+
+def test_wrong_arguments():
+    arm = robots.two_link_arm()
+    with pytest.raises(rb.ArgumentError, match="population must be at least 8"):
+        exciting_trajectory(arm, 1.0, population=4)
+    with pytest.raises(rb.ArgumentError, match="clearance must be positive"):
+        exciting_trajectory(arm, 1.0, clearance=-1.0)
+    with pytest.raises(rb.ArgumentError, match="duration must be positive"):
+        exciting_trajectory(arm, 0.0)
+    ball = rb.build_model(rb.RobotBuilder("r").link("a").link("b", 1.0, inertia=0.1).spherical("j", "a", "b"))
+    with pytest.raises(rb.ModelError, match="no joint has a single coordinate"):
+        exciting_trajectory(ball, 1.0)
