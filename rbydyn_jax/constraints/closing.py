@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_integer, jit_public
+from .._check import check_array, check_integer, check_positive, jit_public
 from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
@@ -37,7 +37,7 @@ class ClosedLoops(eqx.Module):
     iterations: Int[Array, ""]
 
 
-@jit_public("fixed", "max_iterations")
+@jit_public("fixed", "max_iterations", tolerance=check_positive)
 def close_loops(
     model: Model,
     q: Float[Array, "nq"],
@@ -66,7 +66,7 @@ def close_loops(
     Raises:
         DtypeError: `loops` holds something else.
         NameNotFoundError: There is no such joint, or a loop joint names a link that there is not.
-        ArgumentError: `max_iterations` is less than 1.
+        ArgumentError: `max_iterations` is less than 1, or `tolerance` is not positive.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
@@ -85,7 +85,9 @@ def close_loops(
     for joint in fixed:
         free[model.tree.v_slices[model.joint_index(joint)]] = 0.0
     free = free.astype(q.dtype)
-    bound = jnp.asarray(1e4 * jnp.finfo(q.dtype).eps if tolerance is None else tolerance, q.dtype)
+    bound = jnp.asarray(1e4 * jnp.finfo(q.dtype).eps, q.dtype)
+    if tolerance is not None:
+        bound = check_array(tolerance, "tolerance", ()).astype(q.dtype)
 
     def gap_of(model: Model, joints: Sequence[LoopJoint], q: Array) -> Array:
         poses = body_poses(model, q)

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._errors import DtypeError
-from ..model.model import Model, model_from_arrays
+from ..model.model import Model, float_dtype, free_fall, model_from_arrays
 from .builder import RobotBuilder
 from .check import check_description
 from .check_inertia import check_bodies
 from .check_mimic import note_unused_of_followers
+from .check_numbers import check_numbers
 from .description import RobotDescription
 from .findings import Findings
 from .urdf import read_bytes, read_urdf
@@ -125,6 +127,7 @@ def load_urdf_string(
     return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # overflows become findings
 def assemble(
     description: RobotDescription,
     findings: Findings,
@@ -138,9 +141,13 @@ def assemble(
     """Welds a description whose findings are all in, and makes a `Model` of it unless one of them is an error."""
     if findings.failed:
         findings.report(strict)
+    dtype, gravity = float_dtype(dtype), free_fall(gravity).tolist()
     robot = weld(
         description, base_link=base_link, floating_base=floating_base, joint_order=joint_order, findings=findings
     )
+    check_numbers(description, robot, gravity, dtype, findings)
+    if findings.failed:
+        findings.report(strict)
     check_bodies(robot, findings, [link.name for link in description.links])
     note_unused_of_followers(robot, findings, [joint.name for joint in description.joints])
     return model_from_arrays(

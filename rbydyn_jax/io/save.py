@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import ModelError
+from .._errors import DtypeError, ModelError
 from ..model.model import Model, check_model, single_shapes, welded_shares
 from .description import (
     CollisionDescription,
@@ -73,10 +74,13 @@ def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> Non
         collisions: Whether to write the collision shapes; capsules are not part of standard URDF.
 
     Raises:
+        DtypeError: `path` is not a path.
         FileNotFoundError: The directory does not exist.
         ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
             URDF does not support.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise DtypeError(f"path must be a str or a Path, got {type(path).__name__}")
     text, path = to_urdf(model, collisions=collisions), Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such directory to write into", str(path.parent))

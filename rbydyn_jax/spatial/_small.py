@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._check import ValueCheck, explained
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def jitted(function: F) -> F:
-    """Compiles a function for eager calls; an outer trace sees its operations inline."""
-    return cast(F, jax.jit(function, inline=True))
+def jitted(function: F, **values: ValueCheck) -> F:
+    """Compiles a function for eager calls; an outer trace sees its operations inline.
+
+    Args:
+        function: The function.
+        **values: Checks of the values of its arguments, where they are known.
+    """
+    return explained(function, jax.jit(function, inline=True), values=values)
 
 
 def dot(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, ""]:

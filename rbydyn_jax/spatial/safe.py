@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._check import check_array, check_integer
+
 # Below this x the higher Stumpff functions are summed, above it their closed form cancels too little to matter.
 _SERIES_LIMIT = 9.0
 
@@ -40,7 +42,7 @@ def stumpff(k: int, x: Float[Array, "..."]) -> Float[Array, "..."]:
         >>> [round(float(stumpff(k, jnp.zeros(()))), 6) for k in range(5)]
         [1.0, 1.0, 0.5, 0.166667, 0.041667]
     """
-    x = jnp.asarray(x)
+    k, x = check_integer(k, "k", 0), check_array(x, "x")
     if k == 0:
         return jnp.cos(jnp.sqrt(x))
     if k == 1:
@@ -83,6 +85,7 @@ def angle_ratio(s2: Float[Array, "..."], w: Float[Array, "..."]) -> Float[Array,
         >>> float(angle_ratio(jnp.zeros(()), jnp.ones(())))
         2.0
     """
+    s2, w = check_array(s2, "s2"), check_array(w, "w")
     zero = s2 == 0
     s = jnp.sqrt(jnp.where(zero, 1.0, s2))
     return 2.0 * jnp.where(zero, 1.0 / jnp.where(zero, w, 1.0), jnp.arctan2(s, w) / s)
@@ -105,7 +108,7 @@ def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
         >>> float(jax.grad(safe_sqrt)(0.0))
         0.0
     """
-    x = jnp.asarray(x)
+    x = check_array(x, "x")
     zero = x == 0
     return jnp.where(zero, 0.0, jnp.sqrt(jnp.where(zero, 1.0, x)))
 
@@ -119,7 +122,7 @@ def safe_norm(x: Float[Array, "... n"]) -> Float[Array, "..."]:
         >>> jax.grad(safe_norm)(jnp.zeros(2)).tolist()
         [0.0, 0.0]
     """
-    return safe_sqrt(jnp.sum(jnp.square(x), axis=-1))
+    return safe_sqrt(jnp.sum(jnp.square(check_array(x, "x")), axis=-1))
 
 
 def safe_divide(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -129,5 +132,6 @@ def safe_divide(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, 
         >>> float(safe_divide(jnp.array(1.0), jnp.array(0.0)))
         0.0
     """
-    zero = jnp.asarray(b) == 0
+    a, b = check_array(a, "a"), check_array(b, "b")
+    zero = b == 0
     return jnp.where(zero, 0.0, a / jnp.where(zero, 1.0, b))
