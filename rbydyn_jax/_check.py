@@ -7,7 +7,7 @@ import importlib
 import inspect
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar, cast
@@ -35,7 +35,7 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
         ShapeError: `x` has another shape.
     """
     if shape == () and isinstance(x, int) and not isinstance(x, bool):
-        x = float(x)
+        x = check_number(x, name)
     if not isinstance(x, jax.Array | np.ndarray | np.floating | float) or _is_object(x):
         hint = f"; wrap it: jnp.asarray({name}, dtype=float)" if isinstance(x, list | tuple | int) else ""
         kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
@@ -62,11 +62,14 @@ def _is_object(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype.hasobject
 
 
+_LARGEST_INTEGER = 2**31 - 1
+
+
 def check_integer(x: Any, name: str, minimum: int | None = None) -> int:
     """Returns `x` as an int.
 
     Raises:
-        ArgumentError: `x` is less than `minimum`.
+        ArgumentError: `x` is less than `minimum`, or does not fit into 32 bits.
         DtypeError: `x` is not an integer, or is traced.
     """
     if isinstance(x, Tracer):
@@ -79,6 +82,8 @@ def check_integer(x: Any, name: str, minimum: int | None = None) -> int:
         raise DtypeError(f"{name} must be an integer, got {x!r}")
     if minimum is not None and number < minimum:
         raise ArgumentError(f"{name} must be at least {minimum}, got {number}")
+    if not -_LARGEST_INTEGER <= number <= _LARGEST_INTEGER:
+        raise ArgumentError(f"{name} must be an integer of 32 bits, got one of {number.bit_length()}")
     return number
 
 
@@ -102,6 +107,57 @@ def check_number(x: Any, name: str) -> float:
     if not math.isfinite(number):
         raise ArgumentError(f"{name} must be finite, got {number}")
     return number
+
+
+def check_choice(x: Any, name: str, choices: Iterable[str]) -> str:
+    """Returns `x`, one of some words.
+
+    Raises:
+        ArgumentError: It is none of them.
+    """
+    if not isinstance(x, str) or x not in choices:
+        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {x!r}")
+    return x
+
+
+def check_flag(x: Any, name: str) -> bool:
+    """Returns `x`, True or False.
+
+    Raises:
+        DtypeError: It is something else.
+    """
+    if not isinstance(x, bool | np.bool_):
+        raise DtypeError(f"{name} must be True or False, got {type(x).__name__}")
+    return bool(x)
+
+
+def check_sequence(x: Any, name: str, of: str) -> Sequence[Any]:
+    """Returns `x`, a list or tuple of something, such as "links, by name or index".
+
+    Raises:
+        DtypeError: It is something else.
+    """
+    if not isinstance(x, Sequence) or isinstance(x, str | bytes):
+        raise DtypeError(f"{name} must be a tuple of {of}, got {type(x).__name__}")
+    return x
+
+
+def check_real(x: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Returns real numbers, integers and lists included, in double precision.
+
+    Raises:
+        DtypeError: `x` does not consist of real numbers.
+        ShapeError: `x` has another shape.
+    """
+    try:
+        array = np.asarray(x)
+    except (TypeError, ValueError):
+        array = np.array(None)
+    if array.dtype.kind not in "iuf" and not jnp.issubdtype(array.dtype, jnp.floating):
+        raise DtypeError(f"{name} must be {math.prod(shape)} real numbers, got {x!r:.200}")
+    if array.shape != shape:
+        raise ShapeError(f"{name} must have shape {shape}, got {array.shape}")
+    return array.astype(float)
 
 
 def check_key(key: Any, name: str = "key") -> jax.Array:
@@ -270,7 +326,7 @@ def explained(
             return compiled(*args, **kwargs)
         except RbydynError:
             raise
-        except (TypeError, ValueError):  # from JAX, for objects that cannot be arguments
+        except (TypeError, ValueError, OverflowError):  # from JAX, for objects that cannot be arguments
             _check_arguments(signature.bind(*args, **kwargs).arguments, static)
             raise
 
@@ -295,9 +351,9 @@ def _check_arguments(given: Mapping[str, Any], static: Sequence[str]) -> None:
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, jax.Array | np.generic | bool | int | float) or (
-        isinstance(x, np.ndarray) and x.dtype.kind in "biufc"
-    )
+    if isinstance(x, int):
+        return abs(x) < 2**31
+    return isinstance(x, jax.Array | np.generic | float) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufc")
 
 
 def require(package: str, extra: str, feature: str) -> ModuleType:

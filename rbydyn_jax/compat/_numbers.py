@@ -88,9 +88,3 @@ def quaternion(x: Any, name: str) -> Array:
     if not isinstance(quat, Tracer) and not (np.isfinite(quat).all() and np.any(quat)):
         raise ArgumentError(f"{name} must be finite and not zero, got {np.asarray(quat).tolist()}")
     return quat
-
-
-def choice(x: Any, name: str, options: tuple[str, str]) -> None:
-    """Raises an ArgumentError unless `x` is one of two words."""
-    if not isinstance(x, str) or x not in options:
-        raise ArgumentError(f"{name} must be {options[0]!r} or {options[1]!r}, got {x!r}")

@@ -180,14 +180,17 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
     The file contains code: load only files that you trust.
 
     Raises:
-        ArgumentError: The file is not one of an exported function, or of another format.
+        ArgumentError: The file cannot be read, is not one of an exported function, or of another format.
+        DtypeError: `path` is not a path.
         MissingExtraError: flatbuffers, in which JAX writes programs, is not installed.
     """
     require("flatbuffers", "export", "load_function")
+    if not isinstance(path, str | PathLike):
+        raise DtypeError(f"path must be a path, got {type(path).__name__}")
     try:
         with zipfile.ZipFile(path) as file:
             header, program = json.loads(file.read("header.json")), file.read("program")
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
         raise ArgumentError(f"{path} must be a file of an exported function: {error}") from error
     if header.get("format") != _FORMAT:
         found = header.get("format")

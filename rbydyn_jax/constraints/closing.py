@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_array, check_integer, check_positive, jit_public
+from .._check import check_array, check_integer, check_positive, check_sequence, jit_public
 from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
@@ -82,7 +82,7 @@ def close_loops(
     joints = check_loops(model, loops, q.dtype)
     max_iterations = check_integer(max_iterations, "max_iterations", 1)
     free = np.ones(model.nv)
-    for joint in fixed:
+    for joint in check_sequence(fixed, "fixed", "joints, by name or index"):
         free[model.tree.v_slices[model.joint_index(joint)]] = 0.0
     free = free.astype(q.dtype)
     bound = jnp.asarray(1e4 * jnp.finfo(q.dtype).eps, q.dtype)

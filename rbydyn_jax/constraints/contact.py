@@ -17,6 +17,7 @@ from ..algorithms.arguments import arguments
 from ..model.model import Model
 from ._bodies import body_motions
 from ._vectors import Numbers, direction, not_negative, positive, vector
+from ._vectors import link as check_link
 
 Number = Float[Numbers, ""] | float
 
@@ -74,7 +75,7 @@ class Contact(eqx.Module):
             DtypeError: An argument is not numeric.
             ShapeError: An argument has another shape.
         """
-        self.link = link
+        self.link = check_link(link, "link")
         self.point, self.plane_point = vector(point, "point"), vector(plane_point, "plane_point")
         self.plane_normal = direction(plane_normal, "plane_normal")
         self.stiffness, self.exponent = not_negative(stiffness, "stiffness"), positive(exponent, "exponent")

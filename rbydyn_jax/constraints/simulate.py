@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_number, full_precision, jit_public
-from .._errors import ArgumentError
+from .._check import check_array, check_choice, check_number, full_precision, jit_public
+from .._errors import ArgumentError, DtypeError
 from ..algorithms.aba import aba
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
@@ -59,9 +59,9 @@ def accelerations(
     stabilization: Stabilization,
 ) -> Float[Array, "nv"]:
     """The accelerations of `forward_dynamics`, and nothing else; of a tree without loops in O(n)."""
-    if not loops:
-        return aba(model, q, v, tau, f_ext)
     joints = check_loops(model, loops, q.dtype)
+    if not joints:
+        return aba(model, q, v, tau, f_ext)
     equations = assemble(model, body_motions(model, q, v), v, joints, each_stabilization(stabilization, len(joints)))
     force = tau - bias_forces(model, q, v, f_ext)
     return constrained_solve(crba(model, q), equations.jacobian, force, equations.bias)[0]
@@ -152,8 +152,7 @@ def simulate(
         ((1004,), 0.01)
     """
     model, q, v = arguments(model, q=q, v=v)
-    if not isinstance(method, str) or method not in _STEPS:
-        raise ArgumentError(f"method must be one of {', '.join(map(repr, _STEPS))}, got {method!r}")
+    check_choice(method, "method", _STEPS)
     duration, dt = check_number(duration, "duration"), check_number(dt, "dt")
     count = round(min(duration / dt, _MOST_STEPS)) if dt > 0.0 else 0
     if count == _MOST_STEPS:
@@ -161,6 +160,8 @@ def simulate(
     if count < 1:
         raise ArgumentError(f"duration must be at least dt, and dt positive, got {duration} and {dt}")
     loops, contacts = check_loops(model, loops, q.dtype), check_contacts(model, contacts, q.dtype)
+    if control is not None and not callable(control):
+        raise DtypeError(f"control must be a function (t, q, v) -> tau, got {type(control).__name__}")
     step = _STEPS[method]
 
     def field(t: Array, state: State) -> tuple[Array, Array]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from .._check import check_flag
 from .._errors import DtypeError
 from ..model.model import Model, float_dtype, free_fall, model_from_arrays
 from .builder import RobotBuilder
@@ -63,6 +65,7 @@ def build_model(
     if not isinstance(description, RobotDescription):
         kind = type(description).__name__
         raise DtypeError(f"description must be a RobotDescription or a RobotBuilder, got {kind}; a file: load_urdf")
+    check_options(base_link, floating_base, joint_order, strict)
     findings = Findings()
     check_description(description, findings, base_link)
     return assemble(description, findings, base_link, floating_base, joint_order, gravity, strict, dtype)
@@ -92,8 +95,14 @@ def load_urdf(
         ParseError: The file cannot be read or describes no robot; `error.findings` has all that is wrong, with lines.
         NameNotFoundError: There is no such base link or joint.
     """
-    description, findings = read_urdf(read_bytes(path, hint="; use load_urdf_string"), str(path), base_link=base_link)
-    return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
+    return load_urdf_string(
+        read_bytes(path, hint="; use load_urdf_string"),
+        base_link=base_link,
+        floating_base=floating_base,
+        joint_order=joint_order,
+        strict=strict,
+        source=str(path),
+    )
 
 
 def load_urdf_string(
@@ -123,8 +132,26 @@ def load_urdf_string(
     if not isinstance(text, str | bytes):
         hint = "; use load_urdf for a file" if isinstance(text, Path) else ""
         raise DtypeError(f"text must be str or bytes, got {type(text).__name__}{hint}")
+    if not isinstance(source, str):
+        raise DtypeError(f"source must be a str, got {type(source).__name__}")
+    check_options(base_link, floating_base, joint_order, strict)
     description, findings = read_urdf(text, source, base_link=base_link)
     return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
+
+
+def check_options(base_link: Any, floating_base: Any, joint_order: Any, strict: Any) -> None:
+    """Checks the options that all formats share.
+
+    Raises:
+        DtypeError: One is of another type.
+    """
+    if not isinstance(base_link, str | None):
+        raise DtypeError(f"base_link must be the name of a link, got {type(base_link).__name__}")
+    check_flag(floating_base, "floating_base")
+    check_flag(strict, "strict")
+    listed = isinstance(joint_order, Sequence) and not isinstance(joint_order, str | bytes)
+    if joint_order is not None and not (listed and all(isinstance(name, str) for name in joint_order)):
+        raise DtypeError(f"joint_order must be a sequence of names of joints, got {joint_order!r}")
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflows become findings

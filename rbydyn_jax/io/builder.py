@@ -44,6 +44,8 @@ class RobotBuilder:
     """
 
     def __init__(self, name: str = "robot") -> None:
+        if not isinstance(name, str):
+            raise DtypeError(f"name must be a str, got {type(name).__name__}")
         self.name = name
         self._links: dict[str, LinkDescription] = {}
         self._joints: list[JointDescription] = []

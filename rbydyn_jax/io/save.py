@@ -9,6 +9,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
+from .._check import check_flag
 from .._errors import DtypeError, ModelError
 from ..model.model import Model, check_model, single_shapes, welded_shares
 from .description import (
@@ -52,7 +53,7 @@ def to_urdf(model: Model, *, collisions: bool = True) -> str:
         collisions: Whether to write the collision shapes; capsules are not part of standard URDF.
 
     Raises:
-        DtypeError: `model` is not a model.
+        DtypeError: `model` is not a model, or `collisions` neither True nor False.
         ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
             URDF does not support.
 
@@ -62,7 +63,7 @@ def to_urdf(model: Model, *, collisions: bool = True) -> str:
         >>> load_urdf_string(to_urdf(robots.two_link_arm())).joint_names
         ('shoulder', 'elbow')
     """
-    return write_urdf(describe(model), collisions=collisions)
+    return write_urdf(describe(model), collisions=check_flag(collisions, "collisions"))
 
 
 def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> None:

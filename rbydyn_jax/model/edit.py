@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite
+from .._check import check_array, check_choice, check_finite
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..spatial import inertia as inertias
 from .model import Model, check_model, make_axis_pattern, make_pattern, twelve
@@ -62,8 +62,7 @@ def with_traversal(model: Model, traversal: Traversal) -> Model:
         'scanned'
     """
     model = check_model(model)
-    if traversal not in (allowed := get_args(Traversal)):
-        raise ArgumentError(f"traversal must be one of {', '.join(allowed)}, got {traversal!r}")
+    check_choice(traversal, "traversal", get_args(Traversal))
     return dataclasses.replace(model, tree=dataclasses.replace(model.tree, traversal=traversal))
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_finite, known
+from .._check import check_finite, check_real, known
 from .._errors import ArgumentError, DtypeError, Finding, ShapeError
 from ..shapes import Shape
 from ..shapes.capsule import Capsule
@@ -333,8 +333,8 @@ def float_dtype(dtype: Any) -> np.dtype:
     if dtype is None:
         return jnp.zeros(()).dtype
     try:
-        found = jnp.dtype(dtype)
-    except TypeError:
+        found = jnp.dtype(int if isinstance(dtype, jax.Array | np.ndarray | dict) else dtype)
+    except (TypeError, ValueError):
         raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {dtype!r}") from None
     if not jnp.issubdtype(found, jnp.floating):
         raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {found}")
@@ -349,12 +349,7 @@ def free_fall(gravity: Any) -> np.ndarray:
         DtypeError: `gravity` is not numeric.
         ShapeError: `gravity` is not of shape (3,).
     """
-    try:
-        g = np.asarray(gravity, float)
-    except (TypeError, ValueError):
-        raise DtypeError(f"gravity must be three numbers [m/s^2], got {gravity!r}") from None
-    if g.shape != (3,):
-        raise ShapeError(f"gravity must have shape (3,), got {g.shape}; that of the earth is (0, 0, -9.81)")
+    g = check_real(gravity, "gravity", (3,))
     check_finite(g, "gravity")
     return g
 
