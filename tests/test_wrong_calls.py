@@ -18,12 +18,19 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import constraints, planning, robots
+from rbydyn_jax.rby1 import commands
+from rbydyn_jax.rby1.mobility import with_planar_base
 from tests.wrong_calls import check
 
 ARM, RBY1, I3, I4 = robots.two_link_arm(), robots.rby1a(), np.eye(3), np.eye(4)
 n = ARM.nv
 X, X3, X4, X6 = np.full(n, 0.1), np.array([0.1, 0.2, 0.3]), np.array([1.0, 0.1, 0.0, 0.0]), np.ones(6)
+MOBILE = with_planar_base(RBY1)
+IMPEDANCE = commands.JointImpedanceControlCommand(
+    position=X, velocity_limit=X, acceleration_limit=X, stiffness=X, damping_ratio=0.7, torque_limit=X, minimum_time=1.0
+)
 PATCH = constraints.ContactPatch(half_sizes=(0.1, 0.1), friction=0.5)
+JOINT = rb.JointDescription("j", "fixed", "base", "tip")
 LINKS = (rb.LinkDescription("base"), rb.LinkDescription("tip"))
 PROFILE = planning.trapezoidal_profile(X, X + 0.1, X, X)
 FOLDER = tempfile.mkdtemp(prefix="wrong_calls")
@@ -64,7 +71,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "planning.rest_to_rest_basis": {"count": 3, "phase": X},
     "rb.attach": {"other": robots.pendulum(), "prefix": "p_"},
     "rb.attach_payload": {"mass": 1.0},
-    "rb.build_model": {"description": rb.RobotDescription("r", LINKS, (rb.JointDescription("j", "fixed", "base", "tip"),))},
+    "rb.build_model": {"description": rb.RobotDescription("r", LINKS, (JOINT,))},
     "rb.center_of_mass": {"links": ("tool",)},
     "rb.external_wrenches": {"wrenches": {"tool": X6}},
     "rb.precompile": {"functions": [rb.fk]},
@@ -87,6 +94,13 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "rb.with_traversal": {"traversal": "scanned"},
     "rby1.mobility": {"model": RBY1, "wheels": np.ones(2), "twist": X3, "v": np.zeros(RBY1.nv)},
     "rby1.impedance": {"M": np.eye(2), "stiffness": np.ones(2), "A": np.eye(2)},
+    "rby1.mobility.rolling_constraint": {"model": MOBILE},
+    "rby1.mobility.with_rolling_wheels": {"model": MOBILE, "v": np.zeros(MOBILE.nv)},
+    "rby1.impedance.impedance_torque": {"command": IMPEDANCE},
+    "rby1.impedance.rollout": {"command": IMPEDANCE, "duration": 0.01, "v0": X},
+    "testing": {"seed": 1},
+    "viz.capsule_surface": {"start": X3, "end": X3 + 0.1, "radius": 0.1},
+    "rb.JointDescription": {"name": "j", "kind": "revolute", "parent": "base", "child": "tip", "origin": I4},
     "robots": {"mass": 1.0, "length": 1.0, "masses": (1.0, 1.0), "lengths": (1.0, 1.0)},
 }  # fmt: skip
 
@@ -101,8 +115,8 @@ RESULTS = {
     "KinematicTree", "Model", "PrecisionReport", "RneaDerivatives", "Zmp", "CapsuleDistance", "CapsulePairs", "Witness",
     "NearestPairs", "ClosedLoops", "ContactForces", "DynamicsResult", "InverseDynamicsResult", "Simulation",
     "SupportArea", "WrenchDistribution", "IkResult", "IkStatus", "ProfileSamples", "Trajectory", "TrajectoryReport",
-    "TrajectoryResult", "TrajectorySamples", "TrajectoryStatus", "TrajectoryViolations", "TrapezoidalProfile", "Rollout",
-    "Inertial", "Mimic", "LinkDescription", "JointDescription", "RobotDescription", "Goal",
+    "TrajectoryResult", "TrajectorySamples", "TrajectoryStatus", "TrajectoryViolations", "TrapezoidalProfile",
+    "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
 }  # fmt: skip
 
 
@@ -132,27 +146,7 @@ def described(**joint: Any) -> rb.Model:
     return rb.build_model(rb.RobotDescription("r", LINKS, (rb.JointDescription(**joint),)))
 
 
-def builder(method: str) -> Callable[..., Any]:
-    """A method of the builder, followed by the building of the robot."""
-
-    def build(**arguments: Any) -> rb.Model:
-        made = rb.RobotBuilder("r").link("base").link("tip", 1.0, inertia=0.1)
-        if method in ("capsule", "collision", "mobile_base"):
-            made.revolute("j", "base", "tip")
-        else:
-            made.link("c")
-            made.revolute("k", "tip", "c")
-        getattr(made, method)(**arguments)
-        return rb.build_model(made)
-
-    build.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            p.replace(kind=p.KEYWORD_ONLY)
-            for p in list(inspect.signature(getattr(rb.RobotBuilder, method)).parameters.values())[1:]
-            if p.kind is not p.VAR_KEYWORD
-        ]
-    )
-    return build
+described.__signature__ = inspect.signature(rb.JointDescription)  # type: ignore[attr-defined]
 
 
 def loaded(text: Any) -> rb.Model:
@@ -173,8 +167,10 @@ INSTEAD: dict[str, Callable[..., Any]] = {
 # They read or write files, edit robots on the host, or run: nothing to trace.
 DIRECT = (
     "rb.attach", "rb.build_model", "rb.lock_joints", "rb.submodel", "rb.save_urdf", "rb.to_urdf", "rb.load_urdf",
-    "rb.load_urdf_string", "rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_mjcf", "rb.load_xacro", "rb.load_function", "rb.from_mujoco", "rb.specialize",
-    "rb.execution_plan", "rb.RobotBuilder", "rb.map_batch",
+    "rb.load_urdf_string", "rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_mjcf",
+    "rb.load_xacro", "rb.load_function", "rb.from_mujoco", "rb.specialize",
+    "rb.execution_plan", "rb.RobotBuilder", "planning.rest_to_rest_basis", "rb.map_batch",
+    "rby1.mobility.with_planar_base", "rb.JointDescription",
 )  # fmt: skip
 
 
@@ -187,10 +183,30 @@ def _plain_tracebacks():
     jax.config.update("jax_traceback_filtering", before)
 
 
-# Changes the settings of the process; its types are checked in tests/compilation.
-NOT_CALLED = ("rb.set_compilation_cache",)
+# Why a name has no rows here.
+NOT_CALLED = {
+    "rb.set_compilation_cache": "changes the settings of the process; tests/compilation",
+    "rb.no_recompile": "takes no arguments",
+    **dict.fromkeys(
+        (f"planning.{name}" for name in ("PoseGoal", "PositionGoal", "ComGoal", "ConfigurationGoal")),
+        "a container that TrajectoryProblem checks",
+    ),
+    **dict.fromkeys(
+        ("planning.TrajectoryProblem", "planning.solve_trajectory", "planning.optimize_trajectory"),
+        "wrong problems are in tests/planning/test_solve.py and test_optimize.py",
+    ),
+    **dict.fromkeys(
+        ("planning.check_trajectory", "planning.sample_trajectory", "viz.draw_robot", "viz.plot_motion"),
+        "wrong calls are in tests/planning/test_checks.py and tests/viz",
+    ),
+    "rby1.math.TrapezoidalMotionGenerator": "wrong calls are in tests/rby1/test_math.py",
+}
 # A call takes long: wrong arguments only.
 NOT_RUN = ("rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_function")
+
+
+def test_names_without_rows_exist():
+    assert set(NOT_CALLED) <= set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in NOT_CALLED])

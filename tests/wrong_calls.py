@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -41,7 +42,7 @@ def calls(f: Callable[..., Any], right: Mapping[str, Any]) -> Iterator[tuple[str
         for wrong in WRONG:
             arguments = needed | {name: wrong}
             yield f"{name}={wrong!r:.60}", lambda arguments=arguments: f(**arguments)
-    for a, b in zip(names, names[1:], strict=False):
+    for a, b in itertools.pairwise(names):
         if a in needed and b in needed:
             swapped = needed | {a: needed[b], b: needed[a]}
             yield f"{a} and {b} swapped", lambda swapped=swapped: f(**swapped)
@@ -78,4 +79,4 @@ def check(f: Callable[..., Any], right: Mapping[str, Any], *, traced: bool = Fal
         except Exception as error:
             raw.append(f"{label}: {type(error).__name__}: {error!s:.100}")
     assert not raw, f"{len(raw)} calls of {f.__name__} without a typed error, such as\n" + "\n".join(raw[:12])
-    assert refused or not inspect.signature(f).parameters
+    assert refused or all(p.kind is p.VAR_KEYWORD for p in inspect.signature(f).parameters.values())

@@ -27,7 +27,7 @@ def pose(T: Any, name: str) -> Float[Numbers, "4 4"]:
     return T if isinstance(T, jax.Array) else np.asarray(T)
 
 
-def link(x: Any, name: str, optional: bool = False) -> Any:
+def check_link(x: Any, name: str, optional: bool = False) -> Any:
     """Returns a link, by name or index; or None, the world, if it is `optional`."""
     if isinstance(x, bool) or not (isinstance(x, str | int | np.integer) or (optional and x is None)):
         raise DtypeError(f"{name} must be a link, by name or index{' or None' * optional}, got {type(x).__name__}")

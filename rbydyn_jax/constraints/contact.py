@@ -16,8 +16,7 @@ from .._errors import DtypeError, ShapeError
 from ..algorithms.arguments import arguments
 from ..model.model import Model
 from ._bodies import body_motions
-from ._vectors import Numbers, direction, not_negative, positive, vector
-from ._vectors import link as check_link
+from ._vectors import Numbers, check_link, direction, not_negative, positive, vector
 
 Number = Float[Numbers, ""] | float
 

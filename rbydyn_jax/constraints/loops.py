@@ -24,7 +24,7 @@ from ..spatial import motion, se3
 from ..sweeps.coordinates import Coordinates
 from ..sweeps.topology import dof_bodies
 from ._bodies import BodyMotions, body_of, link_frame
-from ._vectors import Numbers, direction, link, not_negative, pose, scalar
+from ._vectors import Numbers, check_link, direction, not_negative, pose, scalar
 
 
 class Baumgarte(eqx.Module):
@@ -97,7 +97,10 @@ class LoopJoint(eqx.Module):
         if not isinstance(kind, str) or kind not in JOINT_TYPES:
             raise ModelError(f"kind must be one of {', '.join(map(repr, JOINT_TYPES))}, got {kind!r}")
         self.kind = kind
-        self.predecessor, self.successor = link(predecessor, "predecessor", True), link(successor, "successor")
+        self.predecessor, self.successor = (
+            check_link(predecessor, "predecessor", True),
+            check_link(successor, "successor"),
+        )
         self.predecessor_pose = pose(predecessor_pose, "predecessor_pose")
         self.successor_pose = pose(successor_pose, "successor_pose")
         self.axis = direction(axis, "axis")

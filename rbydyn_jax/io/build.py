@@ -17,6 +17,7 @@ from .check import check_description
 from .check_inertia import check_bodies
 from .check_mimic import note_unused_of_followers
 from .check_numbers import check_numbers
+from .check_types import check_types
 from .description import RobotDescription
 from .findings import Findings
 from .urdf import read_bytes, read_urdf
@@ -48,8 +49,8 @@ def build_model(
 
     Raises:
         ArgumentError: `gravity` is not finite, or `joint_order` is not a permutation of the moving joints.
-        DtypeError: `description` is not a description, `gravity` is not numbers, or `dtype` is not a floating-point
-            type.
+        DtypeError: `description` or a part of it, `gravity` or an option is of another type, or `dtype` is not a
+            floating-point type.
         ModelError: The description is invalid; the message names every element concerned.
         NameNotFoundError: There is no such base link or joint.
         ShapeError: `gravity` is not of shape (3,).
@@ -66,6 +67,7 @@ def build_model(
         kind = type(description).__name__
         raise DtypeError(f"description must be a RobotDescription or a RobotBuilder, got {kind}; a file: load_urdf")
     check_options(base_link, floating_base, joint_order, strict)
+    check_types(description)
     findings = Findings()
     check_description(description, findings, base_link)
     return assemble(description, findings, base_link, floating_base, joint_order, gravity, strict, dtype)

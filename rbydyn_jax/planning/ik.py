@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._check import check_array, check_integer, check_key, check_pose, check_positive, jit_public
+from .._check import check_array, check_integer, check_key, check_pose, check_positive, check_sequence, jit_public
 from .._errors import DtypeError, ModelError, ShapeError
 from ..model.configuration import neutral, qdot_from_v
 from ..model.model import Model, check_model
@@ -168,7 +168,10 @@ def _moving(
     between = frozenset().union(*(path ^ paths[-1] for path in paths[:-1]))
     leaders = [i if m is None else m.source for i, m in enumerate(tree.mimics)]
     on_the_way = {leaders[i] for i in between}
-    chosen = sorted(on_the_way) if joints is None else [model.joint_index(joint) for joint in joints]
+    if joints is None:
+        chosen = sorted(on_the_way)
+    else:
+        chosen = [model.joint_index(k) for k in check_sequence(joints, "joints", "joints, by name or index")]
     if not on_the_way.intersection(chosen):
         names = ", ".join(repr(tree.link_names[k]) for k in links)
         raise ModelError(f"none of the joints that may move moves {names}")
