@@ -37,7 +37,10 @@ def floats(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meani
     if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "USOV":
         raise DtypeError(f"{name} must be an array of floats, got dtype {x.dtype}")
     if isinstance(x, Array | np.ndarray | np.generic | int) and jnp.issubdtype(jnp.result_type(x), jnp.integer):
-        x = jnp.asarray(x, float)
+        try:
+            x = jnp.asarray(x, float)
+        except OverflowError:
+            raise DtypeError(f"{name} must be an array of floats, got an int too large for one") from None
     return check_array(x, name, shape, meaning)
 
 
