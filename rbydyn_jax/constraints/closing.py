@@ -15,6 +15,7 @@ from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
 from ..model.model import Model
+from ..spatial._small import solve_definite
 from .dynamics import pseudo_inverse
 from .loops import LoopJoint, check_loops, joint_frames, loop_gap
 
@@ -115,7 +116,7 @@ def close_loops(
         # The dual form is small for few equations, and its damping keeps it regular when they are redundant.
         A = J @ J.T
         scale = jnp.trace(A) + jnp.finfo(q.dtype).tiny
-        d = -J.T @ jnp.linalg.solve(A + damping * scale * jnp.eye(len(g), dtype=q.dtype), g)
+        d = -J.T @ solve_definite(A + damping * scale * jnp.eye(len(g), dtype=q.dtype), g)
         tried = normalize(held, integrate(held, q, d))
         h = gap(tried)
         better = h @ h < g @ g

@@ -56,3 +56,17 @@ def eliminate(k: int | Array, rows: Float[Array, "n m"]) -> Float[Array, "n m"]:
     """Step k of Gauss-Jordan elimination without pivoting, which makes column k that of the identity."""
     pivot = rows[k] / rows[k, k]
     return (rows - rows[:, k, None] * pivot[None]).at[k].set(pivot)
+
+
+def solve_definite(matrix: Float[Array, "n n"], right: Float[Array, "n"]) -> Float[Array, "n"]:
+    """Solves a definite or quasi-definite system, by elimination without pivoting [Vanderbei 1995] and one refinement.
+
+    For loops: LAPACK's routines for batches wait for threads of the pool that they run in, and two loops with them at
+    the same time can wait forever.
+    """
+
+    def once(b: Array) -> Array:
+        return jax.lax.fori_loop(0, len(b), eliminate, jnp.concatenate([matrix, b[:, None]], axis=1))[:, -1]
+
+    rough = once(right)
+    return rough + once(right - matrix @ rough)
