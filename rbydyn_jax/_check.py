@@ -142,6 +142,16 @@ def check_sequence(x: Any, name: str, of: str) -> Sequence[Any]:
     return x
 
 
+def check_mapping(x: Any, name: str, of: str) -> None:
+    """Raises unless `x` is a mapping of something, such as "links to wrenches (6,)".
+
+    Raises:
+        DtypeError: It is something else.
+    """
+    if not isinstance(x, Mapping):
+        raise DtypeError(f"{name} must be a mapping from {of}, got {type(x).__name__}")
+
+
 def check_real(x: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Returns real numbers, integers and lists included, in double precision.
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import constraints, planning, robots
+from rbydyn_jax import constraints, robots
 from rbydyn_jax.rby1 import commands
 from rbydyn_jax.rby1.mobility import with_planar_base
 from tests.wrong_calls import check
@@ -32,7 +32,6 @@ IMPEDANCE = commands.JointImpedanceControlCommand(
 PATCH = constraints.ContactPatch(half_sizes=(0.1, 0.1), friction=0.5)
 JOINT = rb.JointDescription("j", "fixed", "base", "tip")
 LINKS = (rb.LinkDescription("base"), rb.LinkDescription("tip"))
-PROFILE = planning.trapezoidal_profile(X, X + 0.1, X, X)
 FOLDER = tempfile.mkdtemp(prefix="wrong_calls")
 URDF = Path(FOLDER) / "pendulum.urdf"
 URDF.write_text(rb.to_urdf(robots.pendulum()))

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array
-from .._errors import DtypeError
+from .._check import check_array, check_mapping
 from ..model.model import Model
 from ..spatial.algebra import Force, Mat3, Transform, Vec3
 from .arguments import Frame, arguments, check_frame
@@ -42,8 +41,7 @@ def external_wrenches(
     """
     model, q = arguments(model, q=q)
     check_frame(frame)
-    if not isinstance(wrenches, Mapping):
-        raise DtypeError(f"wrenches must be a mapping from links to wrenches (6,), got {type(wrenches).__name__}")
+    check_mapping(wrenches, "wrenches", "links to wrenches (6,)")
     total = jnp.zeros((model.nb, 6), q.dtype)
     for link, wrench in wrenches.items():
         index = model.link_index(link)
