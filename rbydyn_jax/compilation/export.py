@@ -181,8 +181,9 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
     The file contains code: load only files that you trust.
 
     Raises:
-        ArgumentError: The file cannot be read, is not one of an exported function, or of another format.
+        ArgumentError: The file is not one of an exported function, or of another format.
         DtypeError: `path` is not a path.
+        FileNotFoundError: There is no such file.
         MissingExtraError: flatbuffers, in which JAX writes programs, is not installed.
     """
     require("flatbuffers", "export", "load_function")
@@ -191,7 +192,7 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
     try:
         with zipfile.ZipFile(path) as file:
             header, program = json.loads(file.read("header.json")), file.read("program")
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ArgumentError(f"{path} must be a file of an exported function: {error}") from error
     if header.get("format") != _FORMAT:
         found = header.get("format")
