@@ -293,7 +293,7 @@ def model_from_arrays(
 
     def array(x) -> Array:
         with np.errstate(over="ignore"):  # limits beyond the largest number of the type are none
-            return jnp.asarray(np.asarray(x, float).astype(dtype))
+            return jnp.asarray(np.asarray(x, float), dtype)
 
     def per_velocity(x) -> Array:
         return array([x[i] for i in free for _ in range(tree.joints[i].nv)])
