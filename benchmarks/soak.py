@@ -129,7 +129,7 @@ def threads(count: int) -> Growth:
 
 def in_process(method: str) -> str:
     """The result of a call in a process that is started by `method`, after calls in this one."""
-    context = multiprocessing.get_context(method)
+    context: Any = multiprocessing.get_context(method)
     queue = context.Queue()
     child = context.Process(target=_child, args=(queue,))
     child.start()

@@ -177,7 +177,8 @@ DIRECT = (
 @pytest.fixture(autouse=True)
 def _plain_tracebacks():
     """JAX's filtering of tracebacks takes ten times as long as the calls."""
-    before = jax.config.jax_traceback_filtering
+    config: Any = jax.config
+    before = config.jax_traceback_filtering
     jax.config.update("jax_traceback_filtering", "off")
     yield
     jax.config.update("jax_traceback_filtering", before)

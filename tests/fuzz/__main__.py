@@ -30,7 +30,7 @@ def run(
     kinds: list[Kind], seed: int, count: int, where: Path, bar: bool = False
 ) -> Iterator[tuple[Kind, int, str | bytes, Outcome]]:
     """Examines `count` damaged files; file number k of a seed is always the same."""
-    turns = [kind for kind in kinds for _ in range(SHARES[kind])]
+    turns: list[Kind] = [kind for kind in kinds for _ in range(SHARES[kind])]
     for k in tqdm(range(count), disable=not bar):
         dice = random.Random(f"{seed} {k}")
         kind = turns[k % len(turns)]
