@@ -13,6 +13,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks forms                   the forms of the sweeps: unrolled, scanned, split over devices, untested
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
   python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
+  python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import forms, ik, planning, scale
+from . import forms, ik, planning, scale, soak
 from .plans import Job, plan
 from .store import Store
 
@@ -59,6 +60,7 @@ def main() -> None:
     forms.add_command(commands, RESULTS)
     ik.add_command(commands, RESULTS)
     planning.add_command(commands, RESULTS)
+    soak.add_command(commands)
     arguments = parser.parse_args()
     if arguments.command == "scale":
         return scale.run(arguments)
@@ -68,6 +70,8 @@ def main() -> None:
         return ik.run(arguments)
     if arguments.command == "planning":
         return planning.run(arguments)
+    if arguments.command == "soak":
+        return soak.run(arguments)
     if arguments.command == "run":
         folder = RESULTS if arguments.plan == "standard" else RESULTS / arguments.plan
         arguments.output = arguments.output or folder / FILE

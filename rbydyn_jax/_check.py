@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar, cast
 
 import jax
@@ -34,12 +35,14 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
         ShapeError: `x` has another shape.
     """
     if shape == () and isinstance(x, int) and not isinstance(x, bool):
-        x = float(x)
-    if not isinstance(x, jax.Array | np.ndarray | np.floating | float):
+        x = check_number(x, name)
+    if not isinstance(x, jax.Array | np.ndarray | np.floating | float) or _is_object(x):
         hint = f"; wrap it: jnp.asarray({name}, dtype=float)" if isinstance(x, list | tuple | int) else ""
-        raise DtypeError(f"{name} must be an array of floats, got {type(x).__name__}{hint}")
-    if not jnp.issubdtype(jnp.result_type(x), jnp.floating):
-        raise DtypeError(f"{name} must be an array of floats, got dtype {jnp.result_type(x)}")
+        kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
+        raise DtypeError(f"{name} must be an array of floats, got {kind}{hint}")
+    dtype = x.dtype if isinstance(x, jax.Array | np.ndarray) else jnp.result_type(x)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        raise DtypeError(f"{name} must be an array of floats, got dtype {dtype}")
     array = jnp.asarray(x)
     if shape is not None:
         ok = len(shape) == array.ndim and all(e is None or e == g for e, g in zip(shape, array.shape, strict=True))
@@ -55,11 +58,18 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
     return array
 
 
+def _is_object(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.hasobject
+
+
+_LARGEST_INTEGER = 2**31 - 1
+
+
 def check_integer(x: Any, name: str, minimum: int | None = None) -> int:
     """Returns `x` as an int.
 
     Raises:
-        ArgumentError: `x` is less than `minimum`.
+        ArgumentError: `x` is less than `minimum`, or does not fit into 32 bits.
         DtypeError: `x` is not an integer, or is traced.
     """
     if isinstance(x, Tracer):
@@ -72,7 +82,106 @@ def check_integer(x: Any, name: str, minimum: int | None = None) -> int:
         raise DtypeError(f"{name} must be an integer, got {x!r}")
     if minimum is not None and number < minimum:
         raise ArgumentError(f"{name} must be at least {minimum}, got {number}")
+    if not -_LARGEST_INTEGER <= number <= _LARGEST_INTEGER:
+        raise ArgumentError(f"{name} must be an integer of 32 bits, got one of {number.bit_length()}")
     return number
+
+
+def check_number(x: Any, name: str) -> float:
+    """Returns `x` as a finite Python float.
+
+    Raises:
+        ArgumentError: `x` is NaN or infinite.
+        DtypeError: `x` is not a number, or is traced.
+    """
+    if isinstance(x, Tracer):
+        raise DtypeError(f"{name} must be known while tracing: a static argument of jax.jit, not mapped by jax.vmap")
+    if isinstance(x, bool | str | bytes) or getattr(x, "ndim", 0):
+        raise DtypeError(f"{name} must be a number, got {x!r}")
+    try:
+        number = float(x)
+    except (TypeError, ValueError):
+        raise DtypeError(f"{name} must be a number, got {x!r}") from None
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ArgumentError(f"{name} must be finite, got {number}")
+    return number
+
+
+def check_choice(x: Any, name: str, choices: Iterable[str]) -> str:
+    """Returns `x`, one of some words.
+
+    Raises:
+        ArgumentError: It is none of them.
+    """
+    if not isinstance(x, str) or x not in choices:
+        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {x!r}")
+    return x
+
+
+def check_flag(x: Any, name: str) -> bool:
+    """Returns `x`, True or False.
+
+    Raises:
+        DtypeError: It is something else.
+    """
+    if not isinstance(x, bool | np.bool_):
+        raise DtypeError(f"{name} must be True or False, got {type(x).__name__}")
+    return bool(x)
+
+
+def check_sequence(x: Any, name: str, of: str) -> Sequence[Any]:
+    """Returns `x`, a list or tuple of something, such as "links, by name or index".
+
+    Raises:
+        DtypeError: It is something else.
+    """
+    if not isinstance(x, Sequence) or isinstance(x, str | bytes):
+        raise DtypeError(f"{name} must be a tuple of {of}, got {type(x).__name__}")
+    return x
+
+
+def check_mapping(x: Any, name: str, of: str) -> None:
+    """Raises unless `x` is a mapping of something, such as "links to wrenches (6,)".
+
+    Raises:
+        DtypeError: It is something else.
+    """
+    if not isinstance(x, Mapping):
+        raise DtypeError(f"{name} must be a mapping from {of}, got {type(x).__name__}")
+
+
+def check_real(x: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Returns real numbers, integers and lists included, in double precision.
+
+    Raises:
+        DtypeError: `x` does not consist of real numbers.
+        ShapeError: `x` has another shape.
+    """
+    try:
+        array = np.asarray(x)
+    except (TypeError, ValueError):
+        array = np.array(None)
+    if array.dtype.kind not in "iuf" and not jnp.issubdtype(array.dtype, jnp.floating):
+        raise DtypeError(f"{name} must be {math.prod(shape)} real numbers, got {x!r:.200}")
+    if array.shape != shape:
+        raise ShapeError(f"{name} must have shape {shape}, got {array.shape}")
+    return array.astype(float)
+
+
+def check_key(key: Any, name: str = "key") -> jax.Array:
+    """Returns one key of `jax.random`, new-style or raw.
+
+    Raises:
+        DtypeError: `key` is something else.
+    """
+    if isinstance(key, jax.Array | np.ndarray):
+        new_style = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+        if key.shape == () if new_style else key.dtype == np.uint32 and key.ndim == 1:
+            return jnp.asarray(key)
+    got = f"{key.dtype}{list(key.shape)}" if isinstance(key, jax.Array | np.ndarray) else repr(key)
+    raise DtypeError(f"{name} must be one key of jax.random, such as jax.random.key(0), got {got}")
 
 
 def check_finite(x: Any, name: str) -> None:
@@ -83,6 +192,39 @@ def check_finite(x: Any, name: str) -> None:
     """
     if not isinstance(x, Tracer) and not np.isfinite(x).all():
         raise ArgumentError(f"{name} must be finite, got {np.asarray(x).tolist()}")
+
+
+def known(x: Any) -> np.ndarray | None:
+    """The numbers of an argument; None where they are traced, or where it has none."""
+    if x is None or isinstance(x, Tracer | str):
+        return None
+    try:
+        numbers = np.asarray(x)
+    except (TypeError, ValueError):
+        return None
+    return numbers if jnp.issubdtype(numbers.dtype, jnp.number) else None
+
+
+def check_positive(x: Any, name: str) -> None:
+    """Raises unless the numbers `x` are finite and positive, where they are known.
+
+    Raises:
+        ArgumentError: A number is not.
+    """
+    numbers = known(x)
+    if numbers is not None and not (np.isfinite(numbers) & (numbers > 0.0)).all():
+        raise ArgumentError(f"{name} must be finite and positive, got {numbers.tolist()}")
+
+
+def check_not_negative(x: Any, name: str) -> None:
+    """Raises unless the numbers `x` are finite and not negative, where they are known.
+
+    Raises:
+        ArgumentError: A number is not.
+    """
+    numbers = known(x)
+    if numbers is not None and not (np.isfinite(numbers) & (numbers >= 0.0)).all():
+        raise ArgumentError(f"{name} must be finite and not negative, got {numbers.tolist()}")
 
 
 _ORTHONORMAL = 1e-4  # what float32 and files with five digits leave of an orthonormal matrix
@@ -98,7 +240,34 @@ def is_last_row(row: np.ndarray) -> bool:
     return bool(np.abs(row - (0.0, 0.0, 0.0, 1.0)).max() <= _ORTHONORMAL)
 
 
+def check_rotation(R: Any, name: str) -> None:
+    """Raises for a finite (3, 3) array that is no rotation matrix, where its values are known.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    matrix = known(R)
+    if matrix is not None and matrix.shape == (3, 3) and np.isfinite(matrix).all() and not is_rotation(matrix):
+        raise ArgumentError(f"{name} must be a rotation matrix, got {matrix.tolist()}")
+
+
+def check_pose(T: Any, name: str) -> None:
+    """Raises for finite (..., 4, 4) arrays that are no rigid transforms, where their values are known.
+
+    Raises:
+        ArgumentError: One is none.
+    """
+    matrices = known(T)
+    if matrices is None or matrices.shape[-2:] != (4, 4):
+        return
+    for matrix in matrices.reshape(-1, 4, 4):
+        if np.isfinite(matrix).all() and not (is_last_row(matrix[3]) and is_rotation(matrix[:3, :3])):
+            got = matrix.tolist()
+            raise ArgumentError(f"{name} must be a rigid transform: a rotation, and 0 0 0 1 below; got {got}")
+
+
 F = TypeVar("F", bound=Callable[..., Any])
+ValueCheck = Callable[[Any, str], None]
 
 
 def full_precision(f: F) -> F:
@@ -112,32 +281,69 @@ def full_precision(f: F) -> F:
     return cast(F, call)
 
 
-def jit_public(*static: str) -> Callable[[F], F]:
-    """Jits a public function; the named arguments (links, frames) are static and must be hashable."""
+def jit_public(
+    *static: str, configurations: Sequence[str] = ("q", "q0", "q1"), **values: ValueCheck
+) -> Callable[[F], F]:
+    """Jits a public function.
+
+    Args:
+        *static: Arguments (links, frames) that are static and must be hashable.
+        configurations: Those of its arguments that are configurations of its argument `model`: at a singular one, such
+            as the quaternion zero, a call with known values raises.
+        **values: Checks of the values of other arguments, where they are known.
+    """
 
     def wrap(f: F) -> F:
         compiled = jax.jit(recorded(full_precision(f)), static_argnames=static)
-        parameters = inspect.signature(f).parameters.values()
-        names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-
-        @functools.wraps(f)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if kwargs:  # JAX would compile keyword and positional arguments separately
-                for name in names[len(args) :]:
-                    if name not in kwargs:
-                        break
-                    args = (*args, kwargs.pop(name))
-            try:
-                return compiled(*args, **kwargs)
-            except RbydynError:
-                raise
-            except (TypeError, ValueError):  # from JAX, for objects that cannot be arguments
-                _check_arguments(inspect.signature(f).bind(*args, **kwargs).arguments, static)
-                raise
-
-        return cast(F, call)
+        return explained(f, compiled, static, configurations, values)
 
     return wrap
+
+
+def explained(
+    f: F,
+    compiled: Callable[..., Any],
+    static: Sequence[str] = (),
+    configurations: Sequence[str] = (),
+    values: Mapping[str, ValueCheck] = MappingProxyType({}),
+) -> F:
+    """`compiled`, made of `f`, with checks of values before and typed errors instead of JAX's for wrong arguments."""
+    signature = inspect.signature(f)
+    parameters = signature.parameters.values()
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    of_model = [(names.index(n), n) for n in configurations if n in names] if names[:1] == ["model"] else []
+    by_place = [(names.index(n), n, check) for n, check in values.items() if n in names]
+    by_name = [(n, check) for n, check in values.items() if n not in names]
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:  # JAX would compile keyword and positional arguments separately
+            for name in names[len(args) :]:
+                if name not in kwargs:
+                    break
+                args = (*args, kwargs.pop(name))
+        if of_model and args and (check_configuration := getattr(args[0], "check_configuration", None)):
+            for place, name in of_model:
+                if place < len(args):
+                    check_configuration(args[place], name)
+        for place, name, check in by_place:
+            if place < len(args) or name in kwargs:
+                check(args[place] if place < len(args) else kwargs[name], name)
+        for name, check in by_name:
+            if name in kwargs:
+                check(kwargs[name], name)
+        try:
+            return compiled(*args, **kwargs)
+        except RbydynError:
+            raise
+        except (TypeError, ValueError, OverflowError):  # from JAX, for objects that cannot be arguments
+            _check_arguments(signature.bind(*args, **kwargs).arguments, static)
+            raise
+
+    return cast(F, call)
+
+
+_EXPECTED = {"model": "a Model", "key": "a key of jax.random, such as jax.random.key(0)"}
 
 
 def _check_arguments(given: Mapping[str, Any], static: Sequence[str]) -> None:
@@ -151,13 +357,13 @@ def _check_arguments(given: Mapping[str, Any], static: Sequence[str]) -> None:
         elif name == "model" and isinstance(value, str | bytes | Path):
             raise DtypeError(f"model must be a Model, got {kind}; load_urdf reads one from a file")
         elif not all(_is_array(leaf) for leaf in jax.tree.leaves(value)):
-            raise DtypeError(f"{name} must be {'a Model' if name == 'model' else 'an array of floats'}, got {kind}")
+            raise DtypeError(f"{name} must be {_EXPECTED.get(name, 'an array of floats')}, got {kind}")
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, jax.Array | np.generic | bool | int | float) or (
-        isinstance(x, np.ndarray) and x.dtype.kind in "biufc"
-    )
+    if isinstance(x, int):
+        return abs(x) < 2**31
+    return isinstance(x, jax.Array | np.generic | float) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufc")
 
 
 def require(package: str, extra: str, feature: str) -> ModuleType:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ._check import check_integer
+from ._check import check_integer, check_key
 from ._errors import ModelError
 from .algorithms.aba import aba
 from .algorithms.coriolis import coriolis_matrix
@@ -144,6 +144,7 @@ def precision_report(model: Model, key: PRNGKeyArray, samples: int = 256) -> Pre
     """
     tree = check_model(model).tree
     check_integer(samples, "samples", 1)
+    key = check_key(key)
     if tree.nv == 0:
         raise ModelError(f"{model.name} has no joint that moves")
     link = tree.principal_links[max(range(tree.nb), key=lambda i: len(tree.path(i)))]

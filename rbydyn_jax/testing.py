@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._check import check_choice, check_flag, check_integer, check_key, check_number, check_sequence
 from ._errors import ArgumentError
 from .io.build import build_model
 from .io.description import (
@@ -98,9 +99,12 @@ def random_description(
         >>> {joint.kind for joint in robot.joints} == {"revolute", "prismatic"}
         True
     """
-    unknown = sorted(set(joint_types) - set(JOINT_TYPES))
-    if unknown or not joint_types:
-        raise ArgumentError(f"joint_types must be of {', '.join(JOINT_TYPES)}; got {unknown or 'none'}")
+    if not check_sequence(joint_types, "joint_types", "names of joint types"):
+        raise ArgumentError(f"joint_types must be of {', '.join(JOINT_TYPES)}; got none")
+    for kind in joint_types:
+        check_choice(kind, "joint_types", JOINT_TYPES)
+    n, mimics = check_integer(n, "n", 0), check_integer(mimics, "mimics", 0)
+    branching, armature = check_number(branching, "branching"), check_flag(armature, "armature")
     rng = _generator(seed)
     kinds = [joint_types[int(i) % len(joint_types)] for i in rng.permutation(n)]
     links = [LinkDescription("link_0")]
@@ -165,9 +169,10 @@ def _generator(seed: Seed) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     if isinstance(seed, jax.Array):
-        is_key = jnp.issubdtype(seed.dtype, jax.dtypes.prng_key)
-        return np.random.default_rng(np.asarray(jax.random.key_data(seed) if is_key else seed))
-    return np.random.default_rng(seed)
+        key = check_key(seed, "seed")
+        is_key = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+        return np.random.default_rng(np.asarray(jax.random.key_data(key) if is_key else key))
+    return np.random.default_rng(check_integer(seed, "seed", 0))
 
 
 def _random_placement(rng: np.random.Generator) -> np.ndarray:

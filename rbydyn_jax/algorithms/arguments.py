@@ -7,8 +7,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from .._check import check_array
-from .._errors import ArgumentError
+from .._check import check_array, check_choice
 from ..model.model import check_model
 from ..xla.sharding import vary_alike
 
@@ -18,8 +17,7 @@ FRAMES = ("local", "world", "world_aligned")
 
 def check_frame(frame: str) -> None:
     """Raises unless `frame` is one of the three."""
-    if frame not in FRAMES:
-        raise ArgumentError(f"frame must be one of {', '.join(map(repr, FRAMES))}, got {frame!r}")
+    check_choice(frame, "frame", FRAMES)
 
 
 def arguments(model: Any, **arrays: Any) -> tuple[Any, ...]:

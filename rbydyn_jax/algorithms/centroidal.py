@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import jit_public
+from .._check import check_array, check_not_negative, check_sequence, jit_public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
 from ..spatial import inertia, se3
@@ -34,7 +34,7 @@ def body_masses_and_coms(model: Model, q: Array) -> tuple[Float[Array, "nb"], Fl
 def _selected(model: Model, links: Links) -> np.ndarray:
     if isinstance(links, str | int):
         links = (links,)
-    names = range(len(model.link_names)) if links is None else links
+    names = range(len(model.link_names)) if links is None else check_sequence(links, "links", "links, by name or index")
     return np.array([model.link_index(k) for k in names], int)
 
 
@@ -239,7 +239,7 @@ def spatial_inertia(model: Model, q: Float[Array, "nq"], ref: str | int | None =
     return inertia.to_matrix(jax.vmap(inertia.transform)(poses, model.link_inertias).sum(axis=0))
 
 
-@jit_public("link", "ref")
+@jit_public("link", "ref", rtol=check_not_negative)
 def operational_space_inertia(
     model: Model,
     q: Float[Array, "nq"],
@@ -268,5 +268,6 @@ def operational_space_inertia(
     model, q = arguments(model, q=q)
     J = jacobian(model, q, link, ref=ref, frame="local")
     mobility = J @ mass_matrix_inverse(model, q) @ J.T
-    cut = jnp.asarray(60 * jnp.finfo(q.dtype).eps if rtol is None else rtol, q.dtype)
+    cut = 60 * jnp.finfo(q.dtype).eps if rtol is None else rtol
+    cut = check_array(cut, "rtol", ()).astype(q.dtype)
     return jnp.linalg.pinv(0.5 * (mobility + mobility.T), rtol=cut, hermitian=True)

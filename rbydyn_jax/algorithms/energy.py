@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import jit_public
-from .._errors import ArgumentError
+from .._check import check_array, check_positive, jit_public
 from ..model.model import Model
 from .arguments import arguments
 from .centroidal import body_masses_and_coms
@@ -75,6 +73,7 @@ def friction_forces(model: Model, v: Float[Array, "nv"], *, width: float | None 
         ShapeError: `v` is not of shape `(model.nv,)`.
     """
     model, v = arguments(model, v=v)
-    if width is not None and not isinstance(width, Tracer) and not width > 0:
-        raise ArgumentError(f"width must be positive, got {width}")
-    return -model.friction * (jnp.sign(v) if width is None else jnp.tanh(v / width))
+    if width is None:
+        return -model.friction * jnp.sign(v)
+    check_positive(width, "width")
+    return -model.friction * jnp.tanh(v / check_array(width, "width", ()).astype(v.dtype))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_mapping
 from ..model.model import Model
 from ..spatial.algebra import Force, Mat3, Transform, Vec3
 from .arguments import Frame, arguments, check_frame
@@ -35,11 +35,13 @@ def external_wrenches(
         nothing.
 
     Raises:
+        DtypeError: `wrenches` is not a mapping.
         NameNotFoundError: There is no such link.
         ShapeError: A wrench is not of shape (6,), or `q` not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
     check_frame(frame)
+    check_mapping(wrenches, "wrenches", "links to wrenches (6,)")
     total = jnp.zeros((model.nb, 6), q.dtype)
     for link, wrench in wrenches.items():
         index = model.link_index(link)

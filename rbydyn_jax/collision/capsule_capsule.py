@@ -20,11 +20,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, jit_public
-from .._errors import ArgumentError
+from .._check import check_array, check_not_negative, jit_public
 from ..shapes.base import Vector
 from ..shapes.capsule import PlacedCapsules
 from .vectors import add_scaled, components, cross, dot, map_components, norm, sub, tiny
@@ -96,8 +94,7 @@ def _capsule_distance(a0: Array, a1: Array, radius_a: Array, b0: Array, b1: Arra
 
 def _radius(x: Array | float, name: str) -> Array:
     radius = check_array(x, name, ())
-    if not isinstance(radius, Tracer) and radius < 0:
-        raise ArgumentError(f"{name} must not be negative, got {x}")
+    check_not_negative(radius, name)
     return radius
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from .._check import check_choice
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
@@ -67,15 +68,16 @@ def pairs(
         )
     n = len(tree.shape_links)
     candidates = [(i, j) for i in range(n) for j in range(i + 1, n) if tree.shape_links[i] != tree.shape_links[j]]
+    check_choice(by, "by", ("auto", "masks", "adjacency"))
     if links is not None:
+        if not isinstance(links, Iterable):
+            raise DtypeError(f"links must be a list of pairs of link names, got {type(links).__name__}")
         wanted = {_link_pair(tree, pair) for pair in links}
         chosen = [c for c in candidates if frozenset(tree.shape_links[k] for k in c) in wanted]
     elif by == "masks" or (by == "auto" and (any(tree.shape_coltypes) or any(tree.shape_colaffinities))):
         chosen = [c for c in candidates if _masks_meet(tree, *c)]
-    elif by in ("auto", "adjacency"):
-        chosen = [c for c in candidates if not _adjacent(tree, *c)]
     else:
-        raise ArgumentError(f"by must be 'auto', 'masks' or 'adjacency', got {by!r}")
+        chosen = [c for c in candidates if not _adjacent(tree, *c)]
     return CapsulePairs(tuple(chosen), tuple((_link_name(tree, i), _link_name(tree, j)) for i, j in chosen))
 
 

@@ -37,7 +37,10 @@ def floats(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meani
     if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "USOV":
         raise DtypeError(f"{name} must be an array of floats, got dtype {x.dtype}")
     if isinstance(x, Array | np.ndarray | np.generic | int) and jnp.issubdtype(jnp.result_type(x), jnp.integer):
-        x = jnp.asarray(x, float)
+        try:
+            x = jnp.asarray(x, float)
+        except OverflowError:
+            raise DtypeError(f"{name} must be an array of floats, got an int too large for one") from None
     return check_array(x, name, shape, meaning)
 
 
@@ -88,9 +91,3 @@ def quaternion(x: Any, name: str) -> Array:
     if not isinstance(quat, Tracer) and not (np.isfinite(quat).all() and np.any(quat)):
         raise ArgumentError(f"{name} must be finite and not zero, got {np.asarray(quat).tolist()}")
     return quat
-
-
-def choice(x: Any, name: str, options: tuple[str, str]) -> None:
-    """Raises an ArgumentError unless `x` is one of two words."""
-    if not isinstance(x, str) or x not in options:
-        raise ArgumentError(f"{name} must be {options[0]!r} or {options[1]!r}, got {x!r}")

@@ -34,7 +34,7 @@ def q_to_mujoco(model: Model, q: Float[Array, "nq"], joint_names: tuple[str, ...
     return to_engine(check_model(model), check_array(q, "q", (model.nq,), "model.nq"), layouts, order)
 
 
-@jit_public("joint_names")
+@jit_public("joint_names", configurations=())
 def q_from_mujoco(
     model: Model, q: Float[Array, "nq"], joint_names: tuple[str, ...] | None = None
 ) -> Float[Array, "nq"]:

@@ -47,7 +47,7 @@ def q_to_pinocchio(
     return to_engine(check_model(model), check_array(q, "q", (model.nq,), "model.nq"), layouts, order)
 
 
-@jit_public("joint_names")
+@jit_public("joint_names", configurations=())
 def q_from_pinocchio(
     model: Model, q: Float[Array, "n"], joint_names: tuple[str, ...] | None = None
 ) -> Float[Array, "nq"]:

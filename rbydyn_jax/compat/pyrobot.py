@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_finite
+from .._check import check_choice, check_finite
 from .._errors import ArgumentError, ModelError, RbydynError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
@@ -19,7 +19,7 @@ from ..model.configuration import clamp, neutral
 from ..model.model import Model
 from ..planning import solve_ik
 from ..spatial import quaternions, rpy, se3, to_linear_first
-from ._numbers import choice, floats, quaternion, rotation
+from ._numbers import floats, quaternion, rotation
 
 
 class KinematicsError(RbydynError, ValueError):
@@ -197,7 +197,7 @@ class Kinematics:
 
 def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype) -> Float[Array, "3 3"]:
     given = floats(orientation, "orientation").astype(dtype)
-    choice(order, "order", ("rpy", "ypr"))
+    check_choice(order, "order", ("rpy", "ypr"))
     check_finite(given, "orientation")
     if given.size == 3:
         angles = given.reshape(3)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._check import check_integer
 from .._errors import ArgumentError, DtypeError, NameNotFoundError
-from ..model.model import Model
+from ..model.model import Model, float_dtype
 
 # A function with its static arguments: alone, by its name in this package, or with a mapping or a partial.
 Function = str | Callable[..., Any] | tuple[str | Callable[..., Any], Mapping[str, Any]]
@@ -74,12 +74,7 @@ def float_type(dtype: Any, model: Model) -> np.dtype:
     Raises:
         DtypeError: It is not a floating-point type, or one that JAX would replace by another.
     """
-    try:
-        found = np.dtype(model.inertias.dtype if dtype is None else dtype)
-    except TypeError:
-        raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {dtype!r}") from None
-    if not jnp.issubdtype(found, jnp.floating):
-        raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {found}")
+    found = float_dtype(model.inertias.dtype if dtype is None else dtype)
     if jax.dtypes.canonicalize_dtype(found) != found:
         raise DtypeError(f"dtype is {found}, which needs jax_enable_x64")
     return found

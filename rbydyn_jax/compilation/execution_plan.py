@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax
 
-from .._errors import ArgumentError
+from .._check import check_choice
 from ..model.model import Model, check_model
 from ..sweeps.plan import ExecutionPlan, plan_of
 
@@ -29,6 +29,6 @@ def execution_plan(model: Model, platform: str | None = None) -> ExecutionPlan:
         'scanned'
     """
     known = dict.fromkeys((*_PLATFORMS, *(device.platform for device in jax.devices())))
-    if platform is not None and platform not in known:
-        raise ArgumentError(f"platform must be one of {', '.join(known)}, got {platform!r}")
+    if platform is not None:
+        check_choice(platform, "platform", known)
     return plan_of(check_model(model).tree, jax.default_backend() if platform is None else platform)

@@ -138,9 +138,10 @@ def export_function(
     """
     model = check_model(model)
     dtype = float_type(dtype, model)
-    if isinstance(platforms, str) or not all(isinstance(p, str) for p in platforms) or not platforms:
+    named = isinstance(platforms, Sequence) and not isinstance(platforms, str)
+    if not (named and platforms and all(isinstance(p, str) for p in platforms)):
         raise DtypeError(f"platforms must be a sequence of names such as ('cpu', 'cuda'), got {platforms!r}")
-    size: Any = export.symbolic_shape("batch")[0] if batch == "any" else check_batch(batch)
+    size: Any = export.symbolic_shape("batch")[0] if isinstance(batch, str) and batch == "any" else check_batch(batch)
     call = resolve_call(function, model, dtype)
     scanned = with_traversal(model, "scanned")  # the CPU kernels of an unrolled sweep are not portable
     paths, structure = jax.tree.flatten_with_path(scanned)
@@ -181,9 +182,13 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
 
     Raises:
         ArgumentError: The file is not one of an exported function, or of another format.
+        DtypeError: `path` is not a path.
+        FileNotFoundError: There is no such file.
         MissingExtraError: flatbuffers, in which JAX writes programs, is not installed.
     """
     require("flatbuffers", "export", "load_function")
+    if not isinstance(path, str | PathLike):
+        raise DtypeError(f"path must be a path, got {type(path).__name__}")
     try:
         with zipfile.ZipFile(path) as file:
             header, program = json.loads(file.read("header.json")), file.read("program")

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..spatial._small import eliminate
+from ..spatial._small import solve_definite
 
 ITERATIONS = 50
 _GOOD = {"float64": 1e-9, "float32": 1e-5}  # errors at which the iteration ends,
@@ -100,24 +100,12 @@ def _newton(program: Program, point: Point, residuals: tuple[Array, Array, Array
     bottom = jnp.concatenate([A, -small * jnp.eye(e, dtype=P.dtype)], axis=1)  # rows may depend on one another
     right = jnp.concatenate([-dual - F.T @ (product / point.s + weight * unequal), -equal])
     matrix = jnp.concatenate([top, bottom])
-    step = jax.lax.custom_linear_solve(lambda x: matrix @ x, right, lambda _, b: _eliminate(matrix, b), symmetric=True)
+    step = jax.lax.custom_linear_solve(
+        lambda x: matrix @ x, right, lambda _, b: solve_definite(matrix, b), symmetric=True
+    )
     dx, dy = step[:n], step[n:]
     ds = -unequal - F @ dx
     return Point(dx, dy, (product - point.z * ds) / point.s, ds)
-
-
-def _eliminate(matrix: Array, right: Array) -> Array:
-    """Gauss-Jordan elimination without pivoting, as the matrix is quasi-definite [Vanderbei 1995], and one refinement.
-
-    LAPACK's routines for batches wait for threads of the pool that they run in: two loops with them at the same time
-    can wait forever.
-    """
-
-    def once(b: Array) -> Array:
-        return jax.lax.fori_loop(0, len(b), eliminate, jnp.concatenate([matrix, b[:, None]], axis=1))[:, -1]
-
-    rough = once(right)
-    return rough + once(right - matrix @ rough)
 
 
 def _step(program: Program, point: Point) -> Point:

@@ -9,8 +9,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array
-from .._errors import ArgumentError, DtypeError, ShapeError
+from .._check import check_array, check_finite, check_not_negative, check_number, check_pose, check_positive, check_real
+from .._errors import ArgumentError, DtypeError
 from ..spatial import safe
 
 # What is not traced stays in numpy: inside a traced function a JAX constant would be traced as well.
@@ -21,30 +21,49 @@ def pose(T: Any, name: str) -> Float[Numbers, "4 4"]:
     """Returns a transform; None is the identity."""
     if T is None:
         return np.eye(4)
-    return check_array(T, name, (4, 4))
+    check_array(T, name, (4, 4))
+    check_finite(T, name)
+    check_pose(T, name)
+    return T if isinstance(T, jax.Array) else np.asarray(T)
+
+
+def check_link(x: Any, name: str, optional: bool = False) -> Any:
+    """Returns a link, by name or index; or None, the world, if it is `optional`."""
+    if isinstance(x, bool) or not (isinstance(x, str | int | np.integer) or (optional and x is None)):
+        raise DtypeError(f"{name} must be a link, by name or index{' or None' * optional}, got {type(x).__name__}")
+    return x
 
 
 def vector(x: Any, name: str) -> Float[Numbers, "3"]:
     """Returns three numbers as an array."""
     if isinstance(x, jax.Array):
-        return check_array(x, name, (3,))
-    try:
-        array = np.asarray(x, float)
-    except (TypeError, ValueError):
-        raise DtypeError(f"{name} must be three numbers, got {x!r}") from None
-    if array.shape != (3,):
-        raise ShapeError(f"{name} must have shape (3,), got {array.shape}")
+        array = check_array(x, name, (3,))
+        check_finite(array, name)
+        return array
+    array = check_real(x, name, (3,))
+    check_finite(array, name)
     return array
 
 
 def scalar(x: Any, name: str) -> Float[Numbers, ""]:
-    """Returns one number as an array, or says what is wrong with it."""
+    """Returns one number as an array; it must be finite, where its value is known."""
     if isinstance(x, jax.Array):
-        return check_array(x, name, ())
-    try:
-        return np.asarray(float(x))
-    except (TypeError, ValueError):
-        raise DtypeError(f"{name} must be a number, got {x!r}") from None
+        array = check_array(x, name, ())
+        check_finite(array, name)
+        return array
+    return np.asarray(check_number(x, name))
+
+
+def positive(x: Any, name: str) -> Float[Numbers, ""]:
+    """Returns a positive number as an array."""
+    check_positive(array := scalar(x, name), name)
+    return array
+
+
+def not_negative(x: Any, name: str) -> Float[Numbers, ""]:
+    """Returns a number that is not negative as an array."""
+    check_not_negative(array := scalar(x, name), name)
+    return array
 
 
 def direction(x: Any, name: str) -> Float[Numbers, "3"]:

@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_integer, jit_public
+from .._check import check_array, check_integer, check_positive, check_sequence, jit_public
 from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
 from ..model.model import Model
+from ..spatial._small import solve_definite
 from .dynamics import pseudo_inverse
 from .loops import LoopJoint, check_loops, joint_frames, loop_gap
 
@@ -37,7 +38,7 @@ class ClosedLoops(eqx.Module):
     iterations: Int[Array, ""]
 
 
-@jit_public("fixed", "max_iterations")
+@jit_public("fixed", "max_iterations", tolerance=check_positive)
 def close_loops(
     model: Model,
     q: Float[Array, "nq"],
@@ -66,7 +67,7 @@ def close_loops(
     Raises:
         DtypeError: `loops` holds something else.
         NameNotFoundError: There is no such joint, or a loop joint names a link that there is not.
-        ArgumentError: `max_iterations` is less than 1.
+        ArgumentError: `max_iterations` is less than 1, or `tolerance` is not positive.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:
@@ -82,10 +83,12 @@ def close_loops(
     joints = check_loops(model, loops, q.dtype)
     max_iterations = check_integer(max_iterations, "max_iterations", 1)
     free = np.ones(model.nv)
-    for joint in fixed:
+    for joint in check_sequence(fixed, "fixed", "joints, by name or index"):
         free[model.tree.v_slices[model.joint_index(joint)]] = 0.0
     free = free.astype(q.dtype)
-    bound = jnp.asarray(1e4 * jnp.finfo(q.dtype).eps if tolerance is None else tolerance, q.dtype)
+    bound = jnp.asarray(1e4 * jnp.finfo(q.dtype).eps, q.dtype)
+    if tolerance is not None:
+        bound = check_array(tolerance, "tolerance", ()).astype(q.dtype)
 
     def gap_of(model: Model, joints: Sequence[LoopJoint], q: Array) -> Array:
         poses = body_poses(model, q)
@@ -113,7 +116,7 @@ def close_loops(
         # The dual form is small for few equations, and its damping keeps it regular when they are redundant.
         A = J @ J.T
         scale = jnp.trace(A) + jnp.finfo(q.dtype).tiny
-        d = -J.T @ jnp.linalg.solve(A + damping * scale * jnp.eye(len(g), dtype=q.dtype), g)
+        d = -J.T @ solve_definite(A + damping * scale * jnp.eye(len(g), dtype=q.dtype), g)
         tried = normalize(held, integrate(held, q, d))
         h = gap(tried)
         better = h @ h < g @ g

@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, jit_public
+from .._check import check_array, check_not_negative, jit_public
 from .._errors import DtypeError, ShapeError
 from ..algorithms.arguments import arguments
 from ..model.model import Model
 from ._bodies import body_motions
-from ._vectors import Numbers, direction, vector
+from ._vectors import Numbers, check_link, direction, not_negative, positive, vector
 
-Number = Float[Array, ""] | float
+Number = Float[Numbers, ""] | float
 
 
 class Contact(eqx.Module):
@@ -69,15 +69,18 @@ class Contact(eqx.Module):
         """The normal may be of any length; the default half-space is the ground z < 0.
 
         Raises:
-            ArgumentError: The normal has no length.
-            DtypeError: The point, the plane's point or its normal is not numeric.
-            ShapeError: One of them is not of shape (3,).
+            ArgumentError: The normal has no length, a number is not finite, a parameter is negative, or `exponent` or
+                `friction_damping` is zero, where values are known.
+            DtypeError: An argument is not numeric.
+            ShapeError: An argument has another shape.
         """
-        self.link = link
+        self.link = check_link(link, "link")
         self.point, self.plane_point = vector(point, "point"), vector(plane_point, "plane_point")
         self.plane_normal = direction(plane_normal, "plane_normal")
-        self.stiffness, self.exponent, self.dissipation = stiffness, exponent, dissipation
-        self.friction, self.friction_stiffness, self.friction_damping = friction, friction_stiffness, friction_damping
+        self.stiffness, self.exponent = not_negative(stiffness, "stiffness"), positive(exponent, "exponent")
+        self.dissipation, self.friction = not_negative(dissipation, "dissipation"), not_negative(friction, "friction")
+        self.friction_stiffness = not_negative(friction_stiffness, "friction_stiffness")
+        self.friction_damping = positive(friction_damping, "friction_damping")
 
 
 class ContactForces(eqx.Module):
@@ -113,7 +116,7 @@ def friction_force(
     slides = size2 > limit * limit
     ratio = jnp.where(slides, limit * jax.lax.rsqrt(jnp.where(slides, size2, 1.0)), 1.0)
     force = ratio * sticking
-    return force, -(stiffness * bristle + force) / damping
+    return force, jnp.divide(-(stiffness * bristle + force), damping)
 
 
 def check_contacts(model: Model, contacts: Any, dtype: Any) -> tuple[Contact, ...]:
@@ -202,7 +205,7 @@ def contact_forces(
     return ContactForces(f_ext, jnp.stack(forces), jnp.stack(depths), jnp.stack(rates))
 
 
-@jit_public()
+@jit_public(stiffness=check_not_negative, dissipation=check_not_negative)
 def joint_limit_forces(
     model: Model,
     q: Float[Array, "nq"],
@@ -223,6 +226,7 @@ def joint_limit_forces(
         Joint torques or forces [N m, N]: add them to tau.
 
     Raises:
+        ArgumentError: `stiffness` or `dissipation` is negative or not finite.
         ShapeError: An argument has another shape.
 
     Example:

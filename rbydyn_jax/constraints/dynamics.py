@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, jit_public
+from .._check import check_array, check_sequence, jit_public
 from .._errors import DtypeError, ShapeError
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
@@ -237,7 +237,8 @@ def _driven(model: Model, actuated: Sequence[str | int] | None) -> list[int]:
     """The velocities that have a motor."""
     if actuated is None:
         return list(range(model.nv))
-    slices = [model.tree.v_slices[model.joint_index(joint)] for joint in actuated]
+    chosen = check_sequence(actuated, "actuated", "joints, by name or index")
+    slices = [model.tree.v_slices[model.joint_index(joint)] for joint in chosen]
     return sorted({k for at in slices for k in range(at.start, at.stop)})
 
 

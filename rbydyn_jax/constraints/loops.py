@@ -24,7 +24,7 @@ from ..spatial import motion, se3
 from ..sweeps.coordinates import Coordinates
 from ..sweeps.topology import dof_bodies
 from ._bodies import BodyMotions, body_of, link_frame
-from ._vectors import Numbers, direction, pose, scalar
+from ._vectors import Numbers, check_link, direction, not_negative, pose, scalar
 
 
 class Baumgarte(eqx.Module):
@@ -43,6 +43,10 @@ class Baumgarte(eqx.Module):
     angular_damping: Float[Array, ""] | float = 20.0
     linear_stiffness: Float[Array, ""] | float = 100.0
     linear_damping: Float[Array, ""] | float = 20.0
+
+    def __check_init__(self) -> None:
+        for name in ("angular_stiffness", "angular_damping", "linear_stiffness", "linear_damping"):
+            not_negative(getattr(self, name), name)
 
 
 class LoopJoint(eqx.Module):
@@ -86,12 +90,17 @@ class LoopJoint(eqx.Module):
 
         Raises:
             DtypeError: A pose, the axis or a parameter holds no numbers, or the kind of joint has no such parameter.
+            ArgumentError: A pose is no rigid transform, or a number is not finite, where values are known.
             ModelError: There is no such kind of joint, the axis has no length, or a parameter is missing.
             ShapeError: A pose, the axis or a parameter has another shape.
         """
-        if kind not in JOINT_TYPES:
+        if not isinstance(kind, str) or kind not in JOINT_TYPES:
             raise ModelError(f"kind must be one of {', '.join(map(repr, JOINT_TYPES))}, got {kind!r}")
-        self.kind, self.predecessor, self.successor = kind, predecessor, successor
+        self.kind = kind
+        self.predecessor, self.successor = (
+            check_link(predecessor, "predecessor", True),
+            check_link(successor, "successor"),
+        )
         self.predecessor_pose = pose(predecessor_pose, "predecessor_pose")
         self.successor_pose = pose(successor_pose, "successor_pose")
         self.axis = direction(axis, "axis")

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._check import require
+from .._errors import DtypeError
 from ..model.model import Model, check_model
 from .contact import Contact, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization
@@ -54,6 +55,8 @@ def ode_term(
     """
     diffrax = require("diffrax", "ode", "ode_term")
     model = check_model(model)
+    if control is not None and not callable(control):
+        raise DtypeError(f"control must be a function (t, q, v) -> tau, got {type(control).__name__}")
 
     def rate(t: Array, x: Array, args: Any) -> Array:
         q, v = x[: model.nq], x[model.nq :]

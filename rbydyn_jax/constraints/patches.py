@@ -17,11 +17,12 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
-from .._check import check_array, check_integer, is_last_row, is_rotation, jit_public
+from .._check import check_array, check_integer, check_not_negative, check_real, jit_public
 from .._errors import ArgumentError, DtypeError, ShapeError
 from ..spatial import cones
 from ._quadratic import Program, solve, solved
-from ._vectors import Numbers, pose, scalar
+from ._vectors import Numbers, scalar
+from ._vectors import pose as rigid
 
 
 class ContactPatch(eqx.Module):
@@ -53,7 +54,7 @@ class ContactPatch(eqx.Module):
             DtypeError: An argument does not consist of numbers.
             ShapeError: An argument has another shape.
         """
-        self.pose = _rigid(pose)
+        self.pose = rigid(pose, "pose")
         self.half_sizes = _sizes(half_sizes)
         self.friction = scalar(friction, "friction")
         if not isinstance(self.friction, Tracer) and not 0.0 < self.friction < np.inf:
@@ -273,25 +274,10 @@ def _zeros(faces: Array) -> Array:
     return jnp.zeros(faces.shape[0], faces.dtype)
 
 
-def _rigid(T: Any) -> Float[Numbers, "4 4"]:
-    T = pose(T, "pose")
-    if not isinstance(T, Tracer):
-        M = np.asarray(T, float)
-        if not (np.isfinite(M).all() and is_rotation(M[:3, :3]) and is_last_row(M[3])):
-            raise ArgumentError(f"pose must be a rigid transform, got\n{M}")
-    return T
-
-
 def _sizes(x: Any) -> Float[Numbers, "2"]:
     if isinstance(x, jax.Array):
         sizes = check_array(x, "half_sizes", (2,))
     else:
-        try:
-            sizes = np.asarray(x, float)
-        except (TypeError, ValueError):
-            raise DtypeError(f"half_sizes must be two numbers, got {x!r}") from None
-        if sizes.shape != (2,):
-            raise ShapeError(f"half_sizes must have shape (2,), got {sizes.shape}")
-    if not isinstance(sizes, Tracer) and not ((np.asarray(sizes) >= 0.0) & np.isfinite(sizes)).all():
-        raise ArgumentError(f"half_sizes must be finite and at least 0, got {np.asarray(sizes).tolist()}")
+        sizes = check_real(x, "half_sizes", (2,))
+    check_not_negative(sizes, "half_sizes")
     return sizes

@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, full_precision, jit_public
-from .._errors import ArgumentError
+from .._check import check_array, check_choice, check_number, full_precision, jit_public
+from .._errors import ArgumentError, DtypeError
 from ..algorithms.aba import aba
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import bias_forces
 from ..model.configuration import normalize, qdot_from_v
-from ..model.model import Model
+from ..model.model import Model, check_model
 from ._bodies import body_motions
 from .contact import Contact, check_contacts, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization, constrained_solve, each_stabilization
@@ -30,6 +30,7 @@ from .loops import LoopJoint, assemble, check_loops
 Control = Callable[[Array, Array, Array], Array]
 Method = Literal["semi_implicit_euler", "runge_kutta_4"]
 _STEPS = {"semi_implicit_euler": semi_implicit_euler, "runge_kutta_4": functools.partial(munthe_kaas, RUNGE_KUTTA_4)}
+_MOST_STEPS = 10**9
 
 
 class Simulation(eqx.Module):
@@ -58,9 +59,9 @@ def accelerations(
     stabilization: Stabilization,
 ) -> Float[Array, "nv"]:
     """The accelerations of `forward_dynamics`, and nothing else; of a tree without loops in O(n)."""
-    if not loops:
-        return aba(model, q, v, tau, f_ext)
     joints = check_loops(model, loops, q.dtype)
+    if not joints:
+        return aba(model, q, v, tau, f_ext)
     equations = assemble(model, body_motions(model, q, v), v, joints, each_stabilization(stabilization, len(joints)))
     force = tau - bias_forces(model, q, v, f_ext)
     return constrained_solve(crba(model, q), equations.jacobian, force, equations.bias)[0]
@@ -98,6 +99,7 @@ def state_derivative(
         >>> state_derivative(robots.pendulum(), jnp.array([0.0, 2.0]), jnp.zeros(1)).tolist()
         [2.0, 0.0]
     """
+    model = check_model(model)
     x = check_array(x, "x", (model.nq + model.nv,), "model.nq + model.nv")
     model, q, v, tau, f_ext = arguments(model, q=x[: model.nq], v=x[model.nq :], tau=tau, f_ext=f_ext)
     a = accelerations(model, q, v, tau, f_ext, loops, stabilization)
@@ -137,9 +139,9 @@ def simulate(
         method: ``"runge_kutta_4"`` on the configuration manifold (Munthe-Kaas), or ``"semi_implicit_euler"``.
 
     Raises:
-        DtypeError: `loops`, `contacts` or `stabilization` holds something else.
+        DtypeError: `loops`, `contacts` or `stabilization` holds something else, or `duration` or `dt` is traced.
         NameNotFoundError: A loop joint or a contact names a link that there is not.
-        ArgumentError: `method` is unknown, `dt` is not positive, or `duration` is shorter than `dt`.
+        ArgumentError: `method` is unknown, `dt` is not positive, `duration` is shorter than `dt`, or not finite.
         ShapeError: An argument, or what `control` returns, has another shape.
 
     Example:
@@ -150,12 +152,16 @@ def simulate(
         ((1004,), 0.01)
     """
     model, q, v = arguments(model, q=q, v=v)
-    if method not in _STEPS:
-        raise ArgumentError(f"method must be one of {', '.join(map(repr, _STEPS))}, got {method!r}")
-    count = round(duration / dt) if dt > 0.0 else 0
+    check_choice(method, "method", _STEPS)
+    duration, dt = check_number(duration, "duration"), check_number(dt, "dt")
+    count = round(min(duration / dt, _MOST_STEPS)) if dt > 0.0 else 0
+    if count == _MOST_STEPS:
+        raise ArgumentError(f"duration / dt must be less than {_MOST_STEPS:.0e} steps, got {duration} and {dt}")
     if count < 1:
         raise ArgumentError(f"duration must be at least dt, and dt positive, got {duration} and {dt}")
     loops, contacts = check_loops(model, loops, q.dtype), check_contacts(model, contacts, q.dtype)
+    if control is not None and not callable(control):
+        raise DtypeError(f"control must be a function (t, q, v) -> tau, got {type(control).__name__}")
     step = _STEPS[method]
 
     def field(t: Array, state: State) -> tuple[Array, Array]:

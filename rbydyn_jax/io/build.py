@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
+from .._check import check_flag
 from .._errors import DtypeError
-from ..model.model import Model, model_from_arrays
+from ..model.model import Model, float_dtype, free_fall, model_from_arrays
 from .builder import RobotBuilder
 from .check import check_description
 from .check_inertia import check_bodies
 from .check_mimic import note_unused_of_followers
+from .check_numbers import check_numbers
+from .check_types import check_types
 from .description import RobotDescription
 from .findings import Findings
 from .urdf import read_bytes, read_urdf
@@ -44,8 +49,8 @@ def build_model(
 
     Raises:
         ArgumentError: `gravity` is not finite, or `joint_order` is not a permutation of the moving joints.
-        DtypeError: `description` is not a description, `gravity` is not numbers, or `dtype` is not a floating-point
-            type.
+        DtypeError: `description` or a part of it, `gravity` or an option is of another type, or `dtype` is not a
+            floating-point type.
         ModelError: The description is invalid; the message names every element concerned.
         NameNotFoundError: There is no such base link or joint.
         ShapeError: `gravity` is not of shape (3,).
@@ -61,6 +66,8 @@ def build_model(
     if not isinstance(description, RobotDescription):
         kind = type(description).__name__
         raise DtypeError(f"description must be a RobotDescription or a RobotBuilder, got {kind}; a file: load_urdf")
+    check_options(base_link, floating_base, joint_order, strict)
+    check_types(description)
     findings = Findings()
     check_description(description, findings, base_link)
     return assemble(description, findings, base_link, floating_base, joint_order, gravity, strict, dtype)
@@ -90,8 +97,14 @@ def load_urdf(
         ParseError: The file cannot be read or describes no robot; `error.findings` has all that is wrong, with lines.
         NameNotFoundError: There is no such base link or joint.
     """
-    description, findings = read_urdf(read_bytes(path, hint="; use load_urdf_string"), str(path), base_link=base_link)
-    return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
+    return load_urdf_string(
+        read_bytes(path, hint="; use load_urdf_string"),
+        base_link=base_link,
+        floating_base=floating_base,
+        joint_order=joint_order,
+        strict=strict,
+        source=str(path),
+    )
 
 
 def load_urdf_string(
@@ -121,10 +134,29 @@ def load_urdf_string(
     if not isinstance(text, str | bytes):
         hint = "; use load_urdf for a file" if isinstance(text, Path) else ""
         raise DtypeError(f"text must be str or bytes, got {type(text).__name__}{hint}")
+    if not isinstance(source, str):
+        raise DtypeError(f"source must be a str, got {type(source).__name__}")
+    check_options(base_link, floating_base, joint_order, strict)
     description, findings = read_urdf(text, source, base_link=base_link)
     return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
 
 
+def check_options(base_link: Any, floating_base: Any, joint_order: Any, strict: Any) -> None:
+    """Checks the options that all formats share.
+
+    Raises:
+        DtypeError: One is of another type.
+    """
+    if not isinstance(base_link, str | None):
+        raise DtypeError(f"base_link must be the name of a link, got {type(base_link).__name__}")
+    check_flag(floating_base, "floating_base")
+    check_flag(strict, "strict")
+    listed = isinstance(joint_order, Sequence) and not isinstance(joint_order, str | bytes)
+    if joint_order is not None and not (listed and all(isinstance(name, str) for name in joint_order)):
+        raise DtypeError(f"joint_order must be a sequence of names of joints, got {joint_order!r}")
+
+
+@np.errstate(over="ignore", invalid="ignore")  # overflows become findings
 def assemble(
     description: RobotDescription,
     findings: Findings,
@@ -138,9 +170,13 @@ def assemble(
     """Welds a description whose findings are all in, and makes a `Model` of it unless one of them is an error."""
     if findings.failed:
         findings.report(strict)
+    dtype, gravity = float_dtype(dtype), free_fall(gravity).tolist()
     robot = weld(
         description, base_link=base_link, floating_base=floating_base, joint_order=joint_order, findings=findings
     )
+    check_numbers(description, robot, gravity, dtype, findings)
+    if findings.failed:
+        findings.report(strict)
     check_bodies(robot, findings, [link.name for link in description.links])
     note_unused_of_followers(robot, findings, [joint.name for joint in description.joints])
     return model_from_arrays(

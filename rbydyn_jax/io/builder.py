@@ -44,6 +44,8 @@ class RobotBuilder:
     """
 
     def __init__(self, name: str = "robot") -> None:
+        if not isinstance(name, str):
+            raise DtypeError(f"name must be a str, got {type(name).__name__}")
         self.name = name
         self._links: dict[str, LinkDescription] = {}
         self._joints: list[JointDescription] = []
@@ -66,6 +68,7 @@ class RobotBuilder:
             ModelError: There is a link of that name, or the inertia has another shape.
             ShapeError: `com` is not of shape (3,).
         """
+        _names(f"link {name!r}", name=name)
         if name in self._links:
             raise ModelError(f"link {name!r} is added twice")
         element = f"link {name!r}"
@@ -115,6 +118,7 @@ class RobotBuilder:
             [('screw', 'spindle')]
         """
         element = f"joint {name!r}"
+        _names(element, kind=kind, name=name, parent=parent, child=child)
         if kind not in JOINT_TYPES:
             raise ModelError(f"{element}: unknown type {kind!r}{did_you_mean(kind, JOINT_TYPES)}")
         parameters = JOINT_TYPES[kind].parameters
@@ -264,15 +268,21 @@ class RobotBuilder:
 def _array(x: Any, element: str, what: str) -> np.ndarray:
     try:
         return np.array(x, float)
-    except (TypeError, ValueError):
-        raise DtypeError(f"{element}: {what} must be numbers, got {x!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DtypeError(f"{element}: {what} must be numbers, got {x!r:.80}") from None
+
+
+def _names(element: str, **names: Any) -> None:
+    for what, name in names.items():
+        if not isinstance(name, str):
+            raise DtypeError(f"{element}: {what} must be a str, got {type(name).__name__}")
 
 
 def _number(x: Any, element: str, what: str) -> float:
     try:
         return float(x)
-    except (TypeError, ValueError):
-        raise DtypeError(f"{element}: {what} must be a number, got {x!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DtypeError(f"{element}: {what} must be a number, got {x!r:.80}") from None
 
 
 def _vector(x: Any, element: str, what: str) -> np.ndarray:

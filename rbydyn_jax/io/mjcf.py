@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from .._check import require
+from .._errors import DtypeError
 from ..joints import JOINT_TYPES
 from ..model.model import Model
 from ..shapes import CollisionGeometry, collision_geometries
-from .build import assemble
+from .build import assemble, check_options
 from .check import check_description
 from .description import (
     CollisionDescription,
@@ -87,13 +88,17 @@ def from_mujoco(
         strict: Whether a warning is an error.
 
     Raises:
+        DtypeError: `mj_model` is no `mujoco.MjModel`.
         MissingExtraError: `mujoco` is not installed.
         ModelError: The model makes no sense as a robot.
         NameNotFoundError: There is no such base link or joint.
     """
+    if not isinstance(mj_model, require("mujoco", "mjcf", "from_mujoco").MjModel):
+        raise DtypeError(f"mj_model must be a mujoco.MjModel, got {type(mj_model).__name__}; a file: load_mjcf")
     return _build(mj_model, "<mujoco>", base_link, floating_base, joint_order, strict)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # overflows become findings
 def _build(
     mj_model: Any,
     source: str,
@@ -102,6 +107,7 @@ def _build(
     joint_order: Sequence[str] | None,
     strict: bool,
 ) -> Model:
+    check_options(base_link, floating_base, joint_order, strict)
     findings = Findings(source)
     description = describe_mujoco(mj_model, findings)
     check_description(description, findings, base_link)
@@ -114,7 +120,10 @@ def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
     mujoco = require("mujoco", "mjcf", "from_mujoco")
 
     def name(kind: str, index: int) -> str:
-        found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
+        try:
+            found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
+        except UnicodeDecodeError as error:
+            raise fail(f"the name of {kind} {index} is not UTF-8: {error}", findings.source) from None
         return found or ("world" if kind == "body" and index == 0 else f"{kind}{index}")
 
     kinds = _kinds(mujoco)
@@ -137,6 +146,8 @@ def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
             anchor = mj_model.jnt_pos[number]
             last = number == first + count - 1
             child = link.name if last and not anchor.any() else f"{link.name}:{name('joint', number)}"
+            if not np.isfinite(mj_model.qpos0[mj_model.jnt_qposadr[number]]):
+                raise fail(f"joint {name('joint', number)!r}: its reference position is not finite", findings.source)
             joints.append(_joint(mj_model, kinds, number, name("joint", number), carrier, child, pose))
             if child != link.name:
                 links.append(LinkDescription(child))
@@ -144,7 +155,7 @@ def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
         if carrier != link.name:
             joints.append(JointDescription(f"{link.name}_fixed", "fixed", carrier, link.name, pose))
     _note_unused(mj_model, shapes, findings)
-    model_name = mj_model.names[: mj_model.names.index(b"\0")].decode() if b"\0" in mj_model.names else ""
+    model_name = mj_model.names.partition(b"\0")[0].decode(errors="replace")
     return RobotDescription(model_name or "mujoco", tuple(links), tuple(joints))
 
 
@@ -218,7 +229,9 @@ def _note_unused(mj_model: Any, shapes: _Shapes, findings: Findings) -> None:
     other = ~np.isin(mj_model.geom_type, list(shapes))
     used = " and ".join(shape.tag for shape in shapes.values())
     counts[f"collision shape other than {used}"] = int((in_contacts & other).sum())
-    counts["joint spring"] = int((np.asarray(mj_model.jnt_stiffness).reshape(mj_model.njnt, -1) != 0).any(axis=1).sum())
+    if mj_model.njnt:
+        stiffness = np.asarray(mj_model.jnt_stiffness).reshape(mj_model.njnt, -1)
+        counts["joint spring"] = int((stiffness != 0).any(axis=1).sum())
     for what, count in counts.items():
         if count:
             findings.add("note", f"{count} of kind {what!r} not used")

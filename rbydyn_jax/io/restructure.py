@@ -128,6 +128,8 @@ def attach(
     _concrete(other, "other")
     if isinstance(pose, Tracer):
         raise DtypeError("pose is traced; a robot is restructured outside of jit, vmap and grad")
+    if not isinstance(prefix, str):
+        raise DtypeError(f"prefix must be a str, got {type(prefix).__name__}")
     carrier = model.link_names[model.link_index(link)]
     T = np.eye(4) if pose is None else np.asarray(check_array(pose, "pose", (4, 4)), float)
     own, added = outline(model), _renamed(outline(other), prefix)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import ModelError
+from .._check import check_flag
+from .._errors import DtypeError, ModelError
 from ..model.model import Model, check_model, single_shapes, welded_shares
 from .description import (
     CollisionDescription,
@@ -51,7 +53,7 @@ def to_urdf(model: Model, *, collisions: bool = True) -> str:
         collisions: Whether to write the collision shapes; capsules are not part of standard URDF.
 
     Raises:
-        DtypeError: `model` is not a model.
+        DtypeError: `model` is not a model, or `collisions` neither True nor False.
         ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
             URDF does not support.
 
@@ -61,7 +63,7 @@ def to_urdf(model: Model, *, collisions: bool = True) -> str:
         >>> load_urdf_string(to_urdf(robots.two_link_arm())).joint_names
         ('shoulder', 'elbow')
     """
-    return write_urdf(describe(model), collisions=collisions)
+    return write_urdf(describe(model), collisions=check_flag(collisions, "collisions"))
 
 
 def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> None:
@@ -73,10 +75,13 @@ def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> Non
         collisions: Whether to write the collision shapes; capsules are not part of standard URDF.
 
     Raises:
+        DtypeError: `path` is not a path.
         FileNotFoundError: The directory does not exist.
         ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
             URDF does not support.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise DtypeError(f"path must be a str or a Path, got {type(path).__name__}")
     text, path = to_urdf(model, collisions=collisions), Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such directory to write into", str(path.parent))

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from .._errors import DtypeError
 from .check import check_description
 from .description import JointDescription, LinkDescription, MobileBaseDescription, RobotDescription
@@ -40,6 +42,7 @@ def _paused_collector() -> Iterator[None]:
 
 
 @_paused_collector()
+@np.errstate(over="ignore", invalid="ignore")  # overflows become findings
 def read_urdf(
     data: bytes | str, source: str = "<string>", *, base_link: str | None = None, max_bytes: int = MAX_BYTES
 ) -> tuple[RobotDescription, Findings]:

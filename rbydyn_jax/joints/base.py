@@ -106,7 +106,7 @@ class JointType:
         return jax.random.uniform(key, (self.nq,), lower.dtype, lower, upper)
 
     def problem(self, q: np.ndarray) -> str:
-        """What is wrong with a finite position; empty if nothing is."""
+        """What is wrong with a position of floats; empty if nothing is, or if it is NaN."""
         return ""
 
     def matrix(self, axis: np.ndarray, parameters: Sequence[float], q: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -165,6 +165,11 @@ def _tilt(axis: jax.Array, R: jax.Array, across: jax.Array) -> jax.Array:
     # The angle is 2 atan2(|s|, 1 + c); `angle_ratio` divides it by |s|.
     ratio = safe.angle_ratio(s @ s, jnp.where(opposite, 1.0, 1.0 + c))
     return jnp.where(opposite, jnp.pi * across, ratio * s)
+
+
+def vanishes(q: np.ndarray) -> bool:
+    """Whether the square of a vector underflows, so that it has no direction."""
+    return bool(np.square(q).sum() < jnp.finfo(q.dtype).tiny)
 
 
 # All joint types by name: those of this package, and what others register.

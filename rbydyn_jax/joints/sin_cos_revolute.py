@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..spatial.algebra import O3, Motion, Transform, Vec3
-from .base import Coordinates, JointType, register
+from .base import Coordinates, JointType, register, vanishes
 from .rotations import rotation_about, turn
 
 
@@ -46,7 +46,7 @@ class SinCosRevolute(JointType):
         return q / jnp.sqrt(jnp.sum(q * q))
 
     def problem(self, q: np.ndarray) -> str:
-        return "" if q.any() else "is zero, which is sine and cosine of no angle"
+        return "is zero, which is sine and cosine of no angle" if vanishes(q) else ""
 
     def random(self, key: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
         angle = jax.random.uniform(key, (), lower.dtype, -jnp.pi, jnp.pi)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY3, O3, Motion, Transform, Vec3
-from .base import Coordinates, JointType, register
+from .base import Coordinates, JointType, register, vanishes
 from .layout import Layout, QuaternionLast
 from .rotations import rotation_from_quaternion
 
@@ -55,7 +55,7 @@ class Spherical(JointType):
         return q / jnp.sqrt(jnp.sum(q * q))
 
     def problem(self, q: np.ndarray) -> str:
-        return "" if q[:4].any() else "starts with the quaternion zero, which is no rotation"
+        return "starts with the quaternion zero, which is no rotation" if vanishes(q[:4]) else ""
 
     def random(self, key: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
         return self.normalize(jax.random.normal(key, (4,), lower.dtype))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, jit_public
+from .._check import check_array, check_key, jit_public
 from ..joints import JointType
 from .model import Model, check_model
 
@@ -65,8 +65,12 @@ def random_configuration(model: Model, key: PRNGKeyArray) -> Float[Array, "nq"]:
     Args:
         model: The robot.
         key: A key of `jax.random`.
+
+    Raises:
+        DtypeError: `key` is no key.
     """
     _checked(model)
+    key = check_key(key)
     low, high = model.position_lower, model.position_upper
     no_low, no_high = ~jnp.isfinite(low), ~jnp.isfinite(high)
     low, high = (

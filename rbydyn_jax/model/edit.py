@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite
+from .._check import check_array, check_choice, check_finite, check_mapping
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..spatial import inertia as inertias
 from .model import Model, check_model, make_axis_pattern, make_pattern, twelve
@@ -62,8 +62,7 @@ def with_traversal(model: Model, traversal: Traversal) -> Model:
         'scanned'
     """
     model = check_model(model)
-    if traversal not in (allowed := get_args(Traversal)):
-        raise ArgumentError(f"traversal must be one of {', '.join(allowed)}, got {traversal!r}")
+    check_choice(traversal, "traversal", get_args(Traversal))
     return dataclasses.replace(model, tree=dataclasses.replace(model.tree, traversal=traversal))
 
 
@@ -127,8 +126,7 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
         ShapeError: A value is not of shape (10,).
     """
     model = check_model(model)
-    if not isinstance(values, Mapping):
-        raise DtypeError(f"values must be a mapping from links to parameters (10,), got {type(values).__name__}")
+    check_mapping(values, "values", "links to parameters (10,)")
     for link, value in values.items():
         index = model.link_index(link)
         new = check_array(value, f"values[{link!r}]", (10,)).astype(model.inertias.dtype)

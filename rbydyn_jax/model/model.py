@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_finite
-from .._errors import DtypeError, Finding, ShapeError
+from .._check import check_finite, check_real, known
+from .._errors import ArgumentError, DtypeError, Finding, ShapeError
 from ..shapes import Shape
 from ..shapes.capsule import Capsule
 from ..spatial import inertia
@@ -111,6 +111,24 @@ class Model(eqx.Module):
     def joint_index(self, joint: str | int) -> int:
         """Index of a moving joint; raises NameNotFoundError with the closest names."""
         return self.tree.joint_index(joint)
+
+    def check_configuration(self, q: Any, name: str = "q") -> None:
+        """Raises for a configuration at which a joint has no position: a quaternion, or a sine and cosine, of zero.
+
+        Functions of a configuration call it, where its values are known; where they are traced the results are NaN.
+
+        Args:
+            q: Configuration [rad, m]; what has another shape, or is NaN there, passes.
+            name: Its name, for the message.
+
+        Raises:
+            ArgumentError: A joint is at a singular position.
+        """
+        if not (joints := self.tree.singular_joints) or (x := known(q)) is None or x.shape != (self.nq,):
+            return
+        for joint_name, joint, place in joints:
+            if problem := joint.problem(x[place]):
+                raise ArgumentError(f"{name} of joint {joint_name!r} {problem}")
 
     @property
     def joint_placements(self) -> Float[Array, "nb 4 4"]:
@@ -246,7 +264,7 @@ def model_from_arrays(
         DtypeError: `dtype` is not a floating-point type, or `gravity` is not numeric.
         ShapeError: `gravity` is not of shape (3,).
     """
-    dtype, field = _float_dtype(dtype), _gravity(gravity)
+    dtype, field = float_dtype(dtype), free_fall(gravity)
     values: list[float] = []
     placement_pattern = make_pattern(twelve(np.asarray(robot.joint_placements, float)), values)
     axis_pattern = make_axis_pattern(np.asarray(robot.joint_axes, float), robot.joint_parameters, values)
@@ -274,7 +292,8 @@ def model_from_arrays(
     free = [i for i, m in enumerate(mimics) if m is None]
 
     def array(x) -> Array:
-        return jnp.asarray(np.asarray(x, float), dtype)
+        with np.errstate(over="ignore"):  # limits beyond the largest number of the type are none
+            return jnp.asarray(np.asarray(x, float), dtype)
 
     def per_velocity(x) -> Array:
         return array([x[i] for i in free for _ in range(tree.joints[i].nv)])
@@ -305,25 +324,32 @@ def model_from_arrays(
     )
 
 
-def _float_dtype(dtype: Any) -> np.dtype:
+def float_dtype(dtype: Any) -> np.dtype:
+    """The floating-point type of a model's leaves; None is JAX's default.
+
+    Raises:
+        DtypeError: `dtype` is another type, or none.
+    """
     if dtype is None:
         return jnp.zeros(()).dtype
     try:
-        found = jnp.dtype(dtype)
-    except TypeError:
+        found = jnp.dtype(int if isinstance(dtype, jax.Array | np.ndarray | dict) else dtype)
+    except (TypeError, ValueError):
         raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {dtype!r}") from None
     if not jnp.issubdtype(found, jnp.floating):
         raise DtypeError(f"dtype must be a floating-point type such as jnp.float32, got {found}")
     return found
 
 
-def _gravity(gravity: Any) -> np.ndarray:
-    try:
-        g = np.asarray(gravity, float)
-    except (TypeError, ValueError):
-        raise DtypeError(f"gravity must be three numbers [m/s^2], got {gravity!r}") from None
-    if g.shape != (3,):
-        raise ShapeError(f"gravity must have shape (3,), got {g.shape}; that of the earth is (0, 0, -9.81)")
+def free_fall(gravity: Any) -> np.ndarray:
+    """Three finite numbers in double precision.
+
+    Raises:
+        ArgumentError: `gravity` is not finite.
+        DtypeError: `gravity` is not numeric.
+        ShapeError: `gravity` is not of shape (3,).
+    """
+    g = check_real(gravity, "gravity", (3,))
     check_finite(g, "gravity")
     return g
 

@@ -145,6 +145,15 @@ class KinematicTree:
         return sum(j.nv for j, m in zip(self.joints, self.mimics, strict=True) if m is None)
 
     @cached_property
+    def singular_joints(self) -> tuple[tuple[str, JointType, slice], ...]:
+        """Name, type and slice in q of the independent joints with singular positions, such as a quaternion zero."""
+        return tuple(
+            (name, joint, place)
+            for name, joint, place, mimic in zip(self.joint_names, self.joints, self.q_slices, self.mimics, strict=True)
+            if mimic is None and joint.problem(np.zeros(joint.nq))
+        )
+
+    @cached_property
     def has_mimics(self) -> bool:
         """Whether a joint mimics another."""
         return any(m is not None for m in self.mimics)

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._check import check_array, check_integer, jit_public
-from .._errors import ModelError, ShapeError
+from .._check import check_array, check_integer, check_key, check_pose, check_positive, check_sequence, jit_public
+from .._errors import DtypeError, ModelError, ShapeError
 from ..model.configuration import neutral, qdot_from_v
 from ..model.model import Model, check_model
 from ._ik_search import Problem, Setup, product, search
@@ -52,7 +52,12 @@ class IkResult(eqx.Module):
         return self.status == IkStatus.SOLVED
 
 
-@jit_public("link", "ref", "joints", "attempts", "iterations")
+@jit_public(
+    *("link", "ref", "joints", "attempts", "iterations"),
+    target=check_pose,
+    position_tolerance=check_positive,
+    orientation_tolerance=check_positive,
+)
 def solve_ik(
     model: Model,
     link: str | int | tuple[str | int, ...],
@@ -101,7 +106,8 @@ def solve_ik(
         The first solution, or else the nearest configuration found; `status` tells which.
 
     Raises:
-        ArgumentError: `attempts` or `iterations` is less than 1.
+        ArgumentError: `attempts` or `iterations` is less than 1, a tolerance is not positive, or a target is no rigid
+            transform, where values are known.
         DtypeError: An argument is of another type.
         ModelError: No joint moves a link, or a joint that may move is a mimic joint or is listed twice.
         NameNotFoundError: There is no such link or joint.
@@ -117,6 +123,8 @@ def solve_ik(
     """
     check_model(model)
     single = isinstance(link, str | int)
+    if not single and not isinstance(link, tuple):
+        raise DtypeError(f"link must be a name, an index, or a tuple of these, got {link!r}")
     links = tuple(model.link_index(k) for k in ((link,) if single else link))
     base = None if ref is None else model.link_index(ref)
     attempts, iterations = check_integer(attempts, "attempts", 1), check_integer(iterations, "iterations", 1)
@@ -136,7 +144,7 @@ def solve_ik(
     tolerance = [default if x is None else check_array(x, name, ()) for x, name in zip(given, names, strict=True)]
     model = jax.tree.map(lambda x: x.astype(dtype), check_model(model))
     problem = Problem(model, jnp.stack([jnp.asarray(x, dtype) for x in tolerance]), jnp.ones((), dtype), setup)
-    key = jax.random.key(0) if key is None else key
+    key = jax.random.key(0) if key is None else check_key(key)
     result = _solve(problem, targets.astype(dtype), start.astype(dtype), key)
     return result if batched else jax.tree.map(lambda x: x[0], result)
 
@@ -160,7 +168,10 @@ def _moving(
     between = frozenset().union(*(path ^ paths[-1] for path in paths[:-1]))
     leaders = [i if m is None else m.source for i, m in enumerate(tree.mimics)]
     on_the_way = {leaders[i] for i in between}
-    chosen = sorted(on_the_way) if joints is None else [model.joint_index(joint) for joint in joints]
+    if joints is None:
+        chosen = sorted(on_the_way)
+    else:
+        chosen = [model.joint_index(k) for k in check_sequence(joints, "joints", "joints, by name or index")]
     if not on_the_way.intersection(chosen):
         names = ", ".join(repr(tree.link_names[k]) for k in links)
         raise ModelError(f"none of the joints that may move moves {names}")

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .._check import check_integer
+from .._check import check_array, check_integer
 from .._errors import ArgumentError
 
 DEGREE = 5
@@ -35,7 +35,8 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
 
     Raises:
         ArgumentError: `count` is less than 1, `derivative` is not 0, 1, 2 or 3, or a phase is outside [0, 1].
-        DtypeError: `count` is not an integer.
+        DtypeError: `count` or `derivative` is not an integer, or `phase` is no array of floats.
+        ShapeError: `phase` has another shape.
 
     Example:
         A motion from rest to rest, as seen at its ends and its middle:
@@ -44,9 +45,9 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
         [0.0, 0.5, 1.0]
     """
     count = check_integer(count, "count", 1)
-    if derivative not in range(4):
+    if check_integer(derivative, "derivative", 0) > 3:
         raise ArgumentError(f"derivative must be 0, 1, 2 or 3, got {derivative}")
-    phase = np.asarray(phase, float)
+    phase = np.asarray(check_array(phase, "phase", (None,)), float)
     if not np.all((phase >= 0.0) & (phase <= 1.0)):
         raise ArgumentError("phase must lie in [0, 1]")
     return _free_splines(count, phase, derivative) @ _whitening(count)

@@ -244,10 +244,20 @@ class Robot:
     """
 
     # What the SDK's robot can be asked before it is connected.
-    _OFFLINE = ("connect", "is_connected", "model")
+    _OFFLINE = ("connect", "model")
 
     def __init__(self, sdk_robot: Any) -> None:
         self.sdk_robot = sdk_robot
+
+    def is_connected(self) -> bool:
+        """Whether the robot answers; the SDK's own reports a lost connection only after a failed call."""
+        if self.sdk_robot.is_connected():
+            try:
+                self.sdk_robot.get_robot_info()
+            except RuntimeError:
+                return False
+            return True
+        return False
 
     def send_command(self, builder: Any, priority: int = 1, *, strict: bool = True) -> commands.CommandHandle:
         """Sends a command, or that of a builder; see `rbydyn_jax.rby1.commands.send`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from .._check import check_number, check_real
 from ..io.builder import RobotBuilder
 from ..io.description import RobotDescription
 
@@ -16,7 +17,7 @@ def rod(mass: float, length: float) -> tuple[float, tuple[float, float, float], 
 
 def describe_pendulum(mass: float = 1.0, length: float = 1.0) -> RobotDescription:
     """Returns a point mass on a massless bar that swings about y; at q = 0 it hangs down."""
-    b = RobotBuilder("pendulum").link("base").link("bob", mass, (0, 0, -length))
+    b = RobotBuilder("pendulum").link("base").link("bob", mass, (0, 0, -check_number(length, "length")))
     b.continuous("hinge", "base", "bob", axis=(0, 1, 0))
     return b.build_description()
 
@@ -25,6 +26,7 @@ def describe_double_pendulum(
     masses: tuple[float, float] = (1.0, 1.0), lengths: tuple[float, float] = (1.0, 1.0)
 ) -> RobotDescription:
     """Returns two thin rods that swing about y, the second at the end of the first; at q = 0 both hang down."""
+    masses, lengths = check_real(masses, "masses", (2,)).tolist(), check_real(lengths, "lengths", (2,)).tolist()
     b = RobotBuilder("double_pendulum").link("base")
     b.link("upper", *rod(masses[0], lengths[0])).link("lower", *rod(masses[1], lengths[1]))
     b.continuous("shoulder", "base", "upper", axis=(0, 1, 0))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._check import check_finite, check_integer, check_not_negative, check_number, check_real
 from ..spatial.algebra import Transform, Vec3
 from ..xla.structural import Scalar
 from .base import CollisionGeometry, SizeReader, Vector
@@ -133,12 +134,21 @@ def capsule_surface(start: np.ndarray, end: np.ndarray, radius: float, sides: in
     Returns:
         Corners (n, 4, 3) [m].
 
+    Raises:
+        ArgumentError: A number is not finite, `radius` is negative, or `sides` less than 3.
+        DtypeError: An argument is of another type.
+        ShapeError: `start` or `end` is not of shape (3,).
+
     Example:
         >>> corners = capsule_surface(np.zeros(3), np.array([0.0, 0.0, 1.0]), 0.1)
         >>> float(corners[..., 2].min()), float(corners[..., 2].max())
         (-0.1, 1.1)
     """
-    start, end = np.asarray(start, float), np.asarray(end, float)
+    start, end = check_real(start, "start", (3,)), check_real(end, "end", (3,))
+    radius, sides = check_number(radius, "radius"), check_integer(sides, "sides", 3)
+    for x, name in ((start, "start"), (end, "end")):
+        check_finite(x, name)
+    check_not_negative(radius, "radius")
     length = float(np.linalg.norm(end - start))
     z = (end - start) / length if length > 0 else np.array([0.0, 0.0, 1.0])
     x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])

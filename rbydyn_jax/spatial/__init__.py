@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_integer
 from .._errors import ShapeError
 from . import cones as cones
 from . import inertia as inertia
@@ -24,7 +24,7 @@ from . import transformations as transformations
 
 
 def _swap_halves(x, axis: int) -> Array:
-    x = check_array(x, "x")
+    x, axis = check_array(x, "x"), check_integer(axis, "axis")
     if not -x.ndim <= axis < x.ndim or x.shape[axis] != 6:
         raise ShapeError(f"x must have 6 entries along axis {axis}, got shape {x.shape}")
     return jnp.roll(x, 3, axis=axis)

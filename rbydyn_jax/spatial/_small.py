@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._check import ValueCheck, explained
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def jitted(function: F) -> F:
-    """Compiles a function for eager calls; an outer trace sees its operations inline."""
-    return cast(F, jax.jit(function, inline=True))
+def jitted(function: F, **values: ValueCheck) -> F:
+    """Compiles a function for eager calls; an outer trace sees its operations inline.
+
+    Args:
+        function: The function.
+        **values: Checks of the values of its arguments, where they are known.
+    """
+    return explained(function, jax.jit(function, inline=True), values=values)
 
 
 def dot(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, ""]:
@@ -49,3 +56,17 @@ def eliminate(k: int | Array, rows: Float[Array, "n m"]) -> Float[Array, "n m"]:
     """Step k of Gauss-Jordan elimination without pivoting, which makes column k that of the identity."""
     pivot = rows[k] / rows[k, k]
     return (rows - rows[:, k, None] * pivot[None]).at[k].set(pivot)
+
+
+def solve_definite(matrix: Float[Array, "n n"], right: Float[Array, "n"]) -> Float[Array, "n"]:
+    """Solves a definite or quasi-definite system, by elimination without pivoting [Vanderbei 1995] and one refinement.
+
+    For loops: LAPACK's routines for batches wait for threads of the pool that they run in, and two loops with them at
+    the same time can wait forever.
+    """
+
+    def once(b: Array) -> Array:
+        return jax.lax.fori_loop(0, len(b), eliminate, jnp.concatenate([matrix, b[:, None]], axis=1))[:, -1]
+
+    rough = once(right)
+    return rough + once(right - matrix @ rough)

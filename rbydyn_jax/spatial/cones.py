@@ -7,13 +7,14 @@ of the ground on the body. A cone is given by its faces, $F w \le 0$, or by its 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_not_negative
 from ._small import jitted
 from .so3 import hat
 
@@ -24,7 +25,7 @@ def _pyramid(friction: Float[Array, ""] | float) -> Array:
     return check_array(friction, "friction", ()) / np.sqrt(2.0)
 
 
-@jitted
+@partial(jitted, friction=check_not_negative)
 def friction_cone_faces(friction: Float[Array, ""] | float) -> Float[Array, "4 3"]:
     r"""The matrix F of a friction pyramid, $F f \le 0$.
 
@@ -36,7 +37,7 @@ def friction_cone_faces(friction: Float[Array, ""] | float) -> Float[Array, "4 3
     return jnp.concatenate([jnp.asarray(sides, mu.dtype), jnp.full((4, 1), -mu)], axis=1)
 
 
-@jitted
+@partial(jitted, friction=check_not_negative)
 def friction_cone_rays(friction: Float[Array, ""] | float) -> Float[Array, "3 4"]:
     r"""The edges of a friction pyramid, as columns of unit normal force.
 
@@ -47,7 +48,7 @@ def friction_cone_rays(friction: Float[Array, ""] | float) -> Float[Array, "3 4"
     return jnp.concatenate([mu * jnp.asarray(_SIGNS.T, mu.dtype), jnp.ones((1, 4), mu.dtype)])
 
 
-@jitted
+@partial(jitted, half_sizes=check_not_negative)
 def rectangle(half_sizes: Float[Array, "2"]) -> Float[Array, "4 3"]:
     """The corners of a rectangle about the origin of the plane z = 0 [m].
 
@@ -59,7 +60,7 @@ def rectangle(half_sizes: Float[Array, "2"]) -> Float[Array, "4 3"]:
     return jnp.concatenate([corners, jnp.zeros((4, 1), sizes.dtype)], axis=1)
 
 
-@jitted
+@partial(jitted, half_sizes=check_not_negative, friction=check_not_negative)
 def wrench_cone_faces(half_sizes: Float[Array, "2"], friction: Float[Array, ""] | float) -> Float[Array, "16 6"]:
     r"""The matrix F of a rectangular contact's wrench cone, $F [n; f] \le 0$ [Caron 2015, eq. 10 to 16].
 
@@ -83,7 +84,7 @@ def wrench_cone_faces(half_sizes: Float[Array, "2"], friction: Float[Array, ""] 
     return jnp.stack([jnp.stack(cast(list, row)) for row in rows])
 
 
-@jitted
+@partial(jitted, half_sizes=check_not_negative, friction=check_not_negative)
 def wrench_cone_rays(half_sizes: Float[Array, "2"], friction: Float[Array, ""] | float) -> Float[Array, "6 16"]:
     """The rays of a rectangular contact's wrench cone: the edges of the friction pyramid at each corner, as columns.
 

@@ -175,7 +175,7 @@ def is_consistent(parameters: Float[Array, "10"], tolerance: float | None = None
         False
     """
     P = to_pseudo_inertia(parameters)
-    limit = 64.0 * jnp.finfo(P.dtype).eps if tolerance is None else tolerance
+    limit = 64.0 * jnp.finfo(P.dtype).eps if tolerance is None else check_array(tolerance, "tolerance", ())
     # Scaled, so that the verdict depends neither on the unit of mass nor on that of length.
     extent = jnp.trace(P[:3, :3])
     size = jnp.abs(jnp.stack([extent, extent, extent, P[3, 3]]))

@@ -6,10 +6,12 @@ to it between integration steps, not inside a function that is differentiated.
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_rotation
 from . import quaternions, so3
 from ._small import dot, jitted, matvec, outer
 
@@ -46,7 +48,7 @@ def to_matrix(sigma: Float[Array, "3"]) -> Float[Array, "3 3"]:
     return quaternions.to_matrix(to_quaternion(sigma))
 
 
-@jitted
+@partial(jitted, R=check_rotation)
 def from_matrix(R: Float[Array, "3 3"]) -> Float[Array, "3"]:
     """Principal parameters of a rotation matrix."""
     return from_quaternion(quaternions.from_matrix(R))

@@ -7,11 +7,13 @@ body rates: $\dot q = \frac12 q \otimes [0, \omega]$ with $\omega$ in the rotate
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_rotation
 from ._small import cross, dot, jitted
 from .safe import angle_ratio, stumpff
 
@@ -92,7 +94,7 @@ def to_matrix(q: Float[Array, "4"]) -> Float[Array, "3 3"]:
     )
 
 
-@jitted
+@partial(jitted, R=check_rotation)
 def from_matrix(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
     r"""Unit quaternion of a rotation matrix, with the sign of `canonical`.
 

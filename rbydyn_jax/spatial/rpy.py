@@ -7,10 +7,12 @@ towards the lock: optimise on rotation vectors or quaternions instead.
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_rotation
 from . import quaternions
 from ._small import jitted
 
@@ -38,7 +40,7 @@ def to_matrix(rpy: Float[Array, "3"]) -> Float[Array, "3 3"]:
     )
 
 
-@jitted
+@partial(jitted, R=check_rotation)
 def from_matrix(R: Float[Array, "3 3"]) -> Float[Array, "3"]:
     """Roll, pitch, yaw of a rotation matrix, with pitch in [-pi/2, pi/2] and yaw = 0 at gimbal lock.
 

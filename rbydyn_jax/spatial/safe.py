@@ -15,13 +15,28 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
+
+from .._check import check_array, check_integer
+from .._errors import ArgumentError, ShapeError
 
 # Below this x the higher Stumpff functions are summed, above it their closed form cancels too little to matter.
 _SERIES_LIMIT = 9.0
+_LARGEST_ORDER = 100  # the factorials are numbers of double precision
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _alike(**arrays: Array | float) -> list[Array]:
+    """Arrays of floats, of one shape or scalar."""
+    checked = {name: check_array(x, name) for name, x in arrays.items()}
+    try:
+        shape = np.broadcast_shapes(*(x.shape for x in checked.values()))
+    except ValueError:
+        shapes = " and ".join(f"{name} {x.shape}" for name, x in checked.items())
+        raise ShapeError(f"shapes must broadcast, got {shapes}") from None
+    return [jnp.broadcast_to(x, shape) if x.ndim else x for x in checked.values()]
+
+
 def stumpff(k: int, x: Float[Array, "..."]) -> Float[Array, "..."]:
     r"""The Stumpff function $c_k(x) = \sum_j (-x)^j / (2j + k)!$ for $x = \theta^2 \ge 0$.
 
@@ -40,7 +55,14 @@ def stumpff(k: int, x: Float[Array, "..."]) -> Float[Array, "..."]:
         >>> [round(float(stumpff(k, jnp.zeros(()))), 6) for k in range(5)]
         [1.0, 1.0, 0.5, 0.166667, 0.041667]
     """
-    x = jnp.asarray(x)
+    k, x = check_integer(k, "k", 0), check_array(x, "x")
+    if k > _LARGEST_ORDER:
+        raise ArgumentError(f"k must be at most {_LARGEST_ORDER}, got {k}")
+    return _stumpff(k, x)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _stumpff(k: int, x: Array) -> Array:
     if k == 0:
         return jnp.cos(jnp.sqrt(x))
     if k == 1:
@@ -48,7 +70,7 @@ def stumpff(k: int, x: Float[Array, "..."]) -> Float[Array, "..."]:
         theta = jnp.sqrt(jnp.where(zero, 1.0, x))
         return jnp.where(zero, 1.0, jnp.sin(theta) / theta)
     if k == 2:  # (1 - cos) cancels, the half-angle form does not
-        return 0.5 * jnp.square(stumpff(1, 0.25 * x))
+        return 0.5 * jnp.square(_stumpff(1, 0.25 * x))
     small = x < _SERIES_LIMIT
     inner = jnp.where(small, x, 0.0)
     terms = 15 if x.dtype == jnp.float64 else 9
@@ -56,19 +78,18 @@ def stumpff(k: int, x: Float[Array, "..."]) -> Float[Array, "..."]:
     for j in reversed(range(terms)):
         series = 1.0 / math.factorial(2 * j + k) - inner * series
     far = jnp.where(small, _SERIES_LIMIT, x)
-    return jnp.where(small, series, (1.0 / math.factorial(k - 2) - stumpff(k - 2, far)) / far)
+    return jnp.where(small, series, (1.0 / math.factorial(k - 2) - _stumpff(k - 2, far)) / far)
 
 
-@stumpff.defjvp
+@_stumpff.defjvp
 def _stumpff_jvp(k, primals, tangents):
     (x,), (dx,) = primals, tangents
-    slope = -0.5 * stumpff(k + 1, x)
+    slope = -0.5 * _stumpff(k + 1, x)
     if k > 0:
-        slope = slope + 0.5 * k * stumpff(k + 2, x)
-    return stumpff(k, x), slope * dx
+        slope = slope + 0.5 * k * _stumpff(k + 2, x)
+    return _stumpff(k, x), slope * dx
 
 
-@jax.custom_jvp
 def angle_ratio(s2: Float[Array, "..."], w: Float[Array, "..."]) -> Float[Array, "..."]:
     r"""$2\,\mathrm{atan2}(s, w)/s$ of $s^2$ and $w$: the factor from a quaternion's vector part to the rotation vector.
 
@@ -83,18 +104,23 @@ def angle_ratio(s2: Float[Array, "..."], w: Float[Array, "..."]) -> Float[Array,
         >>> float(angle_ratio(jnp.zeros(()), jnp.ones(())))
         2.0
     """
+    return _angle_ratio(*_alike(s2=s2, w=w))
+
+
+@jax.custom_jvp
+def _angle_ratio(s2: Array, w: Array) -> Array:
     zero = s2 == 0
     s = jnp.sqrt(jnp.where(zero, 1.0, s2))
     return 2.0 * jnp.where(zero, 1.0 / jnp.where(zero, w, 1.0), jnp.arctan2(s, w) / s)
 
 
-@angle_ratio.defjvp
+@_angle_ratio.defjvp
 def _angle_ratio_jvp(primals, tangents):
     (s2, w), (ds2, dw) = primals, tangents
-    ratio = angle_ratio(s2, w)
+    ratio = _angle_ratio(s2, w)
     r2 = s2 + w * w
     theta2 = ratio * ratio * s2
-    by_s2 = -4.0 * stumpff(3, theta2) / (r2 * jnp.sqrt(r2) * stumpff(1, 0.25 * theta2) ** 3)
+    by_s2 = -4.0 * _stumpff(3, theta2) / (r2 * jnp.sqrt(r2) * _stumpff(1, 0.25 * theta2) ** 3)
     return ratio, by_s2 * ds2 - 2.0 / r2 * dw
 
 
@@ -105,7 +131,7 @@ def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
         >>> float(jax.grad(safe_sqrt)(0.0))
         0.0
     """
-    x = jnp.asarray(x)
+    x = check_array(x, "x")
     zero = x == 0
     return jnp.where(zero, 0.0, jnp.sqrt(jnp.where(zero, 1.0, x)))
 
@@ -119,6 +145,9 @@ def safe_norm(x: Float[Array, "... n"]) -> Float[Array, "..."]:
         >>> jax.grad(safe_norm)(jnp.zeros(2)).tolist()
         [0.0, 0.0]
     """
+    x = check_array(x, "x")
+    if x.ndim == 0:
+        raise ShapeError("x must have at least one axis, got a scalar")
     return safe_sqrt(jnp.sum(jnp.square(x), axis=-1))
 
 
@@ -129,5 +158,6 @@ def safe_divide(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, 
         >>> float(safe_divide(jnp.array(1.0), jnp.array(0.0)))
         0.0
     """
-    zero = jnp.asarray(b) == 0
+    a, b = _alike(a=a, b=b)
+    zero = b == 0
     return jnp.where(zero, 0.0, a / jnp.where(zero, 1.0, b))

@@ -6,10 +6,12 @@ principle of transference: replace $\omega$ by the dual vector $\omega + \epsilo
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_pose
 from . import so3
 from ._small import dot, jitted, matmul, matvec, outer
 from .motion import Ad as Ad
@@ -52,7 +54,7 @@ def from_R_p(R: Float[Array, "3 3"], p: Float[Array, "3"]) -> Float[Array, "4 4"
     return jnp.concatenate([top, jnp.array([[0.0, 0.0, 0.0, 1.0]], dtype=top.dtype)])
 
 
-@jitted
+@partial(jitted, T=check_pose)
 def inverse(T: Float[Array, "4 4"]) -> Float[Array, "4 4"]:
     """Inverse transform, [[R^T, -R^T p], [0, 1]]."""
     T = check_array(T, "T", (4, 4), "a transform")
@@ -81,7 +83,7 @@ def exp(xi: Float[Array, "6"]) -> Float[Array, "4 4"]:
     return from_R_p(so3.exp(xi[:3]), matvec(so3.left_jacobian(xi[:3]), xi[3:]))
 
 
-@jitted
+@partial(jitted, T=check_pose)
 def log(T: Float[Array, "4 4"]) -> Float[Array, "6"]:
     r"""The twist $[\omega;\ v]$ with $\exp(\xi) = T$ and $|\omega| \le \pi$; at pi as in `so3.log`.
 

@@ -6,10 +6,12 @@ functions $c_k(\theta^2)$ of `safe`, everything here is a polynomial in $\hat\ph
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_rotation
 from . import quaternions
 from ._small import dot, jitted, outer
 from .safe import stumpff
@@ -71,7 +73,7 @@ def exp(phi: Float[Array, "3"]) -> Float[Array, "3 3"]:
     return _polynomial(phi, 1.0, stumpff(1, x), stumpff(2, x))
 
 
-@jitted
+@partial(jitted, R=check_rotation)
 def log(R: Float[Array, "3 3"]) -> Float[Array, "3"]:
     """Rotation vector of a rotation matrix, by way of the quaternion; see `quaternions.log`.
 
@@ -85,6 +87,7 @@ def log(R: Float[Array, "3 3"]) -> Float[Array, "3"]:
         Rotation vector [rad], of length at most pi.
 
     Raises:
+        ArgumentError: `R` is no rotation matrix, where its values are known.
         ShapeError: `R` is not of shape (3, 3).
 
     Example:

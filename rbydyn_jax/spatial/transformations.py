@@ -11,8 +11,7 @@ from typing import Literal
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array
-from .._errors import ArgumentError
+from .._check import check_array, check_choice
 from . import quaternions, rpy, se3, so3
 from ._small import cross, jitted, matmul, matvec
 
@@ -148,8 +147,7 @@ def integrate_body_acceleration(
         >>> float(integrate_body_acceleration(jnp.eye(4), jnp.zeros(6), fall, 1.0, method="exact")[2, 3])
         -5.0
     """
-    if method not in ("semi_implicit", "exact"):
-        raise ArgumentError(f"method must be 'semi_implicit' or 'exact', got {method!r}")
+    check_choice(method, "method", ("semi_implicit", "exact"))
     return _integrate_body(T, v, a, dt, 1.0 if method == "semi_implicit" else 0.5)
 
 

@@ -163,7 +163,7 @@ def test_damping_and_friction_oppose_the_motion():
     assert_close(rb.friction_forces(model, v), -np.asarray(model.friction) * np.sign(np.asarray(v)))
     smooth = -np.asarray(model.friction) * np.tanh(np.asarray(v) / 0.1)
     assert_close(rb.friction_forces(model, v, width=0.1), smooth)
-    with pytest.raises(rb.ArgumentError, match="width must be positive, got 0"):
+    with pytest.raises(rb.ArgumentError, match="width must be finite and positive, got 0"):
         rb.friction_forces(model, v, width=0)
 
 

@@ -377,9 +377,9 @@ def test_wrong_arguments():
             with pytest.raises(DtypeError, match=f"{name} must be an array of floats"):
                 capsule_distance(*given)
     for radius in (-0.1, np.float64(-0.1), jnp.asarray(-0.1), -1):
-        with pytest.raises(ArgumentError, match="radius_a must not be negative, got -"):
+        with pytest.raises(ArgumentError, match="radius_a must be finite and not negative, got -"):
             capsule_distance(p, p, radius, p, p, r)
-        with pytest.raises(ArgumentError, match="radius_b must not be negative, got -"):
+        with pytest.raises(ArgumentError, match="radius_b must be finite and not negative, got -"):
             capsule_distance(p, p, r, p, p, radius)
     assert issubclass(collision.NearestPairs, collision.CapsuleDistance)
 

@@ -104,5 +104,5 @@ def test_wrong_arguments():
         pairs(model, "ab cd".split())  # type: ignore[arg-type]
     with pytest.raises(DtypeError, match=r"pairs must be what collision.pairs\(model, ...\) returns, got tuple"):
         signed_distances(model, jnp.zeros(3), (("a", "c"),))  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="by must be 'auto', 'masks' or 'adjacency', got 'mask'"):
+    with pytest.raises(ArgumentError, match="by must be one of 'auto', 'masks', 'adjacency', got 'mask'"):
         pairs(model, by="mask")  # type: ignore[arg-type]

@@ -58,12 +58,12 @@ def test_an_untested_jaxlib_is_told(chain, monkeypatch):
 
 
 def test_an_unknown_traversal_is_refused(chain):
-    with pytest.raises(rb.ArgumentError, match="traversal must be one of auto, unrolled, scanned, got 'arrays'"):
+    with pytest.raises(rb.ArgumentError, match="traversal must be one of 'auto', 'unrolled', 'scanned', got 'arrays'"):
         rb.with_traversal(chain, untyped("arrays"))
 
 
 def test_an_unknown_platform_is_refused(chain):
-    with pytest.raises(rb.ArgumentError, match=r"platform must be one of cpu, gpu, .*, got 'CPU'"):
+    with pytest.raises(rb.ArgumentError, match=r"platform must be one of 'cpu', 'gpu', .*, got 'CPU'"):
         rb.execution_plan(chain, "CPU")
 
 

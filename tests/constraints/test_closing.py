@@ -85,6 +85,20 @@ def test_a_closed_loop_is_left_as_it_is():
     assert_close(found.q, q)
 
 
+def test_rows_of_a_batch_that_are_not_finite_leave_the_others_alone():
+    """And no routine of LAPACK runs in the loop, which could wait for ever there."""
+    model, loop = four_bar()
+    q = 3.0 * normal(0, 6, 3)
+    bad = q.at[1].set(jnp.nan).at[4, 2].set(jnp.inf)
+    close = jax.jit(jax.vmap(lambda q: close_loops(model, q, (loop,))))
+    text = close.lower(bad).as_text()
+    assert "while" in text and "getrf" not in text and "lu_pivots" not in text
+    found, expected = close(bad), close(q)
+    assert np.asarray(found.success).tolist() == [True, False, True, True, False, True]
+    for k in (0, 2, 3, 5):
+        assert_close(found.q[k], expected.q[k])
+
+
 def test_errors_say_what_is_wrong():
     model, loop = four_bar()
     q = jnp.zeros(3)

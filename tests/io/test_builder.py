@@ -125,7 +125,7 @@ def test_a_builder_is_built_as_its_description():
 WRONG_GRAVITY = {
     "a number": (9.81, ShapeError, r"shape \(3,\), got \(\)"),
     "two numbers": ((0.0, -9.81), ShapeError, r"got \(2,\)"),
-    "words": ("down", DtypeError, "three numbers"),
+    "words": ("down", DtypeError, "3 real numbers"),
     "nan": ((0.0, 0.0, np.nan), ArgumentError, "finite"),
     "infinite": ([0.0, 0.0, -np.inf], ArgumentError, "finite"),
 }

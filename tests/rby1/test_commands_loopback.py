@@ -10,6 +10,7 @@ import re
 import typing
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -451,3 +452,27 @@ def test_only_robots_and_whole_commands_are_taken(robot: Any):
 def test_a_stop_needs_no_wrapping(server: Server, robot: Any):
     finished(c.send(robot, c.StopCommand(command_header=HEADER)))
     assert_sent(parse(server.received()).robot_command, COMMANDS["stop"])
+
+
+def test_threads_take_turns_on_one_stream(server: Server, robot: Any):
+    stream = c.create_command_stream(robot, 4)
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: stream.send_command(COMMANDS["stop"], 5000), range(40)))
+    assert all(answer.valid for answer in answers)
+    assert [server.next("stream")["event"] for _ in range(40)] == ["stream"] * 40
+    stream.cancel()
+
+
+def test_the_death_of_the_server_is_noticed():
+    server = Server()
+    robot = facade.create_robot(server.address, "a")
+    assert robot.connect(5, 1000)
+    stream = robot.create_command_stream()
+    assert stream.send_command(COMMANDS["stop"], 5000).valid
+    server.close()
+    with pytest.raises(RuntimeError):
+        stream.send_command(COMMANDS["stop"], 5000)
+    assert not robot.is_connected()
+    for call in (lambda: robot.send_command(COMMANDS["stop"]).get(), lambda: robot.get_state()):
+        with pytest.raises(RuntimeError):  # NotConnectedError, or that of the SDK
+            call()

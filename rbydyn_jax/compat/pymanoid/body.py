@@ -8,11 +8,12 @@ from typing import Any, Literal, TypeVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..._check import check_choice
 from ..._errors import ArgumentError, DtypeError
 from ...spatial import quaternions, rpy, se3, so3, to_linear_first
 from ...spatial.motion import Ad
 from ...spatial.safe import safe_norm
-from .._numbers import choice, floats, quaternion, rotation, transform
+from .._numbers import floats, quaternion, rotation, transform
 from . import transformations
 
 B = TypeVar("B", bound="Body")
@@ -237,7 +238,7 @@ class Body:
             ArgumentError: `frame` is neither.
         """
         v, omega, dt = floats(v, "v", (3,)), floats(omega, "omega", (3,)), floats(dt, "dt", ())
-        choice(frame, "frame", ("local", "world"))
+        check_choice(frame, "frame", ("local", "world"))
         if frame == "local":
             self._move(self.T @ se3.exp(jnp.concatenate([omega, v]) * dt))
         else:

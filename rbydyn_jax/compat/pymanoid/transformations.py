@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from jaxtyping import Array, Float
 
+from ..._check import check_choice
 from ...spatial import from_linear_first
 from ...spatial import transformations as core
-from .._numbers import choice, floats, quaternion, rotation, transform
+from .._numbers import floats, quaternion, rotation, transform
 
 
 def apply_transform(T: Any, p: Any) -> Float[Array, " n"]:
@@ -59,7 +60,7 @@ def integrate_body_acceleration(
     """
     v, a = floats(v, "v", (6,), "[linear; angular]"), floats(a, "a", (6,), "[linear; angular]")
     pose, dt = transform(T, "T"), floats(dt, "dt", ())
-    choice(method, "method", ("semi_implicit", "exact"))
+    check_choice(method, "method", ("semi_implicit", "exact"))
     return core.integrate_body_acceleration(pose, from_linear_first(v), from_linear_first(a), dt, method=method)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -105,7 +106,10 @@ class Number(Kind):
             value = value[()]
         if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
             raise DtypeError(f"{name} must be a number, got {type(value).__name__}")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise DtypeError(f"{name} must be a double-precision number, got {shown(value)}") from None
 
     def problems(self, value: Any, scope: Scope) -> Iterator[Problem]:
         joint = scope.joints[0] if self.bounds.limit and scope.joints else ""
@@ -202,7 +206,7 @@ class JointNames(Kind):
 
     def convert(self, value: Any, name: str) -> tuple[str, ...]:
         if isinstance(value, str) or not isinstance(value, list | tuple) or not all(isinstance(n, str) for n in value):
-            raise DtypeError(f"{name} must be a list of strings, got {value!r}")
+            raise DtypeError(f"{name} must be a list of strings, got {shown(value)}")
         return tuple(value)
 
     def problems(self, value: tuple[str, ...], scope: Scope) -> Iterator[Problem]:
@@ -223,7 +227,7 @@ class Flag(Kind):
 
     def convert(self, value: Any, name: str) -> bool:
         if not isinstance(value, bool | np.bool_):
-            raise DtypeError(f"{name} must be True or False, got {value!r}")
+            raise DtypeError(f"{name} must be True or False, got {shown(value)}")
         return bool(value)
 
 
@@ -234,7 +238,7 @@ class Count(Kind):
 
     def convert(self, value: Any, name: str) -> int:
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or not -(2**31) <= value < 2**31:
-            raise DtypeError(f"{name} must be a 32-bit integer, got {value!r}")
+            raise DtypeError(f"{name} must be a 32-bit integer, got {shown(value)}")
         return int(value)
 
     def problems(self, value: int, scope: Scope) -> Iterator[Problem]:
@@ -267,8 +271,16 @@ class Children(Kind):
 
     def convert(self, value: Any, name: str) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or not all(isinstance(x, self.type) for x in value):
-            raise DtypeError(f"{name} must be a list of {self.type.__name__}, got {value!r}")
+            raise DtypeError(f"{name} must be a list of {self.type.__name__}, got {shown(value)}")
         return tuple(value)
+
+
+def shown(value: Any) -> str:
+    """A value for a message: short, and of any depth and size."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return f"a huge {type(value).__name__}"
 
 
 def _joint(name: str) -> str:
@@ -291,6 +303,8 @@ def _array(value: Any, shape: tuple[int | None, ...], name: str) -> Any:
         raise DtypeError(f"{name} must be an array of numbers, got {type(value).__name__}")
     try:
         array = np.array(value)
+    except OverflowError:
+        raise DtypeError(f"{name} must be of double-precision numbers, got {shown(value)}") from None
     except ValueError as error:
         raise ShapeError(f"{name} must be an array of shape {_shape(shape)}: {error}") from None
     if array.size and array.dtype.kind not in "iuf":

@@ -15,11 +15,12 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import GetAttrKey
 
-from ..._errors import CommandError, DtypeError, Finding, NameNotFoundError
-from ._kinds import Child, JointVector, Kind, Scope
+from ..._errors import CommandError, DtypeError, Finding, NameNotFoundError, ShapeError
+from ._kinds import Child, JointVector, Kind, Scope, shown
 from .models import COMPONENTS, ModelDescription, model_description
 
 _TYPES: dict[str, type[Node]] = {}
+_DEEPEST = 32
 T = TypeVar("T")
 
 
@@ -61,14 +62,15 @@ class Node:
             data: What `to_dict` returned.
 
         Raises:
-            DtypeError: `data` is not a dictionary with the name of a type, or is of another type.
+            DtypeError: `data` is not a dictionary with the name of a type, lacks a field, or holds another type.
             NameNotFoundError: The type or a field is unknown.
+            ShapeError: An array has another shape.
         """
-        if not isinstance(data, dict) or not isinstance(data.get("type"), str):
-            raise DtypeError(f"expected a dictionary with the name of a type as 'type', got {data!r}")
-        node = _unplain(data)
+        if not isinstance(data, dict):
+            raise DtypeError(f"data must be a dictionary with the name of a type as 'type', got {shown(data)}")
+        node = _unplain(data, "data")
         if not isinstance(node, cls):
-            raise DtypeError(f"expected a {cls.__name__}, got a {type(node).__name__}")
+            raise DtypeError(f"data must describe a {cls.__name__}, got a {type(node).__name__}")
         return node
 
     def validate(self, model: str | ModelDescription | None = None, component: str = "") -> None:
@@ -211,17 +213,30 @@ def _plain(x: Any) -> Any:
     return concrete(x, "it").tolist() if isinstance(x, np.ndarray | jax.Array) else x
 
 
-def _unplain(x: Any) -> Any:
+def _unplain(x: Any, path: str, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise DtypeError(f"{path[:80]}... is nested deeper than {_DEEPEST} levels, which no command is")
     if isinstance(x, list):
-        return [_unplain(v) for v in x]
+        return [_unplain(v, f"{path}[{i}]", depth + 1) for i, v in enumerate(x)]
     if not isinstance(x, dict):
         return x
     name = x.get("type")
+    if not isinstance(name, str):
+        raise DtypeError(f"{path} must have the name of a type as 'type', got {shown(name)}")
     if name not in _TYPES:
-        raise NameNotFoundError(str(name), "type", _TYPES)
-    fields = {key: _unplain(value) for key, value in x.items() if key != "type"}
-    _check_names(_TYPES[name], fields)
-    return _TYPES[name](**fields)
+        raise NameNotFoundError(name, f"type for {path}", _TYPES)
+    cls: Any = _TYPES[name]
+    for key in x:
+        if key != "type" and key not in kinds(cls):
+            raise NameNotFoundError(key, f"field of {name} ({path})", kinds(cls))
+    missing = [f.name for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING and f.name not in x]
+    if missing:
+        raise DtypeError(f"{path} lacks {', '.join(map(repr, missing))} of {name}")
+    fields = {key: _unplain(value, f"{path}.{key}", depth + 1) for key, value in x.items() if key != "type"}
+    try:
+        return cls(**fields)
+    except (DtypeError, ShapeError) as error:
+        raise type(error)(f"{path}: {error}") from None
 
 
 def concrete(x: Any, name: str) -> np.ndarray:

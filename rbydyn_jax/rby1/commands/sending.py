@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,7 @@ class CommandStream(_Handle):
     """A stream of commands, each of which replaces the one before; `create_command_stream` opens one.
 
     The methods are those of the SDK's stream handler, and errors of the connection are the SDK's `RuntimeError`.
+    Several threads may use one stream: each sends its command when the one before is answered.
 
     Args:
         handler: The stream handler that the SDK returned.
@@ -87,6 +89,7 @@ class CommandStream(_Handle):
     def __init__(self, handler: Any, model: ModelDescription | str) -> None:
         self._handler = handler
         self._model = model
+        self._turn = threading.Lock()  # the SDK refuses a command before the last one is answered
 
     def send_command(self, command: Sendable, timeout_ms: int = 1000, *, strict: bool = True) -> RobotCommandFeedback:
         """Sends a command, and returns the first feedback on it.
@@ -101,7 +104,8 @@ class CommandStream(_Handle):
             DtypeError: `command` is of a type that cannot be sent.
         """
         builder = _sendable(command).to_sdk(self._model, strict=strict)
-        return _read(self._handler.send_command(builder, timeout_ms))
+        with self._turn:
+            return _read(self._handler.send_command(builder, timeout_ms))
 
     def request_feedback(self, timeout_ms: int = 1000) -> RobotCommandFeedback:
         """Requests feedback on the last command.
@@ -109,7 +113,8 @@ class CommandStream(_Handle):
         Args:
             timeout_ms: How long to wait for the answer [ms].
         """
-        return _read(self._handler.request_feedback(timeout_ms))
+        with self._turn:
+            return _read(self._handler.request_feedback(timeout_ms))
 
 
 def send(
@@ -137,7 +142,7 @@ def send(
         CommandError: The command is invalid.
         DtypeError: `robot` or `command` is of another type, or a value is traced.
         MissingExtraError: The SDK is not installed.
-        NotConnectedError: The robot is not connected.
+        NotConnectedError: The robot is not connected. A connection that has just been lost shows in `handle.get()`.
     """
     robot, kind = _connected(robot)
     checked = model or (own_description(robot, kind) if strict else kind)

@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from ..._check import check_array
+from ..._check import check_array, check_sequence
 from ..._errors import ArgumentError, ModelError
 from ...model.model import Model
 from ..commands import (
@@ -101,7 +101,7 @@ def _names(model: Model, joints: Joints) -> tuple[str, ...]:
     if joints is None:
         return model.joint_names
     if not isinstance(joints, str):
-        return tuple(joints)
+        return tuple(check_sequence(joints, "joints", "names of joints"))
     if joints not in _PARTS:
         raise ArgumentError(f"joints must be names of joints, or one of {', '.join(map(repr, _PARTS))}, got {joints!r}")
     starts = tuple(f"{part}_" for part in _PARTS[joints])
