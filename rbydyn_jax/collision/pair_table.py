@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .._errors import ModelError
+from ..shapes.box import Box
 from ..shapes.capsule import Capsule
+from ..shapes.cylinder import Cylinder
 from .capsule_capsule import capsule_capsule
+from .convex import convex_convex
 from .witness import Witness
 
 PairFunction = Callable[[Any, Any], Witness]
@@ -17,7 +20,11 @@ Where only `distance` is used, what it does not need is not computed. Its deriva
 and finite everywhere; see `capsule_capsule`.
 """
 
-PAIR_FUNCTIONS: dict[tuple[str, str], PairFunction] = {(Capsule.kind, Capsule.kind): capsule_capsule}
+_SOLIDS = (Capsule.kind, Box.kind, Cylinder.kind)
+PAIR_FUNCTIONS: dict[tuple[str, str], PairFunction] = {
+    **{(a, b): convex_convex for i, a in enumerate(_SOLIDS) for b in _SOLIDS[i:]},
+    (Capsule.kind, Capsule.kind): capsule_capsule,
+}
 
 
 def pair_function(first: str, second: str) -> PairFunction:
