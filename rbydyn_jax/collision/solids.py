@@ -22,6 +22,7 @@ from .vectors import (
     clamped,
     combined,
     constant_where,
+    direction,
     dot,
     map_components,
     perpendicular,
@@ -70,6 +71,17 @@ class Solid(NamedTuple):
             return total
         across = safe_norm(perpendicular(n, self.disc.axis))
         return total + self.disc.radius * constant_where(across * across <= rounding(across), across)
+
+    def support(self, n: Vector) -> Vector:
+        """The point of the core that is deepest against unit vectors; of several the middle, to rounding."""
+        found = self.center
+        for g in self.halves:
+            t = dot(n, g)
+            sign = jnp.where(t * t <= rounding(t) * dot(g, g), jnp.zeros_like(t), jnp.sign(t))
+            found = add_scaled(found, -sign, g)
+        if self.disc is None:
+            return found
+        return add_scaled(found, -self.disc.radius, direction(perpendicular(n, self.disc.axis), jnp.ones_like(n[0])))
 
     def nearest(self, p: Vector) -> Vector:
         """The points of the core that are nearest to points."""
