@@ -185,7 +185,8 @@ def _inside(shape: Solid, p: Vector) -> tuple[Array, Vector]:
         ways.append((sign * t - dot(g, n), scaled(sign, n)))
     if shape.disc is not None:
         across = perpendicular(from_center, shape.disc.axis)
-        n = otherwise(direction(across, jnp.zeros_like(across[0])), any_perpendicular(shape.disc.axis))
+        scale = dot(p, p) + dot(shape.center, shape.center)
+        n = otherwise(direction(across, scale), any_perpendicular(shape.disc.axis))
         ways.append((dot(across, n) - shape.disc.radius, n))
     depth, normal = ways[0]
     for other, n in ways[1:]:

@@ -9,7 +9,7 @@ from .witness import Witness
 
 
 def solid_half_space(a: Placed, b: PlacedHalfSpaces) -> Witness:
-    """How far the point of a solid that is deepest is above the plane; of a face or an edge that is parallel, its middle.
+    """How far the deepest point of a solid is above the plane; of a face or an edge that is parallel, its middle.
 
     The derivatives are those of the height of that point.
     """

@@ -176,7 +176,7 @@ class World(eqx.Module):
         for k, x in enumerate(obstacles):
             if not isinstance(x, Obstacle):
                 raise DtypeError(f"obstacle {k} must be what box, sphere and the like return, got {type(x).__name__}")
-        kinds = dict.fromkeys(x.kind for x in obstacles)
+        kinds = sorted({x.kind for x in obstacles})  # as JAX orders the keys of a dict
         self.places = {kind: tuple(k for k, x in enumerate(obstacles) if x.kind == kind) for kind in kinds}
         self.shapes = {
             kind: jax.tree.map(lambda *x: jnp.stack(x), *(obstacles[k] for k in places))

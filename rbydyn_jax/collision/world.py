@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -37,7 +38,7 @@ class WorldDistance(CapsuleDistance):
 
 @jit_public()
 def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[Array, "n"]:
-    """Signed distances of the robot's collision shapes from the obstacles, and of the points of the cloud from the robot.
+    """Signed distances of the robot's collision shapes from the obstacles, and of the points of the cloud.
 
     Shapes that no joint moves are left out, since nothing takes them away from what they stand on. Of a point of the
     cloud it is the distance to the nearest of the other shapes.
@@ -147,12 +148,14 @@ def _on_grid(model: Model, q: Array, world: World, what: Any) -> Any:
             for other, second in placed.items():
                 grid = len(of_kind), len(world.places[other])
                 function = what(pair_function(kind, other))
-                found.append(
-                    run.fused_map(lambda a, b, f=function, g=grid: f(_spread(a, g, 1), _spread(b, g, 0)))(first, second)
-                )
+                found.append(run.fused_map(partial(_each, function, grid))(first, second))
         return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
 
     return traverse(model, on, q, placed, links=[model.tree.shape_links[i] for i in shapes])
+
+
+def _each(function: Any, grid: tuple[int, int], a: Any, b: Any) -> Any:
+    return function(_spread(a, grid, 1), _spread(b, grid, 0))
 
 
 def _spread(shapes: Any, grid: tuple[int, int], axis: int) -> Any:
