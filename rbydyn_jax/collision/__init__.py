@@ -3,6 +3,8 @@
 from .capsule_capsule import capsule_distance as capsule_distance
 from .field import SurfacePoints as SurfacePoints
 from .field import sdf as sdf
+from .filtering import sampled_pairs as sampled_pairs
+from .filtering import srdf_pairs as srdf_pairs
 from .obstacles import World as World
 from .obstacles import box as box
 from .obstacles import capsule as capsule

@@ -109,7 +109,7 @@ def world_contacts(model: Model, q: Float[Array, "nq"], world: World) -> WorldDi
         for places in world.places.values():
             links += [tree.shape_links[i] for i in of_kind for _ in places]
             obstacles += [k for _ in of_kind for k in places]
-    return WorldDistance(*found.stacked(), jnp.array(links, jnp.int32), jnp.array(obstacles, jnp.int32))
+    return WorldDistance(*found.stacked(), link=jnp.array(links, jnp.int32), obstacle=jnp.array(obstacles, jnp.int32))
 
 
 def moving_shapes(tree: KinematicTree) -> list[int]:

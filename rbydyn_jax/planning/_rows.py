@@ -6,6 +6,7 @@ A row is a scalar y(q, v, a, t) with bounds, scaled so that 1 is the limit, one 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,7 +17,7 @@ from jaxtyping import Array, Float
 from ..algorithms.derivatives import rnea_derivatives
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.inverse_dynamics import rnea
-from ..collision import smooth_min_distance, world_distances
+from ..collision import World, smooth_min_distance, world_distances
 from ..collision.robot import smooth_minimum
 from ..model.model import Model
 from ..model.tree import KinematicTree
@@ -99,12 +100,12 @@ def _clearance(problem: TrajectoryProblem, q: Array, slopes: bool) -> Rows:
     def from_itself(x: Array) -> Array:
         return smooth_min_distance(problem.model, q.at[at].set(x), _TEMPERATURE, problem.pairs) / LENGTH
 
-    def from_world(x: Array) -> Array:
-        d = world_distances(problem.model, q.at[at].set(x), problem.world)
-        return smooth_minimum(d, _TEMPERATURE) / LENGTH
+    def from_world(world: World, x: Array) -> Array:
+        return smooth_minimum(world_distances(problem.model, q.at[at].set(x), world), _TEMPERATURE) / LENGTH
 
-    wanted = ((from_itself, problem.pairs), (from_world, problem.world))
-    distances = [f for f, of in wanted if of is not None]
+    distances = [] if problem.pairs is None else [from_itself]
+    if problem.world is not None:
+        distances.append(partial(from_world, problem.world))
     assert problem.clearance is not None  # there is something to stay clear of
     if slopes:
         found = [jax.value_and_grad(f)(q[at]) for f in distances]

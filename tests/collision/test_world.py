@@ -85,7 +85,7 @@ def test_distances_equal_those_of_coal():
             obstacle, link = int(found.obstacle[k, column]), int(found.link[k, column])
             if obstacle not in obstacles:
                 continue
-            geometry, origin = shapes[links.index(link)].described()
+            geometry, origin = untyped(shapes[links.index(link)].described())
             own = placed(coal.Capsule(geometry.radius, geometry.length), poses[link] @ origin)
             want = coal.distance(*own, *obstacles[obstacle], request, coal.DistanceResult())
             assert abs(found.distance[k, column] - want) < 1e-9
@@ -139,7 +139,7 @@ def test_the_field_is_the_distance_to_the_nearest_shape(frame):
         p = np.asarray(points, float) @ link[:3, :3].T + link[:3, 3]
         outer = []
         for shape, at in zip(single_shapes(model), model.tree.shape_links, strict=True):
-            geometry, origin = shape.described()
+            geometry, origin = untyped(shape.described())
             R = np.tile((T[at] @ origin)[:3, :3], (len(p), 1, 1))
             size = (
                 0.5 * geometry.size if geometry.tag == "box" else np.array([geometry.radius, 0, 0.5 * geometry.length])
