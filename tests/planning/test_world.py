@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rbydyn_jax import ArgumentError, DtypeError, link_pose, robots
-from rbydyn_jax.collision import CapsulePairs, World, box, sphere, world_distances
+from rbydyn_jax.collision import CapsulePairs, World, half_space, sphere, world_distances
 from rbydyn_jax.planning import (
     ConfigurationGoal,
     TrajectoryProblem,
@@ -24,9 +24,12 @@ NO_PAIRS = CapsulePairs((), ())  # the links of the arm are always near each oth
 
 
 def between(arm) -> World:
-    """A ball that the tip of the lower link meets by 1 cm in the middle of the straight motion, and a box far above."""
+    """A ball that the tip of the lower link meets by 1 cm in the middle of the straight motion, and a floor far below."""
     lower = link_pose(arm, 0.5 * (START + END), "lower")
-    return World(sphere(lower[:3, 3] + 0.41 * lower[:3, 0], 0.03), box(jnp.eye(4).at[2, 3].set(5.0), jnp.ones(3)))
+    return World(
+        sphere(lower[:3, 3] + 0.41 * lower[:3, 0], 0.03),
+        half_space(jnp.array([0.0, 0.0, -5.0]), jnp.array([0.0, 0.0, 1.0])),
+    )
 
 
 @pytest.mark.slow
