@@ -24,12 +24,10 @@ NO_PAIRS = CapsulePairs((), ())  # the links of the arm are always near each oth
 
 
 def between(arm) -> World:
-    """A ball that the tip of the lower link meets by 1 cm in the middle of the straight motion, and a floor far below."""
+    """A ball that the tip of the arm meets by 1 cm in the middle of the straight motion, and a floor far below."""
     lower = link_pose(arm, 0.5 * (START + END), "lower")
-    return World(
-        sphere(lower[:3, 3] + 0.41 * lower[:3, 0], 0.03),
-        half_space(jnp.array([0.0, 0.0, -5.0]), jnp.array([0.0, 0.0, 1.0])),
-    )
+    floor = half_space(jnp.array([0.0, 0.0, -5.0]), jnp.array([0.0, 0.0, 1.0]))
+    return World(sphere(lower[:3, 3] + 0.41 * lower[:3, 0], 0.03), floor)
 
 
 @pytest.mark.slow
