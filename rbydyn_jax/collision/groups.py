@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -76,6 +76,35 @@ def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, li
         )
 
     return traverse(model, on, q, links=[tree.shape_links[i] for i in shapes])
+
+
+def placed_shapes(model: Model, q: Array, shapes: Iterable[int]) -> dict[str, tuple[list[int], Any]]:
+    """For each kind its shapes among some, and these in world coordinates, as pair functions take them."""
+    chosen = list(shapes)
+    model, q = arguments(model, q=q)
+
+    def on(run: Sweep) -> dict[str, Any]:
+        return {kind: placed for kind, (_, placed) in on_run(run, chosen).items()}
+
+    placed = traverse(model, on, q, links=[model.tree.shape_links[i] for i in chosen])
+    return {kind: (_of_kind(model.tree, chosen, kind), x) for kind, x in placed.items()}
+
+
+def on_run(run: Sweep, shapes: Sequence[int]) -> dict[str, tuple[list[int], Any]]:
+    """`placed_shapes` within a traversal."""
+    moved = dict(zip(shapes, _moved(run, shapes), strict=True))
+
+    def placed(kind: str, of_kind: list[int]) -> Any:
+        rows = np.array([run.tree.shape_rows[i] for i in of_kind])
+        columns = zip(*(moved[i] for i in of_kind), strict=True)
+        return run.model.shapes[kind].gathered(rows, [join(x, run.dtype) for x in columns])
+
+    kinds = dict.fromkeys(run.tree.shape_kinds[i] for i in shapes)
+    return {k: (of_kind, placed(k, of_kind)) for k in kinds for of_kind in [_of_kind(run.tree, shapes, k)]}
+
+
+def _of_kind(tree: KinematicTree, shapes: Sequence[int], kind: str) -> list[int]:
+    return [i for i in shapes if tree.shape_kinds[i] == kind]
 
 
 def in_order(groups: Sequence[PairGroup], found: Sequence[Result]) -> Result:

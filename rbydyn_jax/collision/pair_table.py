@@ -6,8 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .._errors import ModelError
+from ..shapes.box import Box
 from ..shapes.capsule import Capsule
+from ..shapes.cylinder import Cylinder
+from ..shapes.half_space import HalfSpace
 from .capsule_capsule import capsule_capsule
+from .convex import convex_convex
+from .half_space import solid_half_space
 from .witness import Witness
 
 PairFunction = Callable[[Any, Any], Witness]
@@ -17,7 +22,12 @@ Where only `distance` is used, what it does not need is not computed. Its deriva
 and finite everywhere; see `capsule_capsule`.
 """
 
-PAIR_FUNCTIONS: dict[tuple[str, str], PairFunction] = {(Capsule.kind, Capsule.kind): capsule_capsule}
+_SOLIDS = (Capsule.kind, Box.kind, Cylinder.kind)
+PAIR_FUNCTIONS: dict[tuple[str, str], PairFunction] = {
+    **{(a, b): convex_convex for i, a in enumerate(_SOLIDS) for b in _SOLIDS[i:]},
+    (Capsule.kind, Capsule.kind): capsule_capsule,
+    **{(kind, HalfSpace.kind): solid_half_space for kind in _SOLIDS},
+}
 
 
 def pair_function(first: str, second: str) -> PairFunction:

@@ -220,6 +220,10 @@ def smooth_min_distance(
 @jit_public("pairs")
 def _smooth_min_distance(model: Model, q: Array, temperature: Array, pairs: CapsulePairs | None) -> Float[Array, ""]:
     d = signed_distances(model, q, pairs)
-    alpha = temperature.astype(d.dtype)
+    return smooth_minimum(d, temperature.astype(d.dtype))
+
+
+def smooth_minimum(d: Array, alpha: Array | float) -> Array:
+    """The lower bound of the minimum of numbers in `smooth_min_distance`."""
     least = lax.stop_gradient(jnp.min(d))
     return least - alpha * jnp.log(jnp.sum(jnp.exp((least - d) / alpha)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from ..shapes.base import Vector
@@ -21,6 +22,11 @@ def map_components(f: Callable[..., Array], *vectors: Vector) -> Vector:
     return x, y, z
 
 
+def add(x: Vector, y: Vector) -> Vector:
+    """x + y."""
+    return map_components(lambda p, q: p + q, x, y)
+
+
 def sub(x: Vector, y: Vector) -> Vector:
     """x - y."""
     return map_components(lambda p, q: p - q, x, y)
@@ -29,6 +35,11 @@ def sub(x: Vector, y: Vector) -> Vector:
 def add_scaled(x: Vector, scale: Array, y: Vector) -> Vector:
     """x + scale * y."""
     return map_components(lambda p, q: p + scale * q, x, y)
+
+
+def scaled(scale: Array, x: Vector) -> Vector:
+    """scale * x."""
+    return map_components(lambda p: scale * p, x)
 
 
 def dot(x: Vector, y: Vector) -> Array:
@@ -44,6 +55,77 @@ def cross(x: Vector, y: Vector) -> Vector:
 def norm(x: Vector) -> Array:
     """The Euclidean norm; its derivative at zero is not finite."""
     return jnp.sqrt(dot(x, x))
+
+
+def safe_norm(x: Vector) -> Array:
+    """The Euclidean norm, with the derivative zero at zero."""
+    square = dot(x, x)
+    usable = square > tiny(square)
+    return jnp.where(usable, jnp.sqrt(jnp.where(usable, square, jnp.ones_like(square))), jnp.zeros_like(square))
+
+
+def perpendicular(x: Vector, axis: Vector) -> Vector:
+    """The part of x that is perpendicular to a unit vector."""
+    return add_scaled(x, -dot(x, axis), axis)
+
+
+def direction(x: Vector, scale: Array) -> Vector:
+    """x / |x|, or zero where |x|^2, relative to the `scale` of its terms, is rounding error.
+
+    Where it is so small that its derivative would be little but rounding error, it counts as constant.
+    """
+    square = dot(x, x)
+    usable = square > jnp.maximum(rounding(square) ** 2 * scale, tiny(square))
+    length = jnp.sqrt(jnp.where(usable, square, jnp.ones_like(square)))
+    smooth = square > rounding(square) * scale
+
+    def component(p: Array) -> Array:
+        n = jnp.where(usable, p / length, jnp.zeros_like(p))
+        return jnp.where(smooth, n, lax.stop_gradient(n))
+
+    return map_components(component, x)
+
+
+def any_perpendicular(x: Vector) -> Vector:
+    """A unit vector that is perpendicular to the unit vector x."""
+    a, b, c = x
+    k = (abs(a) > abs(c)).astype(a.dtype)
+    return direction((-k * b, k * a - (1 - k) * c, (1 - k) * b), jnp.ones_like(a))
+
+
+def otherwise(x: Vector, y: Vector) -> Vector:
+    """x, or y where x is zero."""
+    is_zero = (x[0] == 0) & (x[1] == 0) & (x[2] == 0)
+    return map_components(lambda p, q: jnp.where(is_zero, q, p), x, y)
+
+
+def combined(weights: Sequence[Array], vectors: Sequence[Vector]) -> Vector:
+    """The sum of vectors with weights."""
+    total = scaled(weights[0], vectors[0])
+    for weight, x in zip(weights[1:], vectors[1:], strict=True):
+        total = add_scaled(total, weight, x)
+    return total
+
+
+def larger(x: Array, y: Array) -> Array:
+    """The maximum; the derivative of `jnp.maximum` compares it with x, which XLA may have rounded otherwise."""
+    return jnp.where(x > y, x, y)
+
+
+def clamped(x: Array, bound: Array | float) -> Array:
+    """x between -bound and bound."""
+    bound = jnp.asarray(bound, x.dtype)
+    return lax.clamp(-bound, x, bound)
+
+
+def constant_where(small: Array, x: Array) -> Array:
+    """x, with the derivative zero where it is `small`."""
+    return jnp.where(small, lax.stop_gradient(x), x)
+
+
+def rounding(x: Array) -> float:
+    """What counts as rounding error beside 1. Its root is where derivatives begin to lose half of their digits."""
+    return 64.0 * float(jnp.finfo(x.dtype).eps)
 
 
 def tiny(x: Array) -> float:

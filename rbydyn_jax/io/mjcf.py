@@ -77,8 +77,9 @@ def from_mujoco(
 ) -> Model:
     """Makes a `Model` of a compiled `mujoco.MjModel`: bodies, joints, inertias, armature, losses, limits and gravity.
 
-    Capsules and spheres that take part in contacts become collision shapes, with `contype` and `conaffinity` as their
-    bit masks. What a `Model` cannot hold (tendons, equalities, actuators, springs, other shapes) goes to its report.
+    Capsules, spheres, boxes and cylinders that take part in contacts become collision shapes, with `contype` and
+    `conaffinity` as their bit masks. What a `Model` cannot hold (tendons, equalities, actuators, springs, other shapes)
+    goes to its report.
 
     Args:
         mj_model: The compiled model.
@@ -227,7 +228,7 @@ def _note_unused(mj_model: Any, shapes: _Shapes, findings: Findings) -> None:
     counts = {what: int(getattr(mj_model, field, 0)) for field, what in _NOT_USED.items()}
     in_contacts = (mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0)
     other = ~np.isin(mj_model.geom_type, list(shapes))
-    used = " and ".join(shape.tag for shape in shapes.values())
+    used = ", ".join(shape.tag for shape in shapes.values())
     counts[f"collision shape other than {used}"] = int((in_contacts & other).sum())
     if mj_model.njnt:
         stiffness = np.asarray(mj_model.jnt_stiffness).reshape(mj_model.njnt, -1)

@@ -82,6 +82,6 @@ def note_unused_shapes(name: str, links: list[LinkDescription], findings: Findin
     )
     if kinds:
         shown = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        used = " and ".join(f"{tag}s" for tag in collision_geometries())
-        message = f"{shown} among the collision shapes not used: {used} are"
+        used = ", ".join(collision_geometries())
+        message = f"{shown} among the collision shapes not used; used are: {used}"
         findings.add("note", message, f"robot {name!r}", findings.lines.get(("robot", 0), 0))

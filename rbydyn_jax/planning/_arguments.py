@@ -13,7 +13,8 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, is_last_row, is_rotation
 from .._errors import ArgumentError, DtypeError, RbydynError
-from ..collision import CapsulePairs, pairs
+from ..collision import CapsulePairs, World, pairs
+from ..collision.world import moving_shapes
 from ..model.model import Model
 
 
@@ -35,6 +36,17 @@ def warn_of_no_shapes(model: Model) -> None:
     if not model.tree.shape_links:
         message = f"model {model.tree.name!r} has no collision shapes: nothing keeps it from collisions"
         warnings.warn(f"{message}; clearance=None accepts that", UserWarning, stacklevel=3)
+
+
+def checked_world(model: Model, world: Any, dtype: Any) -> World | None:
+    """The world in a dtype; None, with a warning, if the robot has nothing that could be kept from it."""
+    if not isinstance(world, World):
+        raise DtypeError(f"world must be a collision.World, got {type(world).__name__}")
+    if not moving_shapes(model.tree):
+        message = f"model {model.tree.name!r} has no collision shapes that move: nothing keeps it from the world"
+        warnings.warn(message, UserWarning, stacklevel=3)
+        return None
+    return jax.tree.map(lambda x: x.astype(dtype), world)
 
 
 def pose(x: Any, name: str) -> Float[Array, "4 4"]:

@@ -6,6 +6,7 @@ A row is a scalar y(q, v, a, t) with bounds, scaled so that 1 is the limit, one 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,7 +17,8 @@ from jaxtyping import Array, Float
 from ..algorithms.derivatives import rnea_derivatives
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.inverse_dynamics import rnea
-from ..collision import smooth_min_distance
+from ..collision import World, smooth_min_distance, world_distances
+from ..collision.robot import smooth_minimum
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from .goals import ALONG, LENGTH, Moving
@@ -52,7 +54,7 @@ def relative(limit: Array) -> tuple[Array, Array]:
 def path_rows(problem: TrajectoryProblem, q: Array, v: Array, a: Array, t: Array, slopes: bool) -> dict[str, Rows]:
     """All rows of one time, by kind."""
     found = {"torque": _torques(problem, q, v, a, slopes)}
-    if problem.pairs is not None:
+    if problem.clearance is not None:
         found["clearance"] = _clearance(problem, q, slopes)
     if any(goal.when == ALONG for goal in problem.goals):
         found["path"] = _along(problem, q, slopes)
@@ -95,15 +97,23 @@ def _taken(x: Array, index: np.ndarray, axis: int) -> Array:
 def _clearance(problem: TrajectoryProblem, q: Array, slopes: bool) -> Rows:
     at = np.array(problem.moving.q)
 
-    def distance(x: Array) -> Array:
+    def from_itself(x: Array) -> Array:
         return smooth_min_distance(problem.model, q.at[at].set(x), _TEMPERATURE, problem.pairs) / LENGTH
 
-    assert problem.clearance is not None  # there are pairs
-    d, slope = distance(q[at]), None
+    def from_world(world: World, x: Array) -> Array:
+        return smooth_minimum(world_distances(problem.model, q.at[at].set(x), world), _TEMPERATURE) / LENGTH
+
+    distances = [] if problem.pairs is None else [from_itself]
+    if problem.world is not None:
+        distances.append(partial(from_world, problem.world))
+    assert problem.clearance is not None  # there is something to stay clear of
     if slopes:
-        d, gradient = jax.value_and_grad(distance)(q[at])
-        slope = _by_position(gradient[None])
-    return Rows(d[None], problem.clearance[None] / LENGTH, jnp.full(1, jnp.inf, q.dtype), slope)
+        found = [jax.value_and_grad(f)(q[at]) for f in distances]
+        d, slope = jnp.stack([x for x, _ in found]), _by_position(jnp.stack([g for _, g in found]))
+    else:
+        d, slope = jnp.stack([f(q[at]) for f in distances]), None
+    bound = jnp.broadcast_to(problem.clearance[None] / LENGTH, d.shape)
+    return Rows(d, bound, jnp.full_like(d, jnp.inf), slope)
 
 
 def _along(problem: TrajectoryProblem, q: Array, slopes: bool) -> Rows:

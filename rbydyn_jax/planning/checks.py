@@ -12,10 +12,10 @@ from jaxtyping import Array, Float
 from .._check import check_array
 from .._errors import ModelError
 from ..algorithms.kinematics import link_pose
-from ..collision import CapsulePairs, signed_distances
+from ..collision import CapsulePairs, World, signed_distances, world_distances
 from ..model.model import Model, check_model
 from ..spatial import se3
-from ._arguments import default_pairs, outside_jit, pose, warn_of_no_shapes
+from ._arguments import checked_world, default_pairs, outside_jit, pose, warn_of_no_shapes
 from ._rows import joint_forces
 from .trajectory import Trajectory, TrajectorySamples, check_kind, sample_trajectory
 
@@ -29,7 +29,8 @@ class TrajectoryReport(eqx.Module):
     Args:
         position_error: Distance of the link's origin from the target at the end [m].
         orientation_error: Angle between the link's axes and the target's at the end [rad].
-        distance: Minimum signed distance of any pair of collision shapes [m]; None if none was looked at.
+        distance: Minimum signed distance of any pair of collision shapes, and from the world [m]; None if none was
+            looked at.
         position_ratio: Of |q - middle of the range| to half the range; for a one-sided limit it is 0, or infinite if
             the limit is violated.
         velocity_ratio: Of joint velocities to their limits.
@@ -74,8 +75,9 @@ def check_trajectory(
     points: int = 401,
     clearance: float | None = 0.0,
     collision_pairs: CapsulePairs | None = None,
+    world: World | None = None,
 ) -> TrajectoryReport:
-    """Measures a trajectory against its target, the limits and self-collision.
+    """Measures a trajectory against its target, the limits, self-collision and the world.
 
     Args:
         model: The robot.
@@ -85,6 +87,7 @@ def check_trajectory(
         points: Number of times; use several times as many as in the optimisation.
         clearance: None does not look at collisions; any other value does.
         collision_pairs: The pairs of shapes; default is `collision.pairs(model)`.
+        world: Obstacles; default is none.
 
     Returns:
         Errors, ratios to the limits and distances, and the samples from which they were taken.
@@ -98,7 +101,7 @@ def check_trajectory(
         ShapeError: An argument has another shape.
 
     Warns:
-        UserWarning: The robot has no collision shapes: nothing is known of collisions.
+        UserWarning: The robot has no collision shapes, or none that move in a world: nothing is known of collisions.
     """
     check_model(model)
     check_kind(trajectory, "trajectory")
@@ -108,29 +111,32 @@ def check_trajectory(
         raise ModelError(f"trajectory is of a robot with {trajectory.nv} velocities, the model has {model.nv}")
     target = pose(target, "target").astype(trajectory.q_start.dtype)
     at = sample_trajectory(trajectory, points)
-    chosen = None
+    chosen = around = None
     if clearance is not None:
         warn_of_no_shapes(model)
         chosen = default_pairs(model, collision_pairs)
-    return _measure(model, trajectory, at, target, model.link_index(link), chosen)
+        around = None if world is None else checked_world(model, world, at.q.dtype)
+    return _measure(model, trajectory, at, target, around, model.link_index(link), chosen)
 
 
-@partial(jax.jit, static_argnums=(4, 5))
+@partial(jax.jit, static_argnums=(5, 6))
 def _measure(
     model: Model,
     trajectory: Trajectory,
     at: TrajectorySamples,
     target: Array,
+    world: World | None,
     link: int,
     chosen: CapsulePairs | None,
 ) -> TrajectoryReport:
     end = link_pose(model, at.q[-1], link)
     tau = jax.vmap(joint_forces, in_axes=(None, 0, 0, 0))(model, at.q, at.v, at.a)
-    if chosen is None:
-        distances = None
-    else:
-        d = jax.vmap(partial(signed_distances, pairs=chosen), in_axes=(None, 0))(model, at.q)
-        distances = d.min(axis=1)
+    looked_at = []
+    if chosen is not None:
+        looked_at.append(jax.vmap(partial(signed_distances, pairs=chosen), in_axes=(None, 0))(model, at.q))
+    if world is not None:
+        looked_at.append(jax.vmap(partial(world_distances, world=world), in_axes=(None, 0))(model, at.q))
+    distances = jnp.concatenate(looked_at, axis=1).min(axis=1) if looked_at else None
     low, high = model.position_lower, model.position_upper
     bounded = jnp.isfinite(low) & jnp.isfinite(high)
     middle, half = jnp.where(bounded, 0.5 * (low + high), 0.0), jnp.where(bounded, 0.5 * (high - low), jnp.inf)

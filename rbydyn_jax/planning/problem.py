@@ -15,9 +15,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._check import check_array, check_finite, check_integer
 from .._errors import ArgumentError, DtypeError, ModelError
-from ..collision import CapsulePairs
+from ..collision import CapsulePairs, World
 from ..model.model import Model, check_model
-from ._arguments import default_pairs
+from ._arguments import checked_world, default_pairs
 from .goals import ALONG, Goal, Moving
 from .trajectory import Trajectory, check_kind
 
@@ -47,9 +47,11 @@ class TrajectoryProblem(eqx.Module):
             the root to the links of the goals. Static.
         start_velocity: Velocity at the start [rad/s, m/s]; default is at rest. Only the moving joints' entries count.
         end_velocity: Velocity at the end; default is at rest.
-        clearance: Minimum distance of every pair of collision shapes [m]; None does not look at collisions.
+        clearance: Minimum distance of every pair of collision shapes, and of the shapes that move from the world [m];
+            None does not look at collisions.
         collision_pairs: The pairs of shapes to keep apart; default is `collision.pairs(model)`, none if the robot has
             no shapes. Static.
+        world: Obstacles to stay clear of; default is none.
         costs: Functions of (model, q, v, a, tau, t) at one time that return residuals (n,): half the mean of their
             squares over time is added to the cost. For data that change from problem to problem, bind arrays with
             `jax.tree_util.Partial(f, array)`: they come first.
@@ -64,11 +66,14 @@ class TrajectoryProblem(eqx.Module):
         iterations: Maximum number of steps from each. Static.
 
     Raises:
-        ArgumentError: An argument has a wrong value.
+        ArgumentError: An argument has a wrong value, or there is a world and no clearance from it.
         DtypeError: An argument is of another type.
         ModelError: A joint has no coordinate of its own or more than one, or is listed twice, or none moves.
         NameNotFoundError: There is no such link or joint.
         ShapeError: An argument has another shape.
+
+    Warns:
+        UserWarning: There is a world, and the robot has no collision shapes that move: nothing keeps it from the world.
     """
 
     model: Model
@@ -77,6 +82,7 @@ class TrajectoryProblem(eqx.Module):
     duration: Float[Array, ""] | None
     end_velocities: Float[Array, "2 m"] | None
     clearance: Float[Array, ""] | None
+    world: World | None
     costs: tuple[Any, ...]
     constraints: tuple[Any, ...]
     initial: Float[Array, "k m"] | None
@@ -100,6 +106,7 @@ class TrajectoryProblem(eqx.Module):
         end_velocity: Float[Array, "nv"] | None = None,
         clearance: Float[Array, ""] | float | None = 0.01,
         collision_pairs: CapsulePairs | None = None,
+        world: World | None = None,
         costs: Sequence[PathFunction] = (),
         constraints: Sequence[PathFunction] = (),
         initial: Trajectory | None = None,
@@ -125,7 +132,11 @@ class TrajectoryProblem(eqx.Module):
             rows = [jnp.zeros(model.nv) if x is None else check_array(x, k, (model.nv,)) for k, x in given.items()]
             self.end_velocities = jnp.stack([x.astype(dtype)[at] for x in rows])
         self.pairs = None if clearance is None else default_pairs(model, collision_pairs)
-        self.clearance = None if self.pairs is None else check_array(clearance, "clearance", ()).astype(dtype)
+        self.world = None if world is None else checked_world(model, world, dtype)
+        if world is not None and clearance is None:
+            raise ArgumentError("world needs a clearance, got clearance=None")
+        looks = self.pairs is not None or self.world is not None
+        self.clearance = check_array(clearance, "clearance", ()).astype(dtype) if looks else None
         self.costs, self.constraints = _functions(costs, "costs"), _functions(constraints, "constraints")
         self.key = jax.random.key(0) if key is None else key
         self.coefficients = check_integer(coefficients, "coefficients", 1)

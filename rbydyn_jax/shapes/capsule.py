@@ -118,7 +118,7 @@ def segment_geometry(
     origin[:3, 3] = 0.5 * (start + end)
     if not length > 0.0:
         return SphereGeometry(radius), origin
-    origin[:3, :3] = _rotation_to((start - end) / length)
+    origin[:3, :3] = rotation_to((start - end) / length)
     return CapsuleGeometry(length, radius), origin
 
 
@@ -169,11 +169,11 @@ def _along_z(length: float, radius: float, origin: np.ndarray) -> Capsule:
     return Capsule(np.array([center + reach, center - reach]), np.array(radius, float))
 
 
-def _rotation_to(direction: np.ndarray) -> np.ndarray:
+def rotation_to(direction: np.ndarray) -> np.ndarray:
     """Returns a rotation (3, 3) that takes the z axis to a unit vector."""
     x, y, z = direction.tolist()
     if z < 0.0:  # half a turn about x first, away from the antipode
-        return _rotation_to(np.array([x, -y, -z])) * np.array([[1.0], [-1.0], [-1.0]])
+        return rotation_to(np.array([x, -y, -z])) * np.array([[1.0], [-1.0], [-1.0]])
     return np.array(
         [
             [1.0 - x * x / (1.0 + z), -x * y / (1.0 + z), x],

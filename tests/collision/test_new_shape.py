@@ -215,7 +215,5 @@ def test_a_pair_without_function_is_named():
     b = RobotBuilder("two").link("a", 1.0, inertia=1.0).link("b", 1.0, inertia=1.0).revolute("j", "a", "b")
     b.collision("a", HalfSpaceGeometry(), coltype=1).collision("b", HalfSpaceGeometry(), colaffinity=1)
     model = build_model(b.build_description())
-    with pytest.raises(
-        ModelError, match="'half_space' and 'half_space'; known pairs: capsule-capsule, capsule-half_sp"
-    ):
+    with pytest.raises(ModelError, match=r"'half_space' and 'half_space'; known pairs: .*, capsule-half_space"):
         signed_distances(model, jnp.zeros(1))

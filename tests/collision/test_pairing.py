@@ -12,11 +12,12 @@ from rbydyn_jax import (
     DtypeError,
     ModelError,
     NameNotFoundError,
+    ParseError,
     RobotBuilder,
     build_model,
     robots,
 )
-from rbydyn_jax.collision import CapsulePairs, pairs, signed_distances
+from rbydyn_jax.collision import CapsulePairs, pairs, sampled_pairs, signed_distances, srdf_pairs
 
 
 def _chain(**masks: tuple[int, int]):
@@ -106,3 +107,27 @@ def test_wrong_arguments():
         signed_distances(model, jnp.zeros(3), (("a", "c"),))  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="by must be one of 'auto', 'masks', 'adjacency', got 'mask'"):
         pairs(model, by="mask")  # type: ignore[arg-type]
+
+
+def test_an_srdf_file_disables_pairs(tmp_path):
+    model, file = _chain(), tmp_path / "chain.srdf"
+    file.write_text(
+        '<robot name="chain"><disable_collisions link1="c" link2="base" reason="Never"/>'
+        '<disable_collisions link1="gripper" link2="a" reason="Default"/></robot>'
+    )
+    assert _names(srdf_pairs(model, file)) == [("a", "c"), ("a", "c"), ("b", "base"), ("base", "plate")]
+    assert _names(srdf_pairs(model, str(file), pairs(model, [("c", "base"), ("a", "c")]))) == [("a", "c"), ("a", "c")]
+    with pytest.raises(ParseError, match="no such file"):
+        srdf_pairs(model, tmp_path / "other.srdf")
+
+
+def test_pairs_that_never_or_always_touch_are_left_out():
+    b = RobotBuilder("dial").link("base").link("hand", 1.0, inertia=0.1)
+    for name, place in (("hit", (0.3, 0, 0)), ("missed", (0, 0, 1)), ("within", (0.0, 0, 0))):
+        b.link(name).fixed(name, "base", name, xyz=place).capsule(name, 0.0, 0.05)
+    b.link("post").fixed("post", "base", "post").revolute("turn", "post", "hand", axis=(0, 0, 1), lower=-3, upper=3)
+    model = build_model(b.capsule("hand", 0.3, 0.03, xyz=(0.15, 0, 0), rpy=(0, 1.5708, 0)).build_description())
+    every = pairs(model, [("hand", name) for name in ("hit", "missed", "within")])
+    assert _names(sampled_pairs(model, every, samples=300)) == [("hand", "hit")]
+    with pytest.raises(ArgumentError, match="samples"):
+        sampled_pairs(model, every, samples=0)

@@ -1,0 +1,191 @@
+r"""Exact signed distance of capsules, boxes and cylinders, with witness points and derivatives.
+
+The separation of two convex solids along a unit vector is $s(n) = n \cdot (c_a - c_b) - h_a(n) - h_b(n)$, where $h$
+is the reach of a solid from its centre. Their signed distance is the largest: the gap where they are apart, and the
+opposite of the shortest way out where they overlap [Cameron and Culley 1986]. For these solids the best direction is
+one of few that can be written down: normals of faces and cross products of edges, which alone decide where polytopes
+overlap (separating axes); from corners to what is nearest to them; and, of a cylinder, along its axis, away from it,
+and between its rim and an edge or another rim (`rims`). The largest separation along all of them is the distance.
+
+Whatever their direction, none is larger than the distance: an error in a direction never hides a collision. The
+derivatives are those of the separation along the best direction, which is a function of the solids.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array
+
+from ..shapes.base import Vector
+from ..xla.batch_last import broadcast_leading
+from ..xla.fusion import kernel
+from .rims import Rim, rim_edge_directions, rim_rim_directions
+from .solids import Placed, Solid, solid
+from .vectors import (
+    add,
+    add_scaled,
+    any_perpendicular,
+    combined,
+    cross,
+    direction,
+    dot,
+    larger,
+    map_components,
+    otherwise,
+    perpendicular,
+    scaled,
+    sub,
+)
+from .witness import Witness
+
+Separation = Callable[[Solid, Solid, Sequence[Array]], Array]
+Choice = tuple[float, ...]
+_SIGNS = (1.0, -1.0)
+
+_ALTERNATIONS = 60
+
+
+def convex_convex(a: Placed, b: Placed) -> Witness:
+    """The signed distance of two shapes as their `gathered` gives them, and its witness points.
+
+    The derivatives of the distance by the position of a solid and by its rotation about its centre are the normal, and
+    the moment of the normal at the witness point; from them the points are found. Where faces or edges lie on each
+    other, so that many points are nearest, one is found by alternating projections.
+    """
+    first, second = solid(a), solid(b)
+    core = core_distance(first, second)
+
+    def moved(by: Vector, turn_a: Vector, turn_b: Vector) -> Array:
+        return core_distance(first._replace(center=add(first.center, by)).turned(turn_a), second.turned(turn_b))
+
+    still = map_components(jnp.zeros_like, first.center)
+    normal, moment_a, moment_b = jax.vjp(moved, still, still, still)[1](jnp.ones_like(core))
+    point_a = add(add_scaled(first.center, -first.reach(normal), normal), cross(normal, moment_a))
+    point_b = sub(add_scaled(second.center, second.reach(normal), normal), cross(normal, moment_b))
+    point_a, point_b = _on_both(first, second, core, normal, point_a, point_b)
+    on_surfaces = add_scaled(point_a, -first.radius, normal), add_scaled(point_b, second.radius, normal)
+    return Witness(core - first.radius - second.radius, *on_surfaces, point_a, point_b)
+
+
+def core_distance(a: Solid, b: Solid) -> Array:
+    """The signed distance of the cores of two solids."""
+    found = [_largest(separation, choices, a, b) for separation, choices in _families(a, b)]
+    return functools.reduce(larger, found)
+
+
+def _largest(separation: Separation, choices: Sequence[Choice], a: Solid, b: Solid) -> Array:
+    """The largest separation of a family; which of its members is best counts as constant."""
+    rows = np.array(choices)
+    if len(rows) == 1:
+        return kernel(separation)(a, b, [jnp.full_like(a.radius, x) for x in rows[0]])
+    every = [jnp.asarray(broadcast_leading(column, a.radius[None]), a.radius.dtype) for column in rows.T]
+    separations = kernel(separation)(*lax.stop_gradient(jax.tree.map(lambda x: x[None], (a, b))), every)
+    best = jnp.argmax(separations, axis=0)
+    return kernel(separation)(a, b, [jnp.asarray(column, a.radius.dtype)[best] for column in rows.T])
+
+
+def _along(a: Solid, b: Solid, *directions: Vector) -> Array:
+    """The largest separation along some unit vectors; those that are zero do not count."""
+
+    def along(n: Vector) -> Array:
+        c = dot(n, sub(a.center, b.center))
+        exists = (n[0] != 0) | (n[1] != 0) | (n[2] != 0)
+        return jnp.where(exists, jnp.where(c < 0, -c, c) - a.reach(n) - b.reach(n), jnp.full_like(c, -jnp.inf))
+
+    return functools.reduce(larger, map(along, directions))
+
+
+def _families(a: Solid, b: Solid) -> list[tuple[Separation, list[Choice]]]:
+    """The directions that may be best, by kind: the separation along one of them, and the numbers that choose it."""
+    axes = np.eye(len(a.halves) + len(b.halves)).tolist()
+    found: list[tuple[Separation, list[Choice]]] = [(_across, [(*g, *h) for g, h in itertools.combinations(axes, 2)])]
+    found += _features(a, b)
+    found += [(_reversed(separation), choices) for separation, choices in _features(b, a)]
+    if a.disc is not None and b.disc is not None:
+        quarters = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
+        found.append((_between_rims, [(p, q, *u) for p in _SIGNS for q in _SIGNS for u in quarters]))
+    return found
+
+
+def _features(a: Solid, b: Solid) -> list[tuple[Separation, list[Choice]]]:
+    """The families of the corners of the first, or of its axis and its rims."""
+    if a.disc is None:
+        return [(_from_corner, list(itertools.product(_SIGNS, repeat=len(a.halves))))]
+    edges: list[Choice] = []
+    for k in range(len(b.halves)):
+        signs = [(0.0,) if i == k or b.disc is not None else _SIGNS for i in range(len(b.halves))]
+        edges += [(*np.eye(len(b.halves))[k].tolist(), *middle) for middle in itertools.product(*signs)]
+    return [(_along_axis, [()]), (_from_rim, [(end, *edge) for end in _SIGNS for edge in edges])]
+
+
+def _reversed(separation: Separation) -> Separation:
+    return lambda a, b, choice: separation(b, a, choice)
+
+
+def _across(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
+    """Along the normal of a face, or of two edges: perpendicular to two of all half axes."""
+    halves = (*a.halves, *b.halves)
+    g, h = combined(choice[: len(halves)], halves), combined(choice[len(halves) :], halves)
+    return _along(a, b, direction(cross(g, h), dot(g, g) * dot(h, h)))
+
+
+def _along_axis(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
+    """Along the axis of the first, a cylinder."""
+    assert a.disc is not None
+    return _along(a, b, a.disc.axis)
+
+
+def _from_corner(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
+    """From a corner to what is nearest, and away from the axis of a cylinder."""
+    p = a.corner(choice)
+    scale = dot(p, p) + dot(b.center, b.center)
+    gap = direction(sub(p, b.nearest(p)), scale)
+    if b.disc is None:
+        return _along(a, b, gap)
+    away = direction(perpendicular(sub(p, b.center), b.disc.axis), scale)
+    return _along(a, b, gap, otherwise(away, any_perpendicular(b.disc.axis)))
+
+
+def _from_rim(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
+    """Between a rim of the first and an edge of the second, or its axis."""
+    count = len(b.halves)
+    edge = combined(choice[1 : 1 + count], b.halves)
+    return _along(a, b, *rim_edge_directions(_rim(a, choice[0]), b.corner(choice[1 + count :]), edge))
+
+
+def _between_rims(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
+    """Between two rims; the search begins at a quarter of the first."""
+    first, second = _rim(a, choice[0]), _rim(b, choice[1])
+    u = cross(first.axis, second.axis)
+    u = otherwise(direction(u, jnp.ones_like(u[0])), any_perpendicular(first.axis))
+    start = combined(choice[2:], (u, cross(first.axis, u)))
+    return _along(a, b, *rim_rim_directions(first, second, start))
+
+
+def _rim(a: Solid, end: Array) -> Rim:
+    """The rim at one end of a cylinder."""
+    assert a.disc is not None
+    return Rim(a.corner([end]), scaled(end, a.disc.axis), a.disc.radius)
+
+
+def _on_both(a: Solid, b: Solid, core: Array, normal: Vector, p: Vector, q: Vector) -> tuple[Vector, Vector]:
+    """Points of both cores at the distance that is known, from points that are so unless many are."""
+    shift = lax.stop_gradient(scaled(core, normal))
+    a, b, start = lax.stop_gradient((a, b, p))
+
+    def alternated(_: int, x: Vector) -> Vector:
+        return a.nearest(add(b.nearest(sub(x, shift)), shift))
+
+    found = lax.fori_loop(0, _ALTERNATIONS, alternated, start)
+    on_b = b.nearest(sub(found, shift))
+    return (
+        map_components(lambda x, y: x + lax.stop_gradient(y - x), p, found),
+        map_components(lambda x, y: x + lax.stop_gradient(y - x), q, on_b),
+    )

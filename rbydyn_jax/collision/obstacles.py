@@ -1,0 +1,196 @@
+"""Obstacles, and the world that they make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float
+
+from .._check import check_array
+from .._errors import ArgumentError, DtypeError
+from ..shapes.box import Box
+from ..shapes.capsule import Capsule
+from ..shapes.cylinder import Cylinder
+from ..shapes.half_space import HalfSpace
+
+Obstacle = Capsule | Box | Cylinder | HalfSpace
+
+
+def sphere(center: Float[Array, "3"], radius: Float[Array, ""] | float) -> Capsule:
+    """A sphere as an obstacle.
+
+    Args:
+        center: Its centre in world coordinates [m].
+        radius: Radius [m].
+
+    Raises:
+        ArgumentError: The radius is negative.
+        DtypeError: An argument is not an array of floats.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> float(sphere(jnp.zeros(3), 0.1).radius)
+        0.1
+    """
+    return capsule(center, center, radius)
+
+
+def capsule(start: Float[Array, "3"], end: Float[Array, "3"], radius: Float[Array, ""] | float) -> Capsule:
+    """A capsule as an obstacle.
+
+    Args:
+        start: One end of its axis in world coordinates [m].
+        end: The other end [m].
+        radius: Radius [m].
+
+    Raises:
+        ArgumentError: The radius is negative.
+        DtypeError: An argument is not an array of floats.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> capsule(jnp.zeros(3), jnp.ones(3), 0.1).segment.shape
+        (2, 3)
+    """
+    ends = [check_array(x, name, (3,), "x, y, z") for name, x in (("start", start), ("end", end))]
+    return Capsule(jnp.stack(ends), _size(radius, "radius"))
+
+
+def box(pose: Float[Array, "4 4"], size: Float[Array, "3"]) -> Box:
+    """A box as an obstacle.
+
+    Args:
+        pose: T_world_box, at its centre.
+        size: Its side lengths [m].
+
+    Raises:
+        ArgumentError: A side length is negative.
+        DtypeError: An argument is not an array of floats.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> print(box(jnp.eye(4), jnp.array([0.4, 0.6, 0.1])).half)
+        [0.2  0.3  0.05]
+    """
+    T = check_array(pose, "pose", (4, 4), "T_world_box")
+    return Box(T[:3, 3], T[:3, :3].T, 0.5 * _size(size, "size", (3,)))
+
+
+def cylinder(pose: Float[Array, "4 4"], length: Float[Array, ""] | float, radius: Float[Array, ""] | float) -> Cylinder:
+    """A cylinder as an obstacle.
+
+    Args:
+        pose: T_world_cylinder, at its centre; its axis is z.
+        length: Length [m].
+        radius: Radius [m].
+
+    Raises:
+        ArgumentError: A length is negative.
+        DtypeError: An argument is not an array of floats.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> float(cylinder(jnp.eye(4), 0.5, 0.1).half_length)
+        0.25
+    """
+    T = check_array(pose, "pose", (4, 4), "T_world_cylinder")
+    return Cylinder(T[:3, 3], T[:3, 2], 0.5 * _size(length, "length"), _size(radius, "radius"))
+
+
+def half_space(point: Float[Array, "3"], normal: Float[Array, "3"]) -> HalfSpace:
+    """All below a plane as an obstacle, such as a floor or a wall.
+
+    Args:
+        point: A point of the plane in world coordinates [m].
+        normal: Its normal away from what is filled; of any length but zero.
+
+    Raises:
+        ArgumentError: The normal is zero.
+        DtypeError: An argument is not an array of floats.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> print(half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 2.0])).normal)
+        [0. 0. 1.]
+    """
+    point, normal = (check_array(x, name, (3,), "x, y, z") for name, x in (("point", point), ("normal", normal)))
+    if not isinstance(normal, Tracer) and not np.linalg.norm(np.asarray(normal)) > 0:
+        raise ArgumentError("normal must not be zero")
+    return HalfSpace(point, normal / jnp.linalg.norm(normal))
+
+
+class World(eqx.Module):
+    """Obstacles that stand still, and a cloud of points: a pytree.
+
+    All positions and sizes are leaves: other numbers do not recompile, and batches of worlds, stacked leaf by leaf,
+    go through `jax.vmap`. What moves with the robot belongs to the robot: `attach` a body that has shapes.
+
+    Args:
+        *obstacles: What `sphere`, `capsule`, `box`, `cylinder` and `half_space` return.
+        points: A cloud of points in world coordinates [m], such as that of a depth camera.
+        point_radius: Radius of the ball about each of them [m].
+
+    Attributes:
+        shapes: For each kind of obstacle the parameters of all of that kind.
+        places: For each kind, which of the obstacles these are.
+
+    Raises:
+        ArgumentError: There is neither an obstacle nor a cloud.
+        DtypeError: An obstacle is of another type, or the points are not an array of floats.
+        ShapeError: `points` is not of shape (p, 3).
+
+    Example:
+        A floor with a table on it:
+
+        >>> import jax.numpy as jnp
+        >>> from rbydyn_jax import collision
+        >>> floor = collision.half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 1.0]))
+        >>> table = collision.box(jnp.eye(4).at[:3, 3].set(jnp.array([0.6, 0.0, 0.4])), jnp.array([0.5, 0.8, 0.05]))
+        >>> len(collision.World(floor, table))
+        2
+    """
+
+    shapes: dict[str, Any]
+    points: Float[Array, "p 3"] | None
+    point_radius: Float[Array, ""]
+    places: dict[str, tuple[int, ...]] = eqx.field(static=True)
+
+    def __init__(
+        self,
+        *obstacles: Obstacle,
+        points: Float[Array, "p 3"] | None = None,
+        point_radius: Float[Array, ""] | float = 0.0,
+    ) -> None:
+        if not obstacles and points is None:
+            raise ArgumentError("World needs at least one obstacle, or points=")
+        for k, x in enumerate(obstacles):
+            if not isinstance(x, Obstacle):
+                raise DtypeError(f"obstacle {k} must be what box, sphere and the like return, got {type(x).__name__}")
+        kinds = sorted({x.kind for x in obstacles})  # as JAX orders the keys of a dict
+        self.places = {kind: tuple(k for k, x in enumerate(obstacles) if x.kind == kind) for kind in kinds}
+        self.shapes = {
+            kind: jax.tree.map(lambda *x: jnp.stack(x), *(obstacles[k] for k in places))
+            for kind, places in self.places.items()
+        }
+        self.points = None if points is None else check_array(points, "points", (None, 3), "p, 3")
+        self.point_radius = _size(point_radius, "point_radius")
+
+    def __len__(self) -> int:
+        return sum(map(len, self.places.values()))
+
+
+def _size(x: Any, name: str, shape: tuple[int, ...] = ()) -> Array:
+    size = check_array(x, name, shape)
+    if not isinstance(size, Tracer) and (np.asarray(size) < 0).any():
+        raise ArgumentError(f"{name} must not be negative, got {x}")
+    return size

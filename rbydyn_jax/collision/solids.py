@@ -1,0 +1,127 @@
+r"""Capsules, boxes and cylinders as one kind of solid: a sum of segments, a disc and a ball.
+
+A point of a solid is $c + \sum_i t_i g_i + y + z$ with $|t_i| \le 1$ along half axes $g_i$ that are perpendicular to
+each other, $y$ in a disc of radius $r$ perpendicular to its axis, and $|z| \le R$. All without the ball is its core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ..shapes.base import Vector
+from ..shapes.box import PlacedBoxes
+from ..shapes.capsule import PlacedCapsules
+from ..shapes.cylinder import PlacedCylinders
+from .vectors import (
+    add,
+    add_scaled,
+    clamped,
+    combined,
+    constant_where,
+    direction,
+    dot,
+    map_components,
+    perpendicular,
+    rounding,
+    safe_norm,
+    scaled,
+    sub,
+    tiny,
+)
+
+Placed = PlacedCapsules | PlacedBoxes | PlacedCylinders
+
+
+class Disc(NamedTuple):
+    """A disc, by its unit axis and its radius [m]."""
+
+    axis: Vector
+    radius: Array
+
+
+class Solid(NamedTuple):
+    """A sum of segments, a disc and a ball.
+
+    Args:
+        center: Its centre [m].
+        halves: The half axes $g_i$ [m], perpendicular to each other.
+        disc: The disc, if there is one; then the only half axis is along its axis.
+        radius: Radius of the ball [m].
+    """
+
+    center: Vector
+    halves: tuple[Vector, ...]
+    disc: Disc | None
+    radius: Array
+
+    def reach(self, n: Vector) -> Array:
+        """How far the core reaches from its centre along unit vectors.
+
+        Of a half axis or a disc that is perpendicular, to rounding, its middle counts as the point that is reached.
+        """
+        total = jnp.zeros_like(n[0])
+        for g in self.halves:
+            t = dot(n, g)
+            total = total + constant_where(t * t <= rounding(t) * dot(g, g), abs(t))
+        if self.disc is None:
+            return total
+        across = safe_norm(perpendicular(n, self.disc.axis))
+        return total + self.disc.radius * constant_where(across * across <= rounding(across), across)
+
+    def support(self, n: Vector) -> Vector:
+        """The point of the core that is deepest against unit vectors; of several the middle, to rounding."""
+        found = self.center
+        for g in self.halves:
+            t = dot(n, g)
+            sign = jnp.where(t * t <= rounding(t) * dot(g, g), jnp.zeros_like(t), jnp.sign(t))
+            found = add_scaled(found, -sign, g)
+        if self.disc is None:
+            return found
+        return add_scaled(found, -self.disc.radius, direction(perpendicular(n, self.disc.axis), jnp.ones_like(n[0])))
+
+    def nearest(self, p: Vector) -> Vector:
+        """The points of the core that are nearest to points."""
+        q, found = sub(p, self.center), self.center
+        for g in self.halves:
+            square = dot(g, g)
+            usable = square > tiny(square)
+            t = clamped(dot(q, g) / jnp.where(usable, square, jnp.ones_like(square)), 1.0)
+            found = add_scaled(found, jnp.where(usable, t, jnp.zeros_like(t)), g)
+        if self.disc is None:
+            return found
+        q = perpendicular(q, self.disc.axis)
+        length = safe_norm(q)
+        inside = length <= self.disc.radius
+        return add_scaled(found, jnp.where(inside, 1.0, self.disc.radius / jnp.where(inside, 1.0, length)), q)
+
+    def corner(self, signs: Sequence[Array]) -> Vector:
+        """The centre, and each half axis with a sign; where a sign is zero, the middle of an edge or a face."""
+        return add(self.center, combined(signs, self.halves))
+
+    def turned(self, rotation: Vector) -> Solid:
+        """Turned about its centre by a rotation vector that is infinitesimal."""
+
+        def turn(x: Vector) -> Vector:
+            a, b, c = rotation
+            return x[0] + (b * x[2] - c * x[1]), x[1] + (c * x[0] - a * x[2]), x[2] + (a * x[1] - b * x[0])
+
+        disc = None if self.disc is None else Disc(turn(self.disc.axis), self.disc.radius)
+        return Solid(self.center, tuple(turn(g) for g in self.halves), disc, self.radius)
+
+
+def solid(placed: Placed) -> Solid:
+    """The solid of shapes as their `gathered` gives them."""
+    if isinstance(placed, PlacedCapsules):
+        middle = map_components(lambda p, q: 0.5 * (p + q), placed.start, placed.end)
+        half = map_components(lambda p, q: 0.5 * (p - q), placed.start, placed.end)
+        return Solid(middle, (half,), None, placed.radius)
+    no_ball = jnp.zeros_like(placed.center[0])
+    if isinstance(placed, PlacedBoxes):
+        halves = tuple(scaled(h, axis) for h, axis in zip(placed.half, placed.axes, strict=True))
+        return Solid(placed.center, halves, None, no_ball)
+    disc = Disc(placed.axis, placed.radius)
+    return Solid(placed.center, (scaled(placed.half_length, placed.axis),), disc, no_ball)

@@ -1,0 +1,170 @@
+"""Distances between the shapes of a robot and the obstacles of a world."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._check import jit_public
+from .._errors import DtypeError, ModelError
+from ..algorithms.arguments import arguments
+from ..model.model import Model, check_model
+from ..model.tree import KinematicTree
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
+from .field import field_distances
+from .groups import on_run
+from .obstacles import World
+from .pair_table import PairFunction, pair_function
+from .witness import CapsuleDistance
+
+
+class WorldDistance(CapsuleDistance):
+    """Distances of shapes of a robot from obstacles; see `CapsuleDistance` for the other fields.
+
+    Args:
+        link: The link of each shape.
+        obstacle: Which of the obstacles it is.
+    """
+
+    link: Int[Array, "n"]
+    obstacle: Int[Array, "n"]
+
+
+@jit_public()
+def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[Array, "n"]:
+    """Signed distances of the robot's collision shapes from the obstacles, and of the points of the cloud.
+
+    Shapes that no joint moves are left out, since nothing takes them away from what they stand on. Of a point of the
+    cloud it is the distance to the nearest of the other shapes.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        world: The obstacles.
+
+    Returns:
+        One distance for each shape and obstacle, in the order of `world_contacts`, then one for each point of the cloud
+        [m]; negative means overlap.
+
+    Raises:
+        DtypeError: `model` is no model, `world` no world, or `q` no array of floats.
+        ModelError: The robot has no collision shapes that move.
+        ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from rbydyn_jax import collision, robots
+        >>> arm = robots.two_link_arm()
+        >>> world = collision.World(collision.sphere(jnp.array([1.0, 0.0, 1.0]), 0.1))
+        >>> bool((world_distances(arm, jnp.zeros(2), world) > 0).all())
+        True
+    """
+    model, world, q = _checked(model, world, q)
+    found = [_on_grid(model, q, world, _distances)] if len(world) else []
+    if world.points is not None:
+        found.append(field_distances(model, q, world.points, moving_shapes(model.tree)) - world.point_radius)
+    return jnp.concatenate(found)
+
+
+@jit_public()
+def world_contacts(model: Model, q: Float[Array, "nq"], world: World) -> WorldDistance:
+    """The distances of `world_distances` from the obstacles, with witness points; for the cloud see `sdf`.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        world: The obstacles.
+
+    Returns:
+        Distances (n,) [m], witness points (n, 3) in world coordinates [m], first that on the robot, the link and the
+        obstacle; obstacle after obstacle for the first kind of shape, and so on.
+
+    Raises:
+        DtypeError: `model` is no model, `world` no world, or `q` no array of floats.
+        ModelError: The robot has no collision shapes that move, or the world has no obstacles.
+        ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from rbydyn_jax import collision, robots
+        >>> arm = robots.two_link_arm()
+        >>> floor = collision.half_space(jnp.array([0.0, 0.0, -1.0]), jnp.array([0.0, 0.0, 1.0]))
+        >>> found = world_contacts(arm, jnp.zeros(2), collision.World(floor))
+        >>> [arm.link_names[k] for k in found.link]
+        ['upper', 'lower']
+    """
+    model, world, q = _checked(model, world, q)
+    if not len(world):
+        raise ModelError("the world has no obstacles but a cloud of points; see sdf")
+    tree = model.tree
+    found = _on_grid(model, q, world, lambda function: function)
+    links, obstacles = [], []
+    for of_kind in _kinds(tree).values():
+        for places in world.places.values():
+            links += [tree.shape_links[i] for i in of_kind for _ in places]
+            obstacles += [k for _ in of_kind for k in places]
+    return WorldDistance(*found.stacked(), link=jnp.array(links, jnp.int32), obstacle=jnp.array(obstacles, jnp.int32))
+
+
+def moving_shapes(tree: KinematicTree) -> list[int]:
+    """The shapes on links that a joint moves."""
+    return [i for i, link in enumerate(tree.shape_links) if tree.link_bodies[link] >= 0]
+
+
+def _kinds(tree: KinematicTree) -> dict[str, list[int]]:
+    shapes = moving_shapes(tree)
+    kinds = dict.fromkeys(tree.shape_kinds[i] for i in shapes)
+    return {kind: [i for i in shapes if tree.shape_kinds[i] == kind] for kind in kinds}
+
+
+def _checked(model: Model, world: World, q: Array) -> tuple[Model, World, Array]:
+    model = check_model(model)
+    if not isinstance(world, World):
+        raise DtypeError(f"world must be a collision.World, got {type(world).__name__}")
+    model, q = arguments(model, q=q)
+    if not moving_shapes(model.tree):
+        raise ModelError(f"model {model.tree.name!r} has no collision shapes that move")
+    return model, jax.tree.map(lambda x: x.astype(q.dtype), world), q
+
+
+def _distances(function: PairFunction) -> Any:
+    return lambda a, b: function(a, b).distance
+
+
+def _on_grid(model: Model, q: Array, world: World, what: Any) -> Any:
+    """What is wanted of the pair functions, of all moving shapes and all obstacles."""
+    shapes = moving_shapes(model.tree)
+    placed = {kind: _placed(kind, rows) for kind, rows in world.shapes.items()}
+
+    def on(run: Sweep, placed: dict[str, Any]) -> Any:
+        found = []
+        for kind, (of_kind, first) in on_run(run, shapes).items():
+            for other, second in placed.items():
+                grid = len(of_kind), len(world.places[other])
+                function = what(pair_function(kind, other))
+                found.append(run.fused_map(partial(_each, function, grid))(first, second))
+        return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
+
+    return traverse(model, on, q, placed, links=[model.tree.shape_links[i] for i in shapes])
+
+
+def _each(function: Any, grid: tuple[int, int], a: Any, b: Any) -> Any:
+    return function(_spread(a, grid, 1), _spread(b, grid, 0))
+
+
+def _spread(shapes: Any, grid: tuple[int, int], axis: int) -> Any:
+    """Along an axis of a grid; a batch stands behind it."""
+    return jax.tree.map(lambda x: jnp.broadcast_to(jnp.expand_dims(x, axis), (*grid, *x.shape[1:])), shapes)
+
+
+def _placed(kind: str, rows: Any) -> Any:
+    """Obstacles as pair functions take them."""
+    count = {"capsule": 1, "box": 2, "cylinder": 2, "half_space": 2}[kind]  # the leaves that are places, not sizes
+    moved = [x.reshape(x.shape[0], -1).T for x in jax.tree.leaves(rows)[:count]]
+    return rows.gathered(np.arange(moved[0].shape[1]), list(jnp.concatenate(moved)))

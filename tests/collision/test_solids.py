@@ -1,0 +1,236 @@
+"""Distances of capsules, boxes and cylinders: against coal, and against the definition where coal is not exact."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from rbydyn_jax import RobotBuilder, build_model, from_mujoco, load_urdf_string, to_urdf
+from rbydyn_jax.collision import PAIR_FUNCTIONS, capsule_distances, pairs, signed_distances
+from rbydyn_jax.io import BoxGeometry, CapsuleGeometry, CylinderGeometry
+from tests.helpers import X64, assert_close, oracle, slow
+
+KINDS = {"capsule": CapsuleGeometry, "box": BoxGeometry, "cylinder": CylinderGeometry}
+PAIRS = ["capsule-box", *slow("box-box", "capsule-cylinder", "box-cylinder", "cylinder-cylinder")]
+float64 = pytest.mark.skipif(not X64, reason="accuracy in float64")
+
+
+def geometry(kind: str, size: np.ndarray):
+    """A shape of the half lengths `size` (3,), of which the first is its radius."""
+    return BoxGeometry(2 * size) if kind == "box" else KINDS[kind](2 * size[2], size[0])
+
+
+def poses(rng: np.random.Generator, count: int, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Random rotations, half of them by right angles so that edges and faces are parallel, and positions."""
+    turned = Rotation.random(count, rng=rng).as_matrix()
+    right = np.round(Rotation.from_euler("xyz", 90 * rng.integers(0, 4, (count, 3)), degrees=True).as_matrix())
+    return np.where(rng.random((count, 1, 1)) < 0.5, turned, right), rng.uniform(-spread, spread, (count, 3))
+
+
+def placed(kind: str, R: np.ndarray, p: np.ndarray, size: np.ndarray):
+    """The shapes in world coordinates as pair functions are given them."""
+    T = np.tile(np.eye(4), (len(p), 1, 1))
+    T[:, :3, :3], T[:, :3, 3] = R, p
+    rows = jax.tree.map(lambda *x: np.stack(x), *(geometry(kind, s).on_link(t) for s, t in zip(size, T, strict=True)))
+    moved = [x.reshape(len(p), -1) for x in jax.tree.leaves(rows)]
+    count = {"capsule": 1, "box": 2, "cylinder": 2}[kind]  # the leaves that move with the link
+    columns = [jnp.asarray(column) for column in np.concatenate(moved[:count], axis=1).T]
+    return jax.tree.map(jnp.asarray, rows).gathered(np.arange(len(p)), columns)
+
+
+def reach(kind: str, R: np.ndarray, size: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """The support functions of shapes about their centres, for directions (count, many, 3)."""
+    x, y, z = np.moveaxis(np.abs(np.einsum("cij,cmi->cmj", R, n)), -1, 0)
+    a, b, c = size.T[:, :, None]
+    return {"capsule": c * z + a, "box": a * x + b * y + c * z, "cylinder": c * z + a * np.hypot(x, y)}[kind]
+
+
+def outside(kind: str, R: np.ndarray, p: np.ndarray, size: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """How far points (count, 3) are outside of the shapes."""
+    x = np.einsum("cij,ci->cj", R, points - p)
+    if kind == "box":
+        return np.linalg.norm(np.maximum(np.abs(x) - size, 0), axis=1)
+    height, side = np.maximum(np.abs(x[:, 2]) - size[:, 2], 0), np.hypot(x[:, 0], x[:, 1])
+    if kind == "capsule":
+        return np.maximum(np.hypot(side, height) - size[:, 0], 0)
+    return np.hypot(np.maximum(side - size[:, 0], 0), height)
+
+
+def sample(name: str, count: int, spread: float, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    sizes = rng.uniform(0.05, 0.6, (2, count, 3))
+    sizes[0, ::7, 2] *= 0.0 if name.startswith("capsule") else 1.0  # spheres
+    return [(kind, *poses(rng, count, spread), size) for kind, size in zip(name.split("-"), sizes, strict=True)]
+
+
+def evaluated(a, b):
+    return jax.jit(PAIR_FUNCTIONS[a[0], b[0]])(placed(*a), placed(*b))
+
+
+@float64
+@pytest.mark.parametrize("name", PAIRS)
+def test_no_direction_separates_more_and_the_points_attain_the_distance(name):
+    a, b = sample(name, 400, 0.7)
+    found = evaluated(a, b)
+    d, p, q = (np.stack(x, axis=-1) if isinstance(x, tuple) else np.asarray(x) for x in found[:3])
+    assert 0.2 < (d < 0).mean() < 0.8
+    # The points are on both shapes, and as far apart as the distance says: where the shapes are apart it is not larger.
+    off = np.abs(np.linalg.norm(p - q, axis=1) - np.abs(d)) + outside(*a, p) + outside(*b, q)
+    # Where a rim or a side lies along another face or edge, the points of cylinders are found only nearly.
+    attained = off < 1e-9
+    assert attained.mean() > 0.95 if "cylinder" in name else attained.all()
+    assert off.max() < 0.05
+    # Along the line through the points the shapes are so far apart, or in each other: it is not smaller.
+    n = (p - q) / d[:, None]
+
+    def separation(n: np.ndarray) -> np.ndarray:
+        apart = np.einsum("ci,cmi->cm", a[2] - b[2], n)
+        return apart - reach(a[0], a[1], a[3], n) - reach(b[0], b[1], b[3], n)
+
+    known = off < 1e-11 * np.abs(d)  # the direction of the line
+    assert known.mean() > 0.9
+    # The direction to a rim is found by halving angles, to about 1e-8.
+    assert np.abs(separation(n[:, None])[:, 0] - d)[known].max() < (1e-6 if "cylinder" in name else 1e-9)
+    # And no direction of many, improved by a random search, is better.
+    rng = np.random.default_rng(1)
+    m = rng.normal(size=(len(d), 400, 3))
+    m /= np.linalg.norm(m, axis=-1, keepdims=True)
+    best, step = m[:, :0], np.full((len(d), 8, 1, 1), 0.2)
+    best = np.take_along_axis(m, np.argsort(-separation(m), axis=1)[:, :8, None], axis=1)
+    for _ in range(60):
+        trial = np.concatenate([best[:, :, None], best[:, :, None] + step * rng.normal(size=(len(d), 8, 8, 3))], axis=2)
+        trial /= np.linalg.norm(trial, axis=-1, keepdims=True)
+        k = separation(trial.reshape(len(d), -1, 3)).reshape(len(d), 8, 9).argmax(axis=2)
+        best = np.take_along_axis(trial, k[:, :, None, None], axis=2)[:, :, 0]
+        step = np.where((k > 0)[:, :, None, None], 1.3 * step, 0.7 * step)
+    assert (separation(best).max(axis=1) - d).max() < 1e-9
+
+
+def coal_distances(a, b) -> np.ndarray:
+    coal = oracle("coal")
+    request = coal.DistanceRequest()
+    request.enable_signed_distance, request.gjk_tolerance, request.epa_tolerance = True, 1e-14, 1e-12
+
+    def shape(kind: str, size: np.ndarray):
+        return coal.Box(*(2 * size)) if kind == "box" else getattr(coal, kind.capitalize())(size[0], 2 * size[2])
+
+    def shapes(kind: str, R: np.ndarray, p: np.ndarray, size: np.ndarray) -> list:
+        return [(shape(kind, s), coal.Transform3s(r, x)) for r, x, s in zip(R, p, size, strict=True)]
+
+    sides = shapes(*a), shapes(*b)
+    return np.array([coal.distance(*x, *y, request, coal.DistanceResult()) for x, y in zip(*sides, strict=True)])
+
+
+@float64
+@pytest.mark.parametrize("name", ["capsule-box", "box-box"])
+def test_distances_equal_those_of_coal(name):
+    a, b = sample(name, 2000, 0.8, seed=2)
+    d = np.asarray(evaluated(a, b).distance)
+    assert np.abs(d - coal_distances(a, b)).max() < 1e-9
+
+
+@float64
+@pytest.mark.parametrize("name", PAIRS)
+def test_derivatives_match_differences(name):
+    a, b = sample(name, 400, 0.7, seed=3)
+    function, y, rng, h = PAIR_FUNCTIONS[a[0], b[0]], placed(*b), np.random.default_rng(4), 1e-6
+    turn, shift, growth = rng.normal(size=(3, 400, 3))
+
+    def moved(h: float):
+        return placed(
+            a[0], Rotation.from_rotvec(h * turn).as_matrix() @ a[1], a[2] + h * shift, a[3] * (1 + h * growth)
+        )
+
+    def value(x):
+        return function(x, y).distance
+
+    up, x, down = map(moved, (h, 0.0, -h))
+    step = jax.tree.map(lambda p, q: (p - q) / (2 * h), up, down)
+    forward = jax.jit(lambda x, step: jax.jvp(value, (x,), (step,)))
+    here, slope = forward(x, step)
+    slopes = jax.jit(jax.grad(lambda x: value(x).sum()))(x)
+    reverse = sum(g * t for g, t in zip(jax.tree.leaves(slopes), jax.tree.leaves(step), strict=True))
+    above, below = forward(up, step)[0], forward(down, step)[0]
+    smooth = np.abs(above - 2 * here + below) < 1e-5 * h  # the nearest features are the same within the step
+    assert smooth.mean() > 0.6
+    for found in (slope, reverse):
+        assert np.abs(found - (above - below) / (2 * h))[smooth].max() < 1e-5  # or their change is seen above
+
+
+DEGENERATE = [
+    ((0, 0, 0), (0, 0, 0)),  # the same centre and axes
+    ((0, 0, 0), (0, 0, 0.4)),
+    ((0, 0, 0.2), (0, 0, 0)),  # coaxial
+    ((0, 0, 2.0), (0, 0, 0)),
+    ((0.6, 0, 0), (0, 0, 0)),  # faces, and sides, that touch
+    ((0.6, 0.6, 0), (0, 0, 0)),  # edges that touch
+    ((0.6, 0.6, 0.6), (0, 0, 0)),  # corners that touch
+    ((1.0, 0, 0), (0, np.pi / 2, 0)),
+    ((0, 0, 0.6), (np.pi / 2, 0, 0)),
+]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_derivatives_are_finite_where_the_distance_is_degenerate(name):
+    dtype = np.float64 if X64 else np.float32
+    count = len(DEGENERATE)
+    size = np.full((count, 3), 0.3)
+    turns = Rotation.from_euler("xyz", [r for _, r in DEGENERATE]).as_matrix()
+    kinds = name.split("-")
+    a = placed(kinds[0], turns, np.array([p for p, _ in DEGENERATE], float), size)
+    b = placed(kinds[1], np.tile(np.eye(3), (count, 1, 1)), np.zeros((count, 3)), size)
+    function = PAIR_FUNCTIONS[kinds[0], kinds[1]]
+    a, b = jax.tree.map(lambda x: x.astype(dtype), (a, b))
+    witness = jax.jit(function)(a, b)
+    slope = jax.jit(jax.grad(lambda a, b: function(a, b).distance.sum(), (0, 1)))(a, b)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves((witness, slope)))
+    assert max(np.abs(x).max() for x in jax.tree.leaves(slope)) < 10.0
+    if kinds[0] == kinds[1]:
+        assert_close(witness.distance[:4], [-0.6, -0.6, -0.4, 1.4], 1e-6)
+
+
+def shaped():
+    """A robot with a box, a cylinder and a capsule on three links."""
+    b = RobotBuilder("shaped").link("base").link("a", 1.0, inertia=0.1).link("b", 1.0, inertia=0.1)
+    b.revolute("first", "base", "a", xyz=(0, 0, 0.5), axis=(0, 1, 0), lower=-2, upper=2)
+    b.revolute("second", "a", "b", xyz=(0, 0, 0.5), rpy=(0.3, 0, 0.2), axis=(1, 0, 0), lower=-2, upper=2)
+    b.collision("base", BoxGeometry(np.array([0.4, 0.2, 0.1])), xyz=(0.1, 0, 0), rpy=(0.1, 0.2, 0.3))
+    b.collision("a", CylinderGeometry(0.3, 0.05), xyz=(0, 0, 0.2), rpy=(0.2, 0, 0))
+    return build_model(b.capsule("b", 0.2, 0.06, xyz=(0, 0, 0.3)).build_description())
+
+
+def test_they_are_read_written_and_drawn():
+    from rbydyn_jax.viz.robot import robot_surface
+
+    model = shaped()
+    chosen = pairs(model, [("base", "b")])
+    again = load_urdf_string(to_urdf(model))
+    assert again.report == () and again.tree == model.tree
+    q = jax.random.uniform(jax.random.key(0), (100, 2), minval=-2.0, maxval=2.0)
+    found = jax.jit(jax.vmap(lambda m, q: capsule_distances(m, q, chosen), in_axes=(None, 0)))
+    assert_close(found(again, q).distance, found(model, q).distance)
+    gap = np.linalg.norm(found(model, q).point_a - found(model, q).point_b, axis=-1)
+    assert_close(gap, np.abs(found(model, q).distance), 1e-9 if X64 else 1e-4)
+    slopes = jax.grad(lambda m: signed_distances(m, q[0], chosen).sum())(model)
+    assert np.abs(slopes.shapes["box"].half).max() > 0.1
+    corners = robot_surface(model, np.zeros(2), ["base"])
+    half = np.array(list(itertools.product((0.2, -0.2), (0.1, -0.1), (0.05, -0.05))))
+    want = half @ Rotation.from_euler("xyz", [0.1, 0.2, 0.3]).as_matrix().T + [0.1, 0, 0]
+    assert_close(np.sort(np.unique(corners.reshape(-1, 3).round(9), axis=0), axis=0), np.sort(want, axis=0), 1e-6)
+    side = robot_surface(model, np.zeros(2), ["a"]).reshape(-1, 3) - [0, 0, 0.7]
+    assert np.abs(np.linalg.norm(side, axis=1).max() - np.hypot(0.15, 0.05)) < 1e-9
+
+
+def test_they_are_read_from_mujoco():
+    mujoco = oracle("mujoco")
+    text = """<mujoco><worldbody><geom type="box" size="1 2 0.1"/>
+      <body name="a" pos="0 0 1"><joint name="j" type="slide" axis="0 0 1"/>
+        <geom type="cylinder" size="0.2 0.3" euler="90 0 0"/></body></worldbody></mujoco>"""
+    model = from_mujoco(mujoco.MjModel.from_xml_string(text))
+    assert model.report == ()
+    assert_close(signed_distances(model, jnp.array([0.5]), pairs(model, by="masks")), [1.2], 1e-6)

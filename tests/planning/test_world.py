@@ -1,0 +1,80 @@
+"""Trajectories among obstacles."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rbydyn_jax import ArgumentError, DtypeError, link_pose, robots
+from rbydyn_jax.collision import CapsulePairs, World, half_space, sphere, world_distances
+from rbydyn_jax.planning import (
+    ConfigurationGoal,
+    TrajectoryProblem,
+    check_trajectory,
+    optimize_trajectory,
+    sample_trajectory,
+    solve_trajectory,
+)
+from tests.helpers import untyped
+
+START, END = jnp.array([0.2, 0.3]), jnp.array([1.4, 0.3])
+NO_PAIRS = CapsulePairs((), ())  # the links of the arm are always near each other
+
+
+def between(arm) -> World:
+    """A ball that the tip of the arm meets by 1 cm in the middle of the straight motion, and a floor far below."""
+    lower = link_pose(arm, 0.5 * (START + END), "lower")
+    floor = half_space(jnp.array([0.0, 0.0, -5.0]), jnp.array([0.0, 0.0, 1.0]))
+    return World(sphere(lower[:3, 3] + 0.41 * lower[:3, 0], 0.03), floor)
+
+
+@pytest.mark.slow
+def test_the_motion_avoids_an_obstacle_that_it_would_meet():
+    arm = robots.two_link_arm()
+    world, clearance = between(arm), 0.02
+    target = link_pose(arm, END, "tool")
+    plain = optimize_trajectory(arm, START, "tool", target, duration=2.0, clearance=None)
+    assert bool(plain.solved)
+    straight = check_trajectory(arm, plain.trajectory, "tool", target, world=world, collision_pairs=NO_PAIRS)
+    assert straight.distance is not None and straight.distance < 0.0 and not straight.feasible()
+    options = {"clearance": clearance, "world": world, "collision_pairs": NO_PAIRS}
+    found = optimize_trajectory(arm, START, "tool", target, duration=2.0, **options)
+    assert bool(found.solved)
+    report = check_trajectory(arm, found.trajectory, "tool", target, world=world, points=1001, collision_pairs=NO_PAIRS)
+    assert report.feasible() and report.distance is not None and report.distance > clearance - 1e-4
+    q = sample_trajectory(found.trajectory, 1001).q
+    assert np.abs(jax.vmap(lambda q: world_distances(arm, q, world))(q).min() - report.distance) < 1e-9
+
+
+@pytest.mark.slow
+def test_worlds_go_through_vmap():
+    arm = robots.two_link_arm()
+    center = between(arm).shapes["capsule"].segment[0, 0]
+
+    def problem(height):
+        world = World(sphere(center + height * jnp.array([0.0, 0.0, 1.0]), 0.03))
+        goals = [ConfigurationGoal(END)]
+        return TrajectoryProblem(arm, START, goals, duration=2.0, world=world, clearance=0.02, collision_pairs=NO_PAIRS)
+
+    problems = jax.vmap(problem)(jnp.array([0.0, 0.05]))
+    found = jax.jit(jax.vmap(solve_trajectory))(problems)
+    assert found.solved.all()
+    for k in range(2):
+        trajectory, world = jax.tree.map(lambda x, k=k: x[k], (found.trajectory, problems.world))
+        q = sample_trajectory(trajectory, 401).q
+        assert jax.vmap(lambda q, world=world: world_distances(arm, q, world))(q).min() > 0.02 - 1e-4
+
+
+def test_wrong_arguments_and_robots_without_shapes():
+    arm, goal = robots.two_link_arm(), [ConfigurationGoal(END)]
+    world = between(arm)
+    with pytest.raises(DtypeError, match=r"world must be a collision\.World, got int"):
+        TrajectoryProblem(arm, START, goal, duration=1.0, world=untyped(3))
+    with pytest.raises(ArgumentError, match="world needs a clearance"):
+        TrajectoryProblem(arm, START, goal, duration=1.0, world=world, clearance=None)
+    pendulum = robots.pendulum()
+    with pytest.warns(UserWarning, match="no collision shapes that move: nothing keeps it from the world"):
+        problem = TrajectoryProblem(pendulum, jnp.zeros(1), [ConfigurationGoal(jnp.ones(1))], duration=1.0, world=world)
+    assert problem.world is None
