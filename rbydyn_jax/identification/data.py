@@ -102,7 +102,8 @@ def smooth(
         >>> bool(np.allclose(smooth(t[:, None] ** 2, 0.1, derivative=1), 2 * t[:, None]))
         True
     """
-    x = np.asarray(check_array(samples, "samples", (None, None)), float)
+    check_array(samples, "samples", (None, None))
+    x = np.asarray(samples, float)
     window, degree = check_integer(window, "window", 1), check_integer(degree, "degree", 0)
     derivative = check_integer(derivative, "derivative", 0)
     if window % 2 == 0 or not degree < window <= len(x):

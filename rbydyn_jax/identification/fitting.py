@@ -144,7 +144,9 @@ def fit(
     for name, value in (("prior", prior), ("huber", huber), ("width", width)):
         if value is not None and not value > 0.0:
             raise ArgumentError(f"{name} must be positive, got {value}")
-    given = None if noise is None else np.asarray(check_array(noise, "noise", (model.nv,), "model.nv"), float)
+    if noise is not None:
+        check_array(noise, "noise", (model.nv,), "model.nv")
+    given = None if noise is None else np.asarray(noise, float)
     if given is not None and not (given > 0.0).all():
         raise ArgumentError(f"noise must be positive, got {given.tolist()}")
     weights = np.ones((len(data), model.nv))

@@ -47,7 +47,8 @@ def rest_to_rest_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
     count = check_integer(count, "count", 1)
     if check_integer(derivative, "derivative", 0) > 3:
         raise ArgumentError(f"derivative must be 0, 1, 2 or 3, got {derivative}")
-    phase = np.asarray(check_array(phase, "phase", (None,)), float)
+    check_array(phase, "phase", (None,))
+    phase = np.asarray(phase, float)  # not what `check_array` returns: a tracer under jit, and float32 without x64
     if not np.all((phase >= 0.0) & (phase <= 1.0)):
         raise ArgumentError("phase must lie in [0, 1]")
     return _free_splines(count, phase, derivative) @ _whitening(count)

@@ -166,6 +166,16 @@ def test_a_batch_is_each_of_its_problems():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("moved", [0.0, 0.8])
+def test_a_motion_that_cannot_be_improved_is_solved_at_once(moved):
+    """To a configuration, without active limits: the motion of minimum jerk, or rest."""
+    q, s = jnp.array([0.2, 0.3]), np.linspace(0.0, 1.0, 5)[:, None]
+    result = solve_trajectory(TrajectoryProblem(robots.two_link_arm(), q, [ConfigurationGoal(q + moved)], **QUICK))
+    assert result.solved and result.attempts == 1
+    assert_close(sample_trajectory(result.trajectory, 5).q, q[None] + moved * (10 * s**3 - 15 * s**4 + 6 * s**5))
+
+
+@pytest.mark.slow
 def test_end_velocities_and_a_configuration():
     arm = robots.panda_like()
     goal = ConfigurationGoal(jnp.asarray(Q_GOAL))

@@ -52,7 +52,7 @@ def test_angle_ratio_at_zero_has_the_derivatives_of_its_series():
     # 2/w - 2 s2/(3 w^3) + 2 s2^2/(5 w^5) - ...
     w = np.array([0.3, 1.0, 2.0], DTYPE)
     s2 = np.zeros_like(w)
-    value = jax.vmap(safe.angle_ratio)(s2, w)
+    value = jax.vmap(safe.angle_ratio)(jnp.asarray(s2), jnp.asarray(w))
     first = jax.vmap(jax.grad(safe.angle_ratio, (0, 1)))(s2, w)
     (aa, ab), (ba, bb) = jax.vmap(jax.hessian(safe.angle_ratio, (0, 1)))(s2, w)
     w = w.astype(float)
@@ -65,7 +65,7 @@ def test_angle_ratio_at_zero_has_the_derivatives_of_its_series():
 
 def test_angle_ratio_of_half_an_angle_is_the_angle_over_its_sine():
     h = array(np.linspace(0.01, np.pi / 2, 100))
-    got = jax.vmap(safe.angle_ratio)(np.sin(h) ** 2, np.cos(h))
+    got = jax.vmap(safe.angle_ratio)(jnp.asarray(np.sin(h) ** 2), jnp.asarray(np.cos(h)))
     assert_close(got * np.sin(h), 2 * h)
 
 
