@@ -322,10 +322,11 @@ def explained(
                 if name not in kwargs:
                     break
                 args = (*args, kwargs.pop(name))
-        if of_model and args and (check_configuration := getattr(args[0], "check_configuration", None)):
+        tree: Any = getattr(args[0], "tree", None) if of_model and args else None
+        if getattr(tree, "singular_joints", ()):
             for place, name in of_model:
                 if place < len(args):
-                    check_configuration(args[place], name)
+                    tree.check_configuration(args[place], name)
         for place, name, check in by_place:
             if place < len(args) or name in kwargs:
                 check(args[place] if place < len(args) else kwargs[name], name)

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_finite, check_real, known
-from .._errors import ArgumentError, DtypeError, Finding, ShapeError
+from .._check import check_finite, check_real
+from .._errors import DtypeError, Finding, ShapeError
 from ..shapes import Shape
 from ..shapes.capsule import Capsule
 from ..spatial import inertia
@@ -111,24 +111,6 @@ class Model(eqx.Module):
     def joint_index(self, joint: str | int) -> int:
         """Index of a moving joint; raises NameNotFoundError with the closest names."""
         return self.tree.joint_index(joint)
-
-    def check_configuration(self, q: Any, name: str = "q") -> None:
-        """Raises for a configuration at which a joint has no position: a quaternion, or a sine and cosine, of zero.
-
-        Functions of a configuration call it, where its values are known; where they are traced the results are NaN.
-
-        Args:
-            q: Configuration [rad, m]; what has another shape, or is NaN there, passes.
-            name: Its name, for the message.
-
-        Raises:
-            ArgumentError: A joint is at a singular position.
-        """
-        if not (joints := self.tree.singular_joints) or (x := known(q)) is None or x.shape != (self.nq,):
-            return
-        for joint_name, joint, place in joints:
-            if problem := joint.problem(x[place]):
-                raise ArgumentError(f"{name} of joint {joint_name!r} {problem}")
 
     @property
     def joint_placements(self) -> Float[Array, "nb 4 4"]:

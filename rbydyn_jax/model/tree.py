@@ -7,11 +7,12 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from .._errors import Finding, NameNotFoundError
+from .._check import known
+from .._errors import ArgumentError, Finding, NameNotFoundError
 from ..joints import JOINT_TYPES, JointType
 
 # How one number of the geometry is stored: an index into the leaf `Model.geometry`, or one of these constants.
@@ -152,6 +153,24 @@ class KinematicTree:
             for name, joint, place, mimic in zip(self.joint_names, self.joints, self.q_slices, self.mimics, strict=True)
             if mimic is None and joint.problem(np.zeros(joint.nq))
         )
+
+    def check_configuration(self, q: Any, name: str) -> None:
+        """Raises for a configuration at which a joint has no position: a quaternion, or a sine and cosine, of zero.
+
+        Functions of a configuration call it, where its values are known; where they are traced the results are NaN.
+
+        Args:
+            q: Configuration [rad, m]; what has another shape, or is NaN there, passes.
+            name: Its name, for the message.
+
+        Raises:
+            ArgumentError: A joint is at a singular position.
+        """
+        if not self.singular_joints or (x := known(q)) is None or x.shape != (self.nq,):
+            return
+        for joint_name, joint, place in self.singular_joints:
+            if problem := joint.problem(x[place]):
+                raise ArgumentError(f"{name} of joint {joint_name!r} {problem}")
 
     @cached_property
     def has_mimics(self) -> bool:
