@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import constraints, robots
+from rbydyn_jax import collision, constraints, robots
 from rbydyn_jax.rby1 import commands
 from rbydyn_jax.rby1.mobility import with_planar_base
 from tests.helpers import slow
@@ -36,6 +36,9 @@ LINKS = (rb.LinkDescription("base"), rb.LinkDescription("tip"))
 FOLDER = tempfile.mkdtemp(prefix="wrong_calls")
 URDF = Path(FOLDER) / "pendulum.urdf"
 URDF.write_text(rb.to_urdf(robots.pendulum()))
+SRDF = Path(FOLDER) / "empty.srdf"
+SRDF.write_text("<robot/>")
+FLOOR = collision.World(collision.half_space(np.zeros(3), X3))
 MJCF = Path(FOLDER) / "empty.xml"
 MJCF.write_text("<mujoco/>")
 RIGHT: dict[str, Any] = {
@@ -61,7 +64,11 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "spatial.transformations": {"T": I4, "R": I3, "omega": X3, "omegad": X3, "dt": 0.1, "jerk": X3, "v": X3, "a": X3}
     | {"p": X3, "pose": np.array([1.0, 0, 0, 0, 0, 0, 0])},
     "spatial.transformations.integrate_body_acceleration": {"v": X6, "a": X6},
-    "collision": {"k": 2, "model": RBY1, "q": np.zeros(RBY1.nq)},
+    "collision": {"k": 2, "model": RBY1, "q": np.zeros(RBY1.nq), "start": X3, "end": -X3, "radius": 0.1, "center": X3}
+    | {"pose": I4, "size": X3, "length": 0.1, "normal": X3, "world": FLOOR, "points": np.zeros((2, 3)), "samples": 2},
+    "collision.srdf_pairs": {"path": SRDF},
+    "collision.sdf": {"link": "ee_right"},
+    "collision.World": {"obstacle": collision.sphere(X3, 0.1), "point_radius": 0.1},
     "collision.capsule_distance": {"a0": X3, "a1": X3, "b0": X3, "b1": X3, "radius_a": 0.1, "radius_b": 0.1},
     "constraints": {"loops": (constraints.LoopJoint("spherical", None, "tool"),), "contacts": (), "duration": 0.1}
     | {"dt": 0.05, "x": np.zeros(2 * n), "patches": [PATCH], "wrench": X6, "com": X3, "kind": "revolute"}
@@ -116,7 +123,7 @@ RESULTS = {
     "NearestPairs", "ClosedLoops", "ContactForces", "DynamicsResult", "InverseDynamicsResult", "Simulation",
     "SupportArea", "WrenchDistribution", "IkResult", "IkStatus", "ProfileSamples", "Trajectory", "TrajectoryReport",
     "TrajectoryResult", "TrajectorySamples", "TrajectoryStatus", "TrajectoryViolations", "TrapezoidalProfile",
-    "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
+    "SurfacePoints", "WorldDistance", "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
 }  # fmt: skip
 
 
@@ -162,6 +169,9 @@ INSTEAD: dict[str, Callable[..., Any]] = {
     "rb.map_batch": lambda x, chunk, in_axes=(None, 0): rb.map_batch(rb.fk, ARM, x, in_axes=in_axes, chunk=chunk),
     "rb.with_limits": lambda model, position_lower: rb.with_limits(model, position_lower=position_lower),
     "rb.from_mujoco": loaded,
+    "collision.World": lambda obstacle, points, point_radius: collision.World(
+        obstacle, points=points, point_radius=point_radius
+    ),
     "rb.JointDescription": described,
 }
 # They read or write files, edit robots on the host, or run: nothing to trace.
@@ -169,6 +179,7 @@ DIRECT = (
     "rb.attach", "rb.build_model", "rb.lock_joints", "rb.submodel", "rb.save_urdf", "rb.to_urdf", "rb.load_urdf",
     "rb.load_urdf_string", "rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_mjcf",
     "rb.load_xacro", "rb.load_function", "rb.from_mujoco", "rb.specialize",
+    "collision.sampled_pairs", "collision.srdf_pairs",
     "rb.execution_plan", "rb.RobotBuilder", "planning.rest_to_rest_basis", "rb.map_batch",
     "rby1.mobility.with_planar_base", "rb.JointDescription",
 )  # fmt: skip
@@ -207,7 +218,8 @@ SLOW = (
     "planning.solve_ik", "rb.attach", "rb.submodel", "rb.to_urdf", "rb.aba_derivatives", "rb.rnea_derivatives",
     "rb.hessian", "rb.point_hessian", "rb.point_jacobian", "constraints.impulse", "constraints.simulate",
     "constraints.state_derivative", "constraints.forward_dynamics", "constraints.inverse_dynamics",
-    "collision.signed_distances", "collision.capsule_distances", "rby1.impedance.impedance_torque",
+    "collision.signed_distances", "collision.capsule_distances", "collision.sampled_pairs",
+    "collision.world_distances", "collision.world_contacts", "collision.sdf", "rby1.impedance.impedance_torque",
 )  # fmt: skip
 # A call takes long: wrong arguments only.
 NOT_RUN = ("rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_function")

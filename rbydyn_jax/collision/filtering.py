@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .._check import check_integer
+from .._check import check_integer, check_key, check_number
 from ..io.urdf import read_bytes
 from ..io.xml import parse_xml
 from ..model.configuration import random_configuration
@@ -65,8 +65,8 @@ def sampled_pairs(
         key: Key of the random configurations; default is `jax.random.key(0)`.
 
     Raises:
-        ArgumentError: `samples` is less than 1.
-        DtypeError: `model` is no model, or `samples` no integer.
+        ArgumentError: `samples` is less than 1, or `margin` not finite.
+        DtypeError: `model` is no model, `samples` no integer, `margin` no number, or `key` no key.
         ModelError: The robot has no collision shapes, or the pairs are of another robot, or none.
 
     Example:
@@ -77,8 +77,8 @@ def sampled_pairs(
         True
     """
     chosen = _candidates(model, pairs)
-    count = check_integer(samples, "samples", 1)
-    keys = jax.random.split(jax.random.key(0) if key is None else key, count)
+    count, margin = check_integer(samples, "samples", 1), check_number(margin, "margin")
+    keys = jax.random.split(jax.random.key(0) if key is None else check_key(key), count)
     nearest, farthest = _extremes(model, keys, chosen)
     return _kept(chosen, (nearest <= margin) & (farthest > margin))
 

@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_finite, check_not_negative, check_pose
 from .._errors import ArgumentError, DtypeError
 from ..shapes.box import Box
 from ..shapes.capsule import Capsule
@@ -29,7 +29,7 @@ def sphere(center: Float[Array, "3"], radius: Float[Array, ""] | float) -> Capsu
         radius: Radius [m].
 
     Raises:
-        ArgumentError: The radius is negative.
+        ArgumentError: The radius is negative, or a number not finite.
         DtypeError: An argument is not an array of floats.
         ShapeError: An argument has another shape.
 
@@ -38,6 +38,7 @@ def sphere(center: Float[Array, "3"], radius: Float[Array, ""] | float) -> Capsu
         >>> float(sphere(jnp.zeros(3), 0.1).radius)
         0.1
     """
+    center = _position(center, "center")
     return capsule(center, center, radius)
 
 
@@ -50,7 +51,7 @@ def capsule(start: Float[Array, "3"], end: Float[Array, "3"], radius: Float[Arra
         radius: Radius [m].
 
     Raises:
-        ArgumentError: The radius is negative.
+        ArgumentError: The radius is negative, or a number not finite.
         DtypeError: An argument is not an array of floats.
         ShapeError: An argument has another shape.
 
@@ -59,7 +60,7 @@ def capsule(start: Float[Array, "3"], end: Float[Array, "3"], radius: Float[Arra
         >>> capsule(jnp.zeros(3), jnp.ones(3), 0.1).segment.shape
         (2, 3)
     """
-    ends = [check_array(x, name, (3,), "x, y, z") for name, x in (("start", start), ("end", end))]
+    ends = [_position(start, "start"), _position(end, "end")]
     return Capsule(jnp.stack(ends), _size(radius, "radius"))
 
 
@@ -71,7 +72,7 @@ def box(pose: Float[Array, "4 4"], size: Float[Array, "3"]) -> Box:
         size: Its side lengths [m].
 
     Raises:
-        ArgumentError: A side length is negative.
+        ArgumentError: A side length is negative, or `pose` is no rigid transform.
         DtypeError: An argument is not an array of floats.
         ShapeError: An argument has another shape.
 
@@ -80,7 +81,7 @@ def box(pose: Float[Array, "4 4"], size: Float[Array, "3"]) -> Box:
         >>> print(box(jnp.eye(4), jnp.array([0.4, 0.6, 0.1])).half)
         [0.2  0.3  0.05]
     """
-    T = check_array(pose, "pose", (4, 4), "T_world_box")
+    T = _pose(pose, "T_world_box")
     return Box(T[:3, 3], T[:3, :3].T, 0.5 * _size(size, "size", (3,)))
 
 
@@ -93,7 +94,7 @@ def cylinder(pose: Float[Array, "4 4"], length: Float[Array, ""] | float, radius
         radius: Radius [m].
 
     Raises:
-        ArgumentError: A length is negative.
+        ArgumentError: A length is negative, or `pose` is no rigid transform.
         DtypeError: An argument is not an array of floats.
         ShapeError: An argument has another shape.
 
@@ -102,7 +103,7 @@ def cylinder(pose: Float[Array, "4 4"], length: Float[Array, ""] | float, radius
         >>> float(cylinder(jnp.eye(4), 0.5, 0.1).half_length)
         0.25
     """
-    T = check_array(pose, "pose", (4, 4), "T_world_cylinder")
+    T = _pose(pose, "T_world_cylinder")
     return Cylinder(T[:3, 3], T[:3, 2], 0.5 * _size(length, "length"), _size(radius, "radius"))
 
 
@@ -114,7 +115,7 @@ def half_space(point: Float[Array, "3"], normal: Float[Array, "3"]) -> HalfSpace
         normal: Its normal away from what is filled; of any length but zero.
 
     Raises:
-        ArgumentError: The normal is zero.
+        ArgumentError: The normal is zero, or a number not finite.
         DtypeError: An argument is not an array of floats.
         ShapeError: An argument has another shape.
 
@@ -123,7 +124,7 @@ def half_space(point: Float[Array, "3"], normal: Float[Array, "3"]) -> HalfSpace
         >>> print(half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 2.0])).normal)
         [0. 0. 1.]
     """
-    point, normal = (check_array(x, name, (3,), "x, y, z") for name, x in (("point", point), ("normal", normal)))
+    point, normal = _position(point, "point"), _position(normal, "normal")
     if not isinstance(normal, Tracer) and not np.linalg.norm(np.asarray(normal)) > 0:
         raise ArgumentError("normal must not be zero")
     return HalfSpace(point, normal / jnp.linalg.norm(normal))
@@ -191,6 +192,18 @@ class World(eqx.Module):
 
 def _size(x: Any, name: str, shape: tuple[int, ...] = ()) -> Array:
     size = check_array(x, name, shape)
-    if not isinstance(size, Tracer) and (np.asarray(size) < 0).any():
-        raise ArgumentError(f"{name} must not be negative, got {x}")
+    check_not_negative(x, name)
     return size
+
+
+def _position(x: Any, name: str) -> Array:
+    position = check_array(x, name, (3,), "x, y, z")
+    check_finite(position, name)
+    return position
+
+
+def _pose(x: Any, meaning: str) -> Array:
+    pose = check_array(x, "pose", (4, 4), meaning)
+    check_finite(pose, "pose")
+    check_pose(x, "pose")
+    return pose

@@ -65,6 +65,9 @@ def solve_definite(matrix: Float[Array, "n n"], right: Float[Array, "n"]) -> Flo
     the same time can wait forever.
     """
 
+    if not len(right):
+        return right
+
     def once(b: Array) -> Array:
         return jax.lax.fori_loop(0, len(b), eliminate, jnp.concatenate([matrix, b[:, None]], axis=1))[:, -1]
 
