@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -38,7 +39,7 @@ URDF = Path(FOLDER) / "pendulum.urdf"
 URDF.write_text(rb.to_urdf(robots.pendulum()))
 SRDF = Path(FOLDER) / "empty.srdf"
 SRDF.write_text("<robot/>")
-FLOOR = collision.World(collision.half_space(np.zeros(3), X3))
+FLOOR = collision.World(collision.half_space(jnp.zeros(3), jnp.ones(3)))
 MJCF = Path(FOLDER) / "empty.xml"
 MJCF.write_text("<mujoco/>")
 RIGHT: dict[str, Any] = {
@@ -68,7 +69,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     | {"pose": I4, "size": X3, "length": 0.1, "normal": X3, "world": FLOOR, "points": np.zeros((2, 3)), "samples": 2},
     "collision.srdf_pairs": {"path": SRDF},
     "collision.sdf": {"link": "ee_right"},
-    "collision.World": {"obstacle": collision.sphere(X3, 0.1), "point_radius": 0.1},
+    "collision.World": {"obstacle": collision.sphere(jnp.ones(3), 0.1), "point_radius": 0.1},
     "collision.capsule_distance": {"a0": X3, "a1": X3, "b0": X3, "b1": X3, "radius_a": 0.1, "radius_b": 0.1},
     "constraints": {"loops": (constraints.LoopJoint("spherical", None, "tool"),), "contacts": (), "duration": 0.1}
     | {"dt": 0.05, "x": np.zeros(2 * n), "patches": [PATCH], "wrench": X6, "com": X3, "kind": "revolute"}

@@ -64,7 +64,6 @@ def solve_definite(matrix: Float[Array, "n n"], right: Float[Array, "n"]) -> Flo
     For loops: LAPACK's routines for batches wait for threads of the pool that they run in, and two loops with them at
     the same time can wait forever.
     """
-
     if not len(right):
         return right
 
