@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -134,9 +135,24 @@ def test_distances_equal_those_of_coal(name):
     assert np.abs(d - coal_distances(a, b)).max() < 1e-9
 
 
+@pytest.fixture
+def optimized():
+    """Programs as users compile them, not as other tests do.
+
+    Without optimizations XLA of jax 0.12 rounds otherwise in the loop of the tangents than in that of the values. Where
+    two directions separate two cylinders alike, to rounding, the forward derivative was that of the wrong one in 2 of
+    400 pairs.
+    """
+    config: Any = jax.config
+    before = config.values["jax_disable_most_optimizations"]
+    config.update("jax_disable_most_optimizations", False)
+    yield
+    config.update("jax_disable_most_optimizations", before)
+
+
 @float64
 @pytest.mark.parametrize("name", PAIRS)
-def test_derivatives_match_differences(name):
+def test_derivatives_match_differences(name, optimized):
     a, b = sample(name, 400, 0.7, seed=3)
     function, y, rng, h = PAIR_FUNCTIONS[a[0], b[0]], placed(*b), np.random.default_rng(4), 1e-6
     turn, shift, growth = rng.normal(size=(3, 400, 3))
