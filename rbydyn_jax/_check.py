@@ -227,6 +227,19 @@ def check_not_negative(x: Any, name: str) -> None:
         raise ArgumentError(f"{name} must be finite and not negative, got {numbers.tolist()}")
 
 
+def check_size(x: Any, name: str, shape: tuple[int, ...] = ()) -> jax.Array:
+    """Returns lengths, such as a radius, as an array: finite and not negative, where they are known.
+
+    Raises:
+        ArgumentError: A number is not.
+        DtypeError: `x` is not an array of floats.
+        ShapeError: `x` has another shape.
+    """
+    size = check_array(x, name, shape)
+    check_not_negative(x, name)
+    return size
+
+
 _ORTHONORMAL = 1e-4  # what float32 and files with five digits leave of an orthonormal matrix
 
 

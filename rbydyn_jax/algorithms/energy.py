@@ -73,7 +73,11 @@ def friction_forces(model: Model, v: Float[Array, "nv"], *, width: float | None 
         ShapeError: `v` is not of shape `(model.nv,)`.
     """
     model, v = arguments(model, v=v)
-    if width is None:
-        return -model.friction * jnp.sign(v)
-    check_positive(width, "width")
-    return -model.friction * jnp.tanh(v / check_array(width, "width", ()).astype(v.dtype))
+    if width is not None:
+        check_positive(width, "width")
+    return -model.friction * sign_of_motion(v, width)
+
+
+def sign_of_motion(v: Float[Array, "nv"], width: Float[Array, ""] | float | None) -> Float[Array, "nv"]:
+    """sign(v), or tanh(v / width): the direction of Coulomb friction."""
+    return jnp.sign(v) if width is None else jnp.tanh(v / check_array(width, "width", ()).astype(v.dtype))

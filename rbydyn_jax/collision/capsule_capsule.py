@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_not_negative, jit_public
+from .._check import check_array, check_size, jit_public
 from ..shapes.base import Vector
 from ..shapes.capsule import PlacedCapsules
 from .vectors import add_scaled, components, cross, dot, map_components, norm, sub, tiny
@@ -78,7 +78,7 @@ def capsule_distance(
         >>> round(float(d.point_a[2]), 6), round(float(d.point_b[2]), 6)
         (0.1, 0.4)
     """
-    return _capsule_distance(a0, a1, _radius(radius_a, "radius_a"), b0, b1, _radius(radius_b, "radius_b"))
+    return _capsule_distance(a0, a1, check_size(radius_a, "radius_a"), b0, b1, check_size(radius_b, "radius_b"))
 
 
 @jit_public()
@@ -90,12 +90,6 @@ def _capsule_distance(a0: Array, a1: Array, radius_a: Array, b0: Array, b1: Arra
     a = PlacedCapsules(p0, p1, radius_a.astype(dtype))
     b = PlacedCapsules(q0, q1, radius_b.astype(dtype))
     return CapsuleDistance(*capsule_capsule(a, b).stacked())
-
-
-def _radius(x: Array | float, name: str) -> Array:
-    radius = check_array(x, name, ())
-    check_not_negative(radius, name)
-    return radius
 
 
 def capsule_capsule(a: PlacedCapsules, b: PlacedCapsules) -> Witness:

@@ -87,7 +87,7 @@ def placed_shapes(model: Model, q: Array, shapes: Iterable[int]) -> dict[str, tu
         return {kind: placed for kind, (_, placed) in on_run(run, chosen).items()}
 
     placed = traverse(model, on, q, links=[model.tree.shape_links[i] for i in chosen])
-    return {kind: (_of_kind(model.tree, chosen, kind), x) for kind, x in placed.items()}
+    return {kind: (of_kind, placed[kind]) for kind, of_kind in by_kind(model.tree, chosen).items()}
 
 
 def on_run(run: Sweep, shapes: Sequence[int]) -> dict[str, tuple[list[int], Any]]:
@@ -99,12 +99,15 @@ def on_run(run: Sweep, shapes: Sequence[int]) -> dict[str, tuple[list[int], Any]
         columns = zip(*(moved[i] for i in of_kind), strict=True)
         return run.model.shapes[kind].gathered(rows, [join(x, run.dtype) for x in columns])
 
-    kinds = dict.fromkeys(run.tree.shape_kinds[i] for i in shapes)
-    return {k: (of_kind, placed(k, of_kind)) for k in kinds for of_kind in [_of_kind(run.tree, shapes, k)]}
+    return {kind: (of_kind, placed(kind, of_kind)) for kind, of_kind in by_kind(run.tree, shapes).items()}
 
 
-def _of_kind(tree: KinematicTree, shapes: Sequence[int], kind: str) -> list[int]:
-    return [i for i in shapes if tree.shape_kinds[i] == kind]
+def by_kind(tree: KinematicTree, shapes: Sequence[int]) -> dict[str, list[int]]:
+    """The shapes of each kind, the kinds in the order in which they occur."""
+    found: dict[str, list[int]] = {}
+    for i in shapes:
+        found.setdefault(tree.shape_kinds[i], []).append(i)
+    return found
 
 
 def in_order(groups: Sequence[PairGroup], found: Sequence[Result]) -> Result:

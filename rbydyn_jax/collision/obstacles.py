@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite, check_not_negative, check_pose
+from .._check import check_array, check_finite, check_pose, check_size
 from .._errors import ArgumentError, DtypeError
 from ..shapes.box import Box
 from ..shapes.capsule import Capsule
@@ -61,7 +61,7 @@ def capsule(start: Float[Array, "3"], end: Float[Array, "3"], radius: Float[Arra
         (2, 3)
     """
     ends = [_position(start, "start"), _position(end, "end")]
-    return Capsule(jnp.stack(ends), _size(radius, "radius"))
+    return Capsule(jnp.stack(ends), check_size(radius, "radius"))
 
 
 def box(pose: Float[Array, "4 4"], size: Float[Array, "3"]) -> Box:
@@ -82,7 +82,7 @@ def box(pose: Float[Array, "4 4"], size: Float[Array, "3"]) -> Box:
         [0.2  0.3  0.05]
     """
     T = _pose(pose, "T_world_box")
-    return Box(T[:3, 3], T[:3, :3].T, 0.5 * _size(size, "size", (3,)))
+    return Box(T[:3, 3], T[:3, :3].T, 0.5 * check_size(size, "size", (3,)))
 
 
 def cylinder(pose: Float[Array, "4 4"], length: Float[Array, ""] | float, radius: Float[Array, ""] | float) -> Cylinder:
@@ -104,7 +104,7 @@ def cylinder(pose: Float[Array, "4 4"], length: Float[Array, ""] | float, radius
         0.25
     """
     T = _pose(pose, "T_world_cylinder")
-    return Cylinder(T[:3, 3], T[:3, 2], 0.5 * _size(length, "length"), _size(radius, "radius"))
+    return Cylinder(T[:3, 3], T[:3, 2], 0.5 * check_size(length, "length"), check_size(radius, "radius"))
 
 
 def half_space(point: Float[Array, "3"], normal: Float[Array, "3"]) -> HalfSpace:
@@ -184,16 +184,10 @@ class World(eqx.Module):
             for kind, places in self.places.items()
         }
         self.points = None if points is None else check_array(points, "points", (None, 3), "p, 3")
-        self.point_radius = _size(point_radius, "point_radius")
+        self.point_radius = check_size(point_radius, "point_radius")
 
     def __len__(self) -> int:
         return sum(map(len, self.places.values()))
-
-
-def _size(x: Any, name: str, shape: tuple[int, ...] = ()) -> Array:
-    size = check_array(x, name, shape)
-    check_not_negative(x, name)
-    return size
 
 
 def _position(x: Any, name: str) -> Array:

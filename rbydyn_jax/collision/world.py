@@ -18,7 +18,7 @@ from ..model.tree import KinematicTree
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
 from .field import field_distances
-from .groups import on_run
+from .groups import by_kind, on_run
 from .obstacles import World
 from .pair_table import PairFunction, pair_function
 from .witness import CapsuleDistance
@@ -105,7 +105,7 @@ def world_contacts(model: Model, q: Float[Array, "nq"], world: World) -> WorldDi
     tree = model.tree
     found = _on_grid(model, q, world, lambda function: function)
     links, obstacles = [], []
-    for of_kind in _kinds(tree).values():
+    for of_kind in by_kind(tree, moving_shapes(tree)).values():
         for places in world.places.values():
             links += [tree.shape_links[i] for i in of_kind for _ in places]
             obstacles += [k for _ in of_kind for k in places]
@@ -115,12 +115,6 @@ def world_contacts(model: Model, q: Float[Array, "nq"], world: World) -> WorldDi
 def moving_shapes(tree: KinematicTree) -> list[int]:
     """The shapes on links that a joint moves."""
     return [i for i, link in enumerate(tree.shape_links) if tree.link_bodies[link] >= 0]
-
-
-def _kinds(tree: KinematicTree) -> dict[str, list[int]]:
-    shapes = moving_shapes(tree)
-    kinds = dict.fromkeys(tree.shape_kinds[i] for i in shapes)
-    return {kind: [i for i in shapes if tree.shape_kinds[i] == kind] for kind in kinds}
 
 
 def _checked(model: Model, world: World, q: Array) -> tuple[Model, World, Array]:

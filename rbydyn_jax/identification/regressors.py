@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from .._check import jit_public
 from .._errors import ArgumentError
 from ..algorithms.arguments import arguments
+from ..algorithms.energy import sign_of_motion
 from ..algorithms.kinematics import body_poses
 from ..model.model import Model
 from ..spatial.algebra import O3, Force, Transform, Vec3
@@ -131,8 +132,7 @@ def actuator_regressor(
     model, v, a = arguments(model, v=v, a=a)
     if width is not None and not isinstance(width, Tracer) and not width > 0:
         raise ArgumentError(f"width must be positive, got {width}")
-    direction = jnp.sign(v) if width is None else jnp.tanh(v / width)
-    return jnp.concatenate([jnp.diag(a), jnp.diag(v), jnp.diag(direction)], axis=1)
+    return jnp.concatenate([jnp.diag(a), jnp.diag(v), jnp.diag(sign_of_motion(v, width))], axis=1)
 
 
 @jit_public()

@@ -41,13 +41,13 @@ def tiled(f: Callable[..., Any], cut: bool = True) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
 
-        def flat(*xs: jax.Array) -> list[Any]:
-            return jax.tree.leaves(f(*jax.tree.unflatten(tree, xs)))
+        def of_leaves(*xs: jax.Array) -> Any:
+            return f(*jax.tree.unflatten(tree, xs))
 
         with without_explicit_mesh():  # its constants would keep it, inside of a `shard_map` too
             types = [type_without_mesh(x) for x in given]
-            traced, shape = jax.make_jaxpr(lambda *xs: f(*jax.tree.unflatten(tree, xs)), return_shape=True)(*types)
-        results = _parts_p.bind(*given, program=pruned(traced), cut=cut, f=flat)
+            traced, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*types)
+        results = _parts_p.bind(*given, program=pruned(traced), cut=cut, f=of_leaves)
         return jax.tree.unflatten(jax.tree.structure(shape), results)
 
     return call
@@ -88,7 +88,7 @@ def _jvp(
     moved = {k: t for k, t in enumerate(tangents) if type(t) is not ad.Zero}
     # Under a `vmap` over an explicit axis JAX wants that axis in all of a program: there it is traced once more.
     whole = jaxpr_as_fun(program) if all(type_without_mesh(x) == jax.typeof(x) for x in primals) else f
-    values, along = jvp_along(lambda xs: whole(*xs), primals, moved)
+    values, along = jvp_along(lambda xs: jax.tree.leaves(whole(*xs)), primals, moved)
     # What is worth being cut is worth being computed once more, cut; what is not shares with its derivative.
     return _parts_p.bind(*primals, program=program, cut=cut, f=f) if cut else values, along
 

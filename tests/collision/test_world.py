@@ -198,9 +198,9 @@ def test_wrong_arguments():
         World()
     with pytest.raises(DtypeError, match="obstacle 1 must be what box, sphere and the like return, got float"):
         World(ball, untyped(1.0))
-    with pytest.raises(ArgumentError, match="radius must not be negative, got -1"):
+    with pytest.raises(ArgumentError, match="radius must be finite and not negative, got -1"):
         sphere(jnp.zeros(3), -1.0)
-    with pytest.raises(ArgumentError, match="size must not be negative"):
+    with pytest.raises(ArgumentError, match="size must be finite and not negative"):
         box(jnp.eye(4), jnp.array([1.0, -1.0, 1.0]))
     with pytest.raises(ShapeError, match=r"pose must have shape \(4, 4\)"):
         cylinder(jnp.eye(3), 1.0, 1.0)
