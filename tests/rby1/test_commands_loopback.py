@@ -470,7 +470,10 @@ def test_the_death_of_the_server_is_noticed():
     stream = robot.create_command_stream()
     assert stream.send_command(COMMANDS["stop"], 5000).valid
     server.close()
+    # The SDK may take the command before it sees the end of the connection: it then repeats the last answer once.
     with pytest.raises(RuntimeError):
+        stream.send_command(COMMANDS["stop"], 5000)
+        assert stream.is_done()
         stream.send_command(COMMANDS["stop"], 5000)
     assert not robot.is_connected()
     for call in (lambda: robot.send_command(COMMANDS["stop"]).get(), lambda: robot.get_state()):
