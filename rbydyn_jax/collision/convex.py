@@ -60,13 +60,13 @@ def convex_convex(a: Placed, b: Placed) -> Witness:
     other, so that many points are nearest, one is found by alternating projections.
     """
     first, second = solid(a), solid(b)
-    core = core_distance(first, second)
 
     def moved(by: Vector, turn_a: Vector, turn_b: Vector) -> Array:
         return core_distance(first._replace(center=add(first.center, by)).turned(turn_a), second.turned(turn_b))
 
     still = map_components(jnp.zeros_like, first.center)
-    normal, moment_a, moment_b = jax.vjp(moved, still, still, still)[1](jnp.ones_like(core))
+    core, by_motions = jax.vjp(moved, still, still, still)
+    normal, moment_a, moment_b = by_motions(jnp.ones_like(core))
     point_a = add(add_scaled(first.center, -first.reach(normal), normal), cross(normal, moment_a))
     point_b = sub(add_scaled(second.center, second.reach(normal), normal), cross(normal, moment_b))
     point_a, point_b = _on_both(first, second, core, normal, point_a, point_b)
@@ -155,18 +155,25 @@ def _from_corner(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
 
 def _from_rim(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
     """Between a rim of the first and an edge of the second, or its axis."""
-    count = len(b.halves)
-    edge = combined(choice[1 : 1 + count], b.halves)
-    return _along(a, b, *rim_edge_directions(_rim(a, choice[0]), b.corner(choice[1 + count :]), edge))
+
+    def chosen(a: Solid, b: Solid, choice: Sequence[Array]) -> tuple[Rim, Vector, Vector]:
+        count = len(b.halves)
+        edge = combined(choice[1 : 1 + count], b.halves)
+        return _rim(a, choice[0]), b.corner(choice[1 + count :]), direction(edge, dot(edge, edge))
+
+    return _along(a, b, *rim_edge_directions(*kernel(chosen)(a, b, choice)))
 
 
 def _between_rims(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
     """Between two rims; the search begins at a quarter of the first."""
-    first, second = _rim(a, choice[0]), _rim(b, choice[1])
-    u = cross(first.axis, second.axis)
-    u = otherwise(direction(u, jnp.ones_like(u[0])), any_perpendicular(first.axis))
-    start = combined(choice[2:], (u, cross(first.axis, u)))
-    return _along(a, b, *rim_rim_directions(first, second, start))
+
+    def chosen(a: Solid, b: Solid, choice: Sequence[Array]) -> tuple[Rim, Rim, Vector]:
+        first, second = _rim(a, choice[0]), _rim(b, choice[1])
+        u = cross(first.axis, second.axis)
+        u = otherwise(direction(u, jnp.ones_like(u[0])), any_perpendicular(first.axis))
+        return first, second, combined(choice[2:], (u, cross(first.axis, u)))
+
+    return _along(a, b, *rim_rim_directions(*kernel(chosen)(a, b, choice)))
 
 
 def _rim(a: Solid, end: Array) -> Rim:

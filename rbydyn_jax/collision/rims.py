@@ -15,6 +15,7 @@ from jaxtyping import Array
 
 from ..shapes.base import Vector
 from ..xla.fusion import kernel
+from ..xla.reciprocal import reciprocal, reciprocal_root
 from .vectors import (
     add_scaled,
     any_perpendicular,
@@ -26,7 +27,9 @@ from .vectors import (
     map_components,
     otherwise,
     perpendicular,
+    safe_norm,
     sub,
+    tiny,
 )
 
 _HALVINGS = 26
@@ -42,16 +45,21 @@ class Rim(NamedTuple):
     radius: Array
 
 
-def rim_edge_directions(rim: Rim, point: Vector, edge: Vector) -> list[Vector]:
-    """Between rims and the lines through `point` along `edge`: unit vectors, or zero where they are not determined."""
-    w = direction(edge, dot(edge, edge))
-    u, t = _basis(rim.axis, lax.stop_gradient(_nearest_on_ellipse(*lax.stop_gradient((rim, point, w)))))
+def rim_edge_directions(rim: Rim, point: Vector, w: Vector) -> list[Vector]:
+    """Between rims and the lines through `point` along unit vectors w; zero where they are not determined."""
+    start = lax.stop_gradient(_nearest_on_ellipse(*lax.stop_gradient((rim, point, w))))
+    return kernel(_from_start)(rim, point, w, start)
+
+
+def _from_start(rim: Rim, point: Vector, w: Vector, start: Vector) -> list[Vector]:
+    """After a step of Newton's method from the direction of a point of the rim."""
+    u, t = _basis(rim.axis, start)
     d = sub(rim.center, point)
     pu, pt = perpendicular(u, w), perpendicular(t, w)
     gap = perpendicular(add_scaled(d, rim.radius, u), w)
     slope, curvature = dot(gap, pt), rim.radius * dot(pt, pt) - dot(gap, pu)
     usable = curvature > 1e-6 * rim.radius
-    angle = jnp.where(usable, -slope / jnp.where(usable, curvature, jnp.ones_like(curvature)), jnp.zeros_like(slope))
+    angle = jnp.where(usable, -slope * reciprocal(jnp.where(usable, curvature, jnp.ones_like(curvature))), 0.0)
     u, t = _turned(u, t, clamped(angle, 0.1))
     return _directions(perpendicular(add_scaled(d, rim.radius, u), w), dot(d, d) + rim.radius * rim.radius, t, w)
 
@@ -64,11 +72,14 @@ def rim_rim_directions(a: Rim, b: Rim, start: Vector) -> list[Vector]:
         b: The others.
         start: Where on the first the search begins, directions from its centre.
     """
-    ends = lax.stop_gradient(_nearest_on_rims(*lax.stop_gradient((a, b, start))))
-    ua, ub, ta, tb = _newton(a, b, *ends)
-    d = sub(a.center, b.center)
-    scale = dot(d, d) + a.radius * a.radius + b.radius * b.radius
-    return _directions(_rim_gap(a, b, ua, ub), scale, ta, tb)
+
+    def from_ends(a: Rim, b: Rim, ends: tuple[Vector, Vector]) -> list[Vector]:
+        ua, ub, ta, tb = _newton(a, b, *ends)
+        d = sub(a.center, b.center)
+        scale = dot(d, d) + a.radius * a.radius + b.radius * b.radius
+        return _directions(_rim_gap(a, b, ua, ub), scale, ta, tb)
+
+    return kernel(from_ends)(a, b, lax.stop_gradient(_nearest_on_rims(*lax.stop_gradient((a, b, start)))))
 
 
 def _directions(gap: Vector, scale: Array, first: Vector, second: Vector) -> list[Vector]:
@@ -90,7 +101,7 @@ def _projected(axis: Vector, x: Vector) -> Vector:
 def _turned(u: Vector, t: Vector, angle: Array) -> tuple[Vector, Vector]:
     """Unit vectors in the plane of u and t, turned by about `angle`, in small angles to third order."""
     half = 0.5 * angle
-    scale = 1 / (1 + half * half)
+    scale = reciprocal(1 + half * half)
     c, s = (1 - half * half) * scale, angle * scale
     return map_components(lambda x, y: c * x + s * y, u, t), map_components(lambda x, y: c * y - s * x, u, t)
 
@@ -101,48 +112,56 @@ def _nearest_on_ellipse(rim: Rim, point: Vector, w: Vector) -> Vector:
     Seen along the line the rim is an ellipse, of which one side of the major axis looks outward. There, in the quadrant
     of the line, the derivative of the distance by the angle is zero once between the bounds.
     """
-    major = _projected(rim.axis, cross(rim.axis, w))
-    minor = cross(rim.axis, major)
-    outward = jnp.where(dot(minor, w) * dot(w, rim.axis) > 0, -1.0, 1.0)
-    minor = map_components(lambda p: outward * p, minor)
-    seen = perpendicular(minor, w)
-    flat = jnp.sqrt(dot(seen, seen))
-    seen = otherwise(direction(seen, jnp.ones_like(flat)), cross(w, major))
-    d = sub(point, rim.center)
-    x, y = dot(d, major), dot(d, seen)
-    along, across = rim.radius * abs(x), rim.radius * flat * y
-    bulge = rim.radius * rim.radius * (1 - flat * flat)
-    below = jnp.maximum(-across, 0.0)
-    c0, s0 = _unit(jnp.where(below > 0, jnp.cbrt(along), 1.0), jnp.cbrt(below))
-    c1, s1 = jnp.zeros_like(x), jnp.ones_like(x)
+    major, minor, along, across, bulge, bounds = kernel(_ellipse)(rim, point, w)
 
-    def halved(_: int, bounds: tuple[Array, ...]) -> tuple[Array, ...]:
+    def halved(bounds: tuple[Array, ...]) -> tuple[Array, ...]:
         c0, s0, c1, s1 = bounds
         c, s = _unit(c0 + c1, s0 + s1)
         beyond = along * s - across * c - bulge * s * c > 0
         return tuple(jnp.where(beyond, p, q) for p, q in ((c0, c), (s0, s), (c, c1), (s, s1)))
 
-    c0, s0, *_ = lax.fori_loop(0, _HALVINGS, halved, (c0, s0, c1, s1))
-    c0 = jnp.where(x < 0, -c0, c0)
-    return map_components(lambda p, q: c0 * p + s0 * q, major, minor)
+    c, s, *_ = lax.fori_loop(0, _HALVINGS, lambda _, x: kernel(halved)(x), bounds)
+    return map_components(lambda p, q: c * p + s * q, major, minor)
+
+
+def _ellipse(rim: Rim, point: Vector, w: Vector) -> tuple[Vector, Vector, Array, Array, Array, tuple[Array, ...]]:
+    """Unit vectors towards the line along the axes of the ellipse, the terms of the derivative, and bounds of its zero.
+
+    The bounds are cosines and sines of the angle from the major axis.
+    """
+    major = _projected(rim.axis, cross(rim.axis, w))
+    minor = cross(rim.axis, major)
+    outward = jnp.where(dot(minor, w) * dot(w, rim.axis) > 0, -1.0, 1.0)
+    minor = map_components(lambda p: outward * p, minor)
+    seen = perpendicular(minor, w)
+    flat = safe_norm(seen)
+    seen = otherwise(direction(seen, jnp.ones_like(flat)), cross(w, major))
+    d = sub(point, rim.center)
+    x, y = dot(d, major), dot(d, seen)
+    major = map_components(lambda p: jnp.where(x < 0, -p, p), major)
+    along, across = rim.radius * abs(x), rim.radius * flat * y
+    bulge = rim.radius * rim.radius * (1 - flat * flat)
+    below = jnp.maximum(-across, 0.0)
+    c, s = _unit(jnp.where(below > 0, jnp.cbrt(along), 1.0), jnp.cbrt(below))
+    return major, minor, along, across, bulge, (c, s, jnp.zeros_like(x), jnp.ones_like(x))
 
 
 def _unit(c: Array, s: Array) -> tuple[Array, Array]:
-    length = jnp.sqrt(c * c + s * s)
-    length = jnp.where(length > 0, length, jnp.ones_like(length))
-    return c / length, s / length
+    square = c * c + s * s
+    per_length = reciprocal_root(jnp.where(square > tiny(square), square, jnp.ones_like(square)))
+    return c * per_length, s * per_length
 
 
 def _nearest_on_rims(a: Rim, b: Rim, start: Vector) -> tuple[Vector, Vector]:
     """Directions from the centres to points of two rims, one of which is nearest to the other from where they start."""
     d = sub(b.center, a.center)
 
-    def alternated(_: int, ends: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    def alternated(ends: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
         ub = _projected(b.axis, sub(map_components(lambda u: a.radius * u, ends[0]), d))
         return _projected(a.axis, add_scaled(d, b.radius, ub)), ub
 
     ua = _projected(a.axis, start)
-    ends = lax.fori_loop(0, _ALTERNATIONS, alternated, (ua, _projected(b.axis, ua)))
+    ends = lax.fori_loop(0, _ALTERNATIONS, lambda _, u: kernel(alternated)(u), (ua, _projected(b.axis, ua)))
     return lax.fori_loop(0, _NEWTON_STEPS, lambda _, u: kernel(_newton)(a, b, *u)[:2], ends)
 
 
@@ -161,13 +180,13 @@ def _newton(a: Rim, b: Rim, ua: Vector, ub: Vector) -> tuple[Vector, Vector, Vec
     hab = -a.radius * b.radius * dot(ta, tb)
     size = a.radius * a.radius + b.radius * b.radius
     mean, half = 0.5 * (haa + hbb), 0.5 * (haa - hbb)
-    lowest = lax.stop_gradient(mean - jnp.sqrt(lax.stop_gradient(half * half + hab * hab)))
+    lowest = lax.stop_gradient(mean - safe_norm((half, hab, jnp.zeros_like(hab))))
     raised = jnp.where(lowest > 1e-6 * size, jnp.zeros_like(size), 1e-2 * size - lowest)
     haa, hbb = haa + raised, hbb + raised
     det = haa * hbb - hab * hab
     usable = det > 0
-    det = jnp.where(usable, det, jnp.ones_like(det))
-    steps = -(hbb * ga - hab * gb) / det, -(haa * gb - hab * ga) / det
+    per_det = reciprocal(jnp.where(usable, det, jnp.ones_like(det)))
+    steps = -(hbb * ga - hab * gb) * per_det, -(haa * gb - hab * ga) * per_det
     by_a, by_b = (constant_where(det < 1e-5 * size * size, jnp.where(usable, x, jnp.zeros_like(x))) for x in steps)
     ua, ta = _turned(ua, ta, clamped(by_a, 0.5))
     ub, tb = _turned(ub, tb, clamped(by_b, 0.5))

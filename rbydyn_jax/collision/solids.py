@@ -16,6 +16,7 @@ from ..shapes.base import Vector
 from ..shapes.box import PlacedBoxes
 from ..shapes.capsule import PlacedCapsules
 from ..shapes.cylinder import PlacedCylinders
+from ..xla.reciprocal import reciprocal
 from .vectors import (
     add,
     add_scaled,
@@ -89,14 +90,15 @@ class Solid(NamedTuple):
         for g in self.halves:
             square = dot(g, g)
             usable = square > tiny(square)
-            t = clamped(dot(q, g) / jnp.where(usable, square, jnp.ones_like(square)), 1.0)
+            t = clamped(dot(q, g) * reciprocal(jnp.where(usable, square, jnp.ones_like(square))), 1.0)
             found = add_scaled(found, jnp.where(usable, t, jnp.zeros_like(t)), g)
         if self.disc is None:
             return found
         q = perpendicular(q, self.disc.axis)
         length = safe_norm(q)
         inside = length <= self.disc.radius
-        return add_scaled(found, jnp.where(inside, 1.0, self.disc.radius / jnp.where(inside, 1.0, length)), q)
+        scale = self.disc.radius * reciprocal(jnp.where(inside, 1.0, length))
+        return add_scaled(found, jnp.where(inside, 1.0, scale), q)
 
     def corner(self, signs: Sequence[Array]) -> Vector:
         """The centre, and each half axis with a sign; where a sign is zero, the middle of an edge or a face."""

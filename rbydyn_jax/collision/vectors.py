@@ -9,6 +9,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ..shapes.base import Vector
+from ..xla.reciprocal import reciprocal_root
 
 
 def components(x: Float[Array, "*shape 3"]) -> Vector:
@@ -61,7 +62,8 @@ def safe_norm(x: Vector) -> Array:
     """The Euclidean norm, with the derivative zero at zero."""
     square = dot(x, x)
     usable = square > tiny(square)
-    return jnp.where(usable, jnp.sqrt(jnp.where(usable, square, jnp.ones_like(square))), jnp.zeros_like(square))
+    length = square * reciprocal_root(jnp.where(usable, square, jnp.ones_like(square)))
+    return jnp.where(usable, length, jnp.zeros_like(square))
 
 
 def perpendicular(x: Vector, axis: Vector) -> Vector:
@@ -76,11 +78,11 @@ def direction(x: Vector, scale: Array) -> Vector:
     """
     square = dot(x, x)
     usable = square > jnp.maximum(rounding(square) ** 2 * scale, tiny(square))
-    length = jnp.sqrt(jnp.where(usable, square, jnp.ones_like(square)))
+    per_length = reciprocal_root(jnp.where(usable, square, jnp.ones_like(square)))
     smooth = square > rounding(square) * scale
 
     def component(p: Array) -> Array:
-        n = jnp.where(usable, p / length, jnp.zeros_like(p))
+        n = jnp.where(usable, p * per_length, jnp.zeros_like(p))
         return jnp.where(smooth, n, lax.stop_gradient(n))
 
     return map_components(component, x)
