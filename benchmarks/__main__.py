@@ -8,7 +8,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks run --full              every robot, operation, batch, dtype and peer: hours
   python -m benchmarks run --resume            go on with a run that was stopped
   python -m benchmarks run --update --robots rby1a --operations rnea,aba       measure these again, keep the rest
-  python -m benchmarks render --readme         the table in the project's README
+  python -m benchmarks render --docs           the table in docs/performance.md
   python -m benchmarks scale                   map_batch: time against the batch, memory for a million
   python -m benchmarks forms                   the forms of the sweeps: unrolled, scanned, split over devices, untested
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
@@ -55,7 +55,7 @@ def main() -> None:
     render = commands.add_parser("render", help="write README.md and the pictures beside the JSON")
     render.add_argument("input", type=Path, nargs="?", default=RESULTS / FILE)
     for command in (run, render):
-        command.add_argument("--readme", action="store_true", help="write the table in the project's README too")
+        command.add_argument("--docs", action="store_true", help="write the table in docs/performance.md too")
     scale.add_command(commands, RESULTS)
     forms.add_command(commands, RESULTS)
     ik.add_command(commands, RESULTS)
@@ -76,7 +76,7 @@ def main() -> None:
         folder = RESULTS if arguments.plan == "standard" else RESULTS / arguments.plan
         arguments.output = arguments.output or folder / FILE
         _run(arguments)
-    _render(arguments.output if arguments.command == "run" else arguments.input, arguments.readme)
+    _render(arguments.output if arguments.command == "run" else arguments.input, arguments.docs)
 
 
 def _names(text: str) -> list[str]:
@@ -155,7 +155,7 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _render(path: Path, readme: bool) -> None:
+def _render(path: Path, docs: bool) -> None:
     from .plots import plot
     from .records import Run
     from .render import render
@@ -165,8 +165,8 @@ def _render(path: Path, readme: bool) -> None:
     text = render(run, plot(run, path.parent))
     (path.parent / "README.md").write_text(text)
     print(text)
-    if readme:
-        insert(Path(__file__).parent.parent / "README.md", summary(run))
+    if docs:
+        insert(Path(__file__).parent.parent / "docs" / "performance.md", summary(run))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The table in the project's README: one line for each operation on RB-Y1 A, and what is lost, on one screen."""
+"""The table in docs/performance.md: one line for each operation on RB-Y1 A, and what is lost, on one screen."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ peer is faster.
 
 {about}
 
-[Robots, batches, memory, chains and trees, arithmetic, agreement](benchmarks/results/README.md); `python -m benchmarks
-run` reproduces them.
+`benchmarks/results/README.md` has robots, batches, memory, chains and trees, arithmetic, agreement;
+`python -m benchmarks run` reproduces them.
 """
 
 
 def summary(run: Run) -> str:
-    """The text for the README."""
+    """The text for the page."""
     beside = [peer for peer in run.peers if peer != "pinocchio"]
     head = ("", "ours", "Pinocchio", "x", *beside, "compile", "one call")
     rows = [_row(run, name, beside) for name in run.operations("rby1a")]
     return _TEXT.format(batch=REFERENCE, table=table(head, rows), losses=_losses(run), about=run.about())
 
 
-def insert(readme: Path, text: str) -> None:
-    """Writes `text` between the two markers of a README."""
-    old = readme.read_text()
+def insert(page: Path, text: str) -> None:
+    """Writes `text` between the two markers of a page."""
+    old = page.read_text()
     new, count = re.subn(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n\n{text}\n{END}", old, flags=re.DOTALL)
     if count != 1:
-        raise SystemExit(f"{readme} must hold {BEGIN} and, after it, {END}, once")
-    readme.write_text(new)
+        raise SystemExit(f"{page} must hold {BEGIN} and, after it, {END}, once")
+    page.write_text(new)
 
 
 def _row(run: Run, name: str, beside: list[str]) -> tuple[str, ...]:

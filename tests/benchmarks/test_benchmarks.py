@@ -117,10 +117,10 @@ def test_page_shows_losses_as_plainly_as_wins(tmp_path):
     assert "| `rnea` | float64 | 100 | 0.1 | 0.5 | 20 % |" in page
     assert "frax: not installed" in page
 
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- benchmarks -->\nstale\n<!-- /benchmarks -->\nafter\n")
-    insert(readme, summary(run))
-    text = readme.read_text()
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- benchmarks -->\nstale\n<!-- /benchmarks -->\nafter\n")
+    insert(page, summary(run))
+    text = page.read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "stale" not in text
     assert "| `crba` (full matrix) | 2 | **1** | **0.5** | 4 | 30 (**1.5**) |" in text
     assert "faster in 1 of 2 comparisons, most of all in `crba` (full matrix) of RB-Y1 A" in text
