@@ -76,6 +76,7 @@ def test_refused(call: Callable[[], Any], error: type[Exception], message: str):
         call()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spherical", "floating", "sin_cos_revolute"])
 def test_a_singular_position_is_an_error_outside_of_a_trace_and_nan_inside(kind: str):
     name = TREE.joint_names[TREE.tree.joint_types.index(kind)]
@@ -97,6 +98,7 @@ def test_a_singular_position_is_an_error_outside_of_a_trace_and_nan_inside(kind:
         rb.fk(rb.specialize(TREE), singular(kind))
 
 
+@pytest.mark.slow
 def test_nan_goes_through():
     """As everywhere: what is not a number gives what is not a number."""
     assert np.isnan(rb.fk(TREE, jnp.full(TREE.nq, jnp.nan))).any()

@@ -85,6 +85,7 @@ def test_float32_is_told_from_float64_without_64_bit_numbers():
     assert all(1e-10 < x.worst < 1e-4 for x in report.algorithms)
 
 
+@pytest.mark.slow
 def test_float32_will_do_for_an_even_arm(arm):
     assert arm.condition_worst < 100
     assert arm.recommendation.endswith("float32 is sufficient.")

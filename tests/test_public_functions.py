@@ -41,6 +41,7 @@ class State(NamedTuple):
     point: jax.Array
 
 
+@cache
 def states() -> State:
     q = jax.vmap(lambda key: rb.random_configuration(TREE, key))(jax.random.split(jax.random.key(0), ROWS))
     v, a, f_ext, point = (
@@ -161,7 +162,7 @@ def test_a_call_is_a_row_of_the_compiled_batch(name):
 
 @pytest.mark.parametrize("name", ON_STATES)
 def test_results_are_float32_where_the_arguments_are(name):
-    row = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], np.float32), jax.eval_shape(states))
+    row = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], np.float32), states())
     model = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, np.float32), TREE)
     found = {x.dtype for x in jax.tree.leaves(jax.eval_shape(ON_STATES[name], model, row))}
     assert found == ({np.dtype(np.float32), np.dtype(bool)} if name == "zmp" else {np.dtype(np.float32)})

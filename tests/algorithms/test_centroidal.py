@@ -42,6 +42,7 @@ def test_center_of_mass(name):
     assert_close(acceleration, by_rows(lambda *x: twin.com_motion(*x)[1], *s[:3]))
 
 
+@pytest.mark.slow
 @float32
 @every_robot
 def test_momentum(name):
@@ -91,6 +92,7 @@ def test_spatial_inertia_is_the_sum_of_the_bodies(name):
     compare(lambda q: rb.spatial_inertia(model, q, ref), want, s.q)
 
 
+@pytest.mark.slow
 @every_robot
 def test_operational_space_inertia(name):
     """(J M^-1 J')^-1 in the link's own frame, by a pseudo-inverse where the link cannot move in every direction."""

@@ -30,6 +30,7 @@ def test_neutral_is_normal_and_leaves_every_joint_at_its_placement(name):
             assert_close(before @ model.joint_placements[i], poses[body])
 
 
+@pytest.mark.slow
 @every_robot
 def test_random_configurations_are_normal_inside_the_limits_and_spread(name):
     model, q = robot(name), np.asarray(states(name).q)
@@ -56,6 +57,7 @@ def test_random_configurations_fill_the_range_between_limits_that_there_are(lowe
     assert high - 0.02 * (high - low) < q.max() <= high
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 @every_robot
 def test_difference_undoes_integration(name):
@@ -66,6 +68,7 @@ def test_difference_undoes_integration(name):
     assert_close(got, dv)
 
 
+@pytest.mark.slow
 @every_robot
 def test_integration_undoes_difference(name):
     model, q0, q1 = robot(name), states(name).q, states(name, seed=50).q
@@ -73,6 +76,7 @@ def test_integration_undoes_difference(name):
     assert_close(got, run(lambda q: rb.fk(model, q), q1))
 
 
+@pytest.mark.slow
 @every_robot
 def test_integration_is_that_of_pinocchio(name):
     oracle("pinocchio")
@@ -96,6 +100,7 @@ def test_integrating_nothing_changes_nothing(name):
     assert_close(run(lambda q: rb.difference(model, q, q), q), zero, scale=1.0)
 
 
+@pytest.mark.slow
 @every_robot
 def test_integration_has_the_rate_qdot(name):
     model, s = robot(name), states(name)

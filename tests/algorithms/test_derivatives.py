@@ -124,17 +124,18 @@ def flat(J):
 
 
 @needs_float64
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("name", "which"),
     [
         ("mimic", "gravity"),
-        pytest.param("free", "fk", marks=pytest.mark.slow),
-        pytest.param("free", "rnea", marks=pytest.mark.slow),
-        pytest.param("free", "aba", marks=pytest.mark.slow),
-        pytest.param("mimic", "aba", marks=pytest.mark.slow),
-        pytest.param("mimic", "bias", marks=pytest.mark.slow),
-        pytest.param("mimic", "fk", marks=pytest.mark.slow),
+        ("free", "fk"),
+        ("free", "rnea"),
+        ("free", "aba"),
+        ("mimic", "aba"),
+        ("mimic", "bias"),
+        ("mimic", "fk"),
     ],
 )
 def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):

@@ -74,6 +74,7 @@ def test_bias_gravity_and_the_terms_of_inverse_dynamics(name):
     assert_close(terms.coriolis, by_rows(lambda q, v: twin.rnea(q, v, zero) - twin.gravity(q), s.q, s.v))
 
 
+@pytest.mark.slow
 def test_gravity_is_a_number_of_the_model():
     from tests.oracles.pinocchio_oracle import pin_model
 

@@ -127,6 +127,7 @@ def test_arm_dynamics(arm3):
     assert_close(rb.aba(arm3, Q, V, jnp.array(tau)), A, 1e-8)  # ten decimals of tau, through the inverse of M
 
 
+@pytest.mark.slow
 def test_arm_momentum_energy_and_centre_of_mass(arm3):
     momentum = [-0.0453474651, -0.6867385365, 0.2864616026, -0.8554776364, 0.156493933, 0.1842920134]
     A_matrix = [
@@ -151,6 +152,7 @@ def test_arm_momentum_energy_and_centre_of_mass(arm3):
     assert_close(rb.com_acceleration(arm3, Q, V, A), [0.0229114951, -0.118316589, -0.0446024987], DECIMALS)
 
 
+@pytest.mark.slow
 def test_arm_momentum_rate(arm3):
     """About the world origin, without gravity; the wrench of weight and inertia lacks it."""
     rate = [0.3215526313, 0.0862740845, -0.0407518331, 0.098519429, -0.5087613326, -0.1917907442]
@@ -172,6 +174,7 @@ def test_arm_with_a_wrench_on_its_second_link(arm3):
     assert_close(rb.rnea(arm3, Q, V, A, jnp.asarray(f_ext)), [-1.5745475243, -2.3411769114, 3.4417692453], DECIMALS)
 
 
+@pytest.mark.slow
 def test_floating_tree(tree):
     q = jnp.array([0.9495554075, 0.1324305474, -0.1196472663, 0.2578588953, 0.1, -0.2, 0.9, 0.3, -0.6, 0.4])
     v = jnp.array([0.4, -0.1, 0.3, 0.2, 0.5, -0.3, 0.7, -0.8, 0.2])

@@ -27,6 +27,7 @@ def test_fk(name):
     compare(lambda q: rb.fk(model, q), pin_robot(name).fk, states(name).q)
 
 
+@pytest.mark.slow
 @every_tree
 def test_link_pose_is_a_row_of_fk(name):
     model, (one, other), q = robot(name), tips(name), states(name).q
@@ -81,6 +82,7 @@ def test_jacobian_relative_to_a_link(name):
         assert_close(jacobians, by_rows(lambda q, f=frame: _relative(pin_robot(name), q, link, ref, f), q))
 
 
+@pytest.mark.slow
 @float32
 @every_frame
 @every_tree
@@ -120,6 +122,7 @@ def test_rates_are_derivatives_in_time(relative, frame):
         assert_close(pairs[-1][0], by_rows(lambda q, v: twin.jacobian_dot(q, v, link, frame), s.q, s.v))
 
 
+@pytest.mark.slow
 @every_tree
 def test_hessian_is_the_derivative_of_the_jacobian(name):
     """H[i, :, j] = d J[:, j] / d q_i, by central differences of the oracle's Jacobian along each velocity."""

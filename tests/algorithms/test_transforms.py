@@ -63,6 +63,7 @@ def _function(algorithm, name):
     return lambda *s: ALGORITHMS[algorithm](robot(name), LINK[name], *s)
 
 
+@pytest.mark.slow
 @core_algorithm
 def test_other_and_nested_batch_axes(algorithm):
     f, s = _function(algorithm, "mimic"), states("mimic", 6)
@@ -251,6 +252,7 @@ def test_unknown_frame_is_named():
         untyped(rb.jacobian)(robot("mimic"), states("mimic").q[0], LINK["mimic"], frame="body")
 
 
+@pytest.mark.slow
 def test_equal_loads_trace_once_and_a_changed_number_traces_nothing():
     @jax.jit
     @chex.assert_max_traces(n=1)

@@ -60,6 +60,7 @@ def test_demo_ends_with_1_if_an_identity_fails(tmp_path, monkeypatch, capsys):
     assert demo(tmp_path, task=small_task) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["aba", "crba"])
 def test_run_batch_finds_a_wrong_algorithm(wrong, monkeypatch, capsys):
     right = getattr(batch_module, wrong)
@@ -81,6 +82,7 @@ def test_table_marks_what_is_not_kept():
     assert rows["largest position / limit"].split() == ["1.2!", "1", "<=", "1"]
 
 
+@pytest.mark.slow
 def test_task_starts_free_of_collision_within_its_limits():
     task = reaching_task()
     assert float(min_distance(task.model, task.q_start)) > 0.02

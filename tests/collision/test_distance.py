@@ -303,6 +303,7 @@ def test_gradient_at_touching_axes_is_a_direction_that_separates(dtype):
     assert np.allclose(values(moved), step, rtol=0, atol=TOLERANCE[dtype])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivatives_are_finite_on_every_kind_of_pair(kind, dtype):

@@ -14,10 +14,10 @@ from scipy.spatial.transform import Rotation
 from rbydyn_jax import RobotBuilder, build_model, from_mujoco, load_urdf_string, to_urdf
 from rbydyn_jax.collision import PAIR_FUNCTIONS, capsule_distances, pairs, signed_distances
 from rbydyn_jax.io import BoxGeometry, CapsuleGeometry, CylinderGeometry
-from tests.helpers import X64, assert_close, oracle, slow
+from tests.helpers import X64, assert_close, oracle
 
 KINDS = {"capsule": CapsuleGeometry, "box": BoxGeometry, "cylinder": CylinderGeometry}
-PAIRS = ["capsule-box", *slow("box-box", "capsule-cylinder", "box-cylinder", "cylinder-cylinder")]
+PAIRS = ["capsule-box", "box-box", "capsule-cylinder", "box-cylinder", "cylinder-cylinder"]
 float64 = pytest.mark.skipif(not X64, reason="accuracy in float64")
 
 
@@ -73,6 +73,7 @@ def evaluated(a, b):
     return jax.jit(PAIR_FUNCTIONS[a[0], b[0]])(placed(*a), placed(*b))
 
 
+@pytest.mark.slow
 @float64
 @pytest.mark.parametrize("name", PAIRS)
 def test_no_direction_separates_more_and_the_points_attain_the_distance(name):
@@ -150,6 +151,7 @@ def optimized():
     config.update("jax_disable_most_optimizations", before)
 
 
+@pytest.mark.slow
 @float64
 @pytest.mark.parametrize("name", PAIRS)
 def test_derivatives_match_differences(name, optimized):
@@ -191,6 +193,7 @@ DEGENERATE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_derivatives_are_finite_where_the_distance_is_degenerate(name):
     dtype = np.float64 if X64 else np.float32
@@ -220,6 +223,7 @@ def shaped():
     return build_model(b.capsule("b", 0.2, 0.06, xyz=(0, 0, 0.3)).build_description())
 
 
+@pytest.mark.slow
 def test_they_are_read_written_and_drawn():
     from rbydyn_jax.viz.robot import robot_surface
 
@@ -242,6 +246,7 @@ def test_they_are_read_written_and_drawn():
     assert np.abs(np.linalg.norm(side, axis=1).max() - np.hypot(0.15, 0.05)) < 1e-9
 
 
+@pytest.mark.slow
 def test_they_are_read_from_mujoco():
     mujoco = oracle("mujoco")
     text = """<mujoco><worldbody><geom type="box" size="1 2 0.1"/>

@@ -56,6 +56,7 @@ def configurations(count: int = 100) -> jax.Array:
     return jax.random.uniform(jax.random.key(0), (count, 2), FLOAT, -2.0, 2.0)
 
 
+@pytest.mark.slow
 @float64
 def test_distances_equal_those_of_coal():
     coal = oracle("coal")
@@ -93,6 +94,7 @@ def test_distances_equal_those_of_coal():
     assert np.abs(gap - np.abs(found.distance)).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_derivatives_by_the_configuration_and_by_the_world():
     model, q, around = capsules(), configurations(20), world()
     turn = jax.random.normal(jax.random.key(5), q.shape, FLOAT)
@@ -125,6 +127,7 @@ def test_a_cloud_counts_as_its_points():
     assert_close(cloud, every.reshape(3, 2, 50).min(axis=1), 1e-9 if X64 else 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", [None, "b"])
 def test_the_field_is_the_distance_to_the_nearest_shape(frame):
     model, q = shaped(), configurations(4)
@@ -155,6 +158,7 @@ def test_the_field_is_the_distance_to_the_nearest_shape(frame):
         assert len(inner) > 3
 
 
+@pytest.mark.slow
 def test_derivatives_of_the_field_are_normals_also_on_axes_and_at_centres():
     model, q = shaped(), jnp.array([0.3, -0.4], FLOAT)
     T = fk(model, q)

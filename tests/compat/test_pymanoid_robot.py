@@ -215,6 +215,7 @@ def test_state_and_limits():
         Robot(random_tree(1, n=8))
 
 
+@pytest.mark.slow
 def test_a_link_moves_with_its_robot(humanoid, tip):
     robot = Humanoid(humanoid.model)
     link, hand = robot.get_link(tip), Manipulator(link=robot.get_link(tip))

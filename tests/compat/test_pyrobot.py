@@ -96,6 +96,7 @@ def test_the_order_of_euler_angles():
     )
 
 
+@pytest.mark.slow
 def test_what_raises():
     flat = Kinematics(robots.two_link_arm(), "base", "tool")
     with pytest.raises(KinematicsError, match="no configuration"):

@@ -71,6 +71,7 @@ def test_objects(name: str):
             check(getattr(OBJECTS[name](), method), **q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module, name", [(m, n) for m in (pinocchio, mujoco) for n in functions(m)])
 def test_layouts(module: Any, name: str):
     model = pymanoid.with_rpy_base(ARM)

@@ -50,6 +50,7 @@ def test_one_configuration(arm, heavier, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [6, "any"])
 def test_an_exported_batch_gives_the_rows_of_single_calls(arm, heavier, batch, tmp_path):
     q, v, a = (normal(k, 6, 2) for k in range(3))

@@ -148,6 +148,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", CHANGED)
 def test_the_error_names_the_function_and_what_has_changed(which):
     call, function, reason = CHANGED[which]

@@ -190,6 +190,7 @@ def test_gradients_are_those_of_the_motion_along_the_loop():
         assert_close(forward, (ahead - behind) / (2 * h), kind="difference")
 
 
+@pytest.mark.slow
 def test_inverse_after_forward_dynamics_with_loops(linkage):
     """The motor at the crank alone produces the motion that it produced; the others have no torque."""
     model, loops, q, v = linkage

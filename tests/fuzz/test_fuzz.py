@@ -18,6 +18,7 @@ from .invariant import examine, gravity_forces, problem
 from .sources import KINDS, sources
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x64, seed", [(False, 0), (True, 1)])
 def test_damaged_files_are_refused_or_load_as_finite_numbers(x64: bool, seed: int, tmp_path: Path):
     pytest.importorskip("mujoco")
@@ -36,6 +37,7 @@ def test_the_sources_load(kind, tmp_path: Path):
         assert examine(kind, text, tmp_path).result == "loaded"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [robots.rby1m(), random_tree(3, n=9, mimics=1)], ids=["rby1m", "random"])
 def test_the_forces_of_the_check_are_those_of_the_library(model):
     expected = rb.gravity_forces(model, rb.neutral(model))

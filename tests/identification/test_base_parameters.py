@@ -70,6 +70,7 @@ def test_base_parameters_predict_the_torques_and_name_what_is_summed():
     assert at_rest.rank < found.rank and "friction of joint_0" in at_rest.unobservable
 
 
+@pytest.mark.slow
 def test_parameters_and_their_names():
     model = chain("floating", 2)
     names, values = parameter_names(model), parameters(model)

@@ -63,6 +63,7 @@ def held_out(model: rb.Model) -> np.ndarray:
     return np.sqrt(np.mean((got - tau[400:]) ** 2, axis=0)) / noise
 
 
+@pytest.mark.slow
 def test_the_linear_fit_is_that_of_least_squares():
     _, initial, data, _, noise = measured()
     found = fit(initial, data, terms=("inertia", "friction"), consistent=False, noise=jnp.asarray(noise), prior=0.5)
@@ -82,6 +83,7 @@ def test_the_linear_fit_is_that_of_least_squares():
     assert found.iterations == 0 and held_out(found.model).max() < 1e3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("huber", [None, 2.0])
 def test_a_consistent_fit_predicts_torques_of_other_motions(huber):
     _, initial, data, _, noise = measured()

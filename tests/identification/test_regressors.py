@@ -10,11 +10,12 @@ import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.identification import actuator_regressor, energy_regressor, momentum_regressor, torque_regressor
 from tests.algorithms.cases import by_rows, pin_robot, robot, run, states
-from tests.helpers import X64, assert_close, normal, slow
+from tests.helpers import X64, assert_close, normal
 
 
 @pytest.mark.float32
-@pytest.mark.parametrize("name", ["every_type", *slow("mimic")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["every_type", "mimic"])
 def test_regressors_are_pinocchios(name):
     model, s, twin = robot(name), states(name), pin_robot(name)
 
@@ -43,6 +44,7 @@ def test_actuator_columns_are_those_of_damping_and_friction():
         actuator_regressor(model, v, a, -1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not X64, reason="finite differences")
 def test_derivatives_both_ways():
     model = robots.two_link_arm()

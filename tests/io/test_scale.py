@@ -29,6 +29,7 @@ def test_ten_thousand_links():
     assert report == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["revolute", "fixed"])
 def test_chain_of_five_thousand(kind):
     robot, _ = load(document(5_000, lambda i: i - 1, kind))

@@ -76,6 +76,7 @@ def test_submodel_is_what_the_link_carries(model, q):
     assert_close(rb.total_mass(part), rb.subtree_mass(model, base))
 
 
+@pytest.mark.slow
 def test_attached_robot_goes_where_the_link_goes(model, q):
     arm, pose = robots.two_link_arm(), jnp.asarray(random_transform(4), q.dtype)
     tip = model.link_names[-1]
@@ -166,6 +167,7 @@ def test_light_links_on_a_heavy_body_stay():
         assert not np.asarray(other.link_inertias[other.link_index("frame")]).any()
 
 
+@pytest.mark.slow
 def test_a_massless_link_under_a_welded_mass_stays_massless_in_float32():
     b = RobotBuilder().link("base").link("flange").link("tool", 3.1, (0.13, 0.27, 0.31), 0.7).link("last", 1.0)
     b.revolute("j", "base", "flange").fixed("f", "flange", "tool", xyz=(0.3, 0.1, 0.7), rpy=(0.3, 0.2, 0.1))

@@ -67,6 +67,7 @@ def test_batches_and_attributes(arm):
     assert repr(special) == "SpecializedModel('two_link_arm', nq=2, nv=2, joints=2, links=4)"
 
 
+@pytest.mark.slow
 def test_derivatives_with_respect_to_the_state(arm):
     def loss(model, q):
         return (rb.rnea(model, q, q, q) ** 2).sum()

@@ -75,6 +75,7 @@ def test_velocity_of_another_point():
     assert_close(moved, np.concatenate([spin, speed + np.cross(spin, p)]), 1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["pinocchio", "mujoco"])
 def test_velocity_is_the_rate_of_the_configuration(engine):
     """Integrating with our velocity is integrating with theirs: this ties q and v of every joint type together."""
@@ -113,6 +114,7 @@ def _tree_for_mujoco():
     return build_model(RobotDescription("floating", links, (base, *rest.joints)))
 
 
+@pytest.mark.slow
 def test_pinocchio_and_mujoco_agree_through_the_conversions():
     model = _tree_for_mujoco()
     one, two = pin_model(model), mujoco_model(model)
@@ -137,6 +139,7 @@ def test_our_numbers_and_our_file_make_the_same_robot_in_pinocchio():
     assert_close(batch(read.rnea, q, v, a), batch(written.rnea, q, v, a), 1e-12)
 
 
+@pytest.mark.slow
 def test_tied_joints_move_as_pinocchio_moves_them():
     """pinocchio has mimic joints of its own for forward kinematics."""
     model = random_tree(8, ("revolute", "prismatic"), 9, mimics=3)

@@ -59,6 +59,7 @@ def test_samples_are_derivatives_of_each_other_and_only_the_chosen_joints_move(d
         assert_close(np.asarray(at.a)[1:-1, [0, 2]], (v[2:] - v[:-2]) / (2 * h), 2e-4)
 
 
+@pytest.mark.slow
 def test_report_of_the_motion_of_least_jerk_is_the_known_one(dtype):
     model = pole_arm(velocity=4.0, acceleration=20.0)
     target = link_pose(model, jnp.asarray([0.3, 0.5 + ANGLE - 0.1], dtype), "tool")
@@ -77,6 +78,7 @@ def test_report_of_the_motion_of_least_jerk_is_the_known_one(dtype):
     assert not report.feasible() and report.feasible(position=0.05, orientation=0.11)
 
 
+@pytest.mark.slow
 def test_distances_are_least_over_the_pairs_at_each_time(dtype):
     model = pole_arm()
     motion = least_jerk(model, dtype, start=(0.3, -1.0))

@@ -104,6 +104,7 @@ def test_what_cannot_be_reached_is_approached():
     assert_close(result.q[1], [0.3, 0.5], tol=1e-5 if X64 else 1e-4)
 
 
+@pytest.mark.slow
 def test_a_solution_beyond_the_limits_is_none():
     arm = robots.two_link_arm()
     target = jnp.tile(rb.link_pose(arm, jnp.array([0.3, 0.5]), "tool")[None], (3, 1, 1))

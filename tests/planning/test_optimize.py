@@ -65,6 +65,7 @@ def test_motion_keeps_its_limits_where_the_first_one_does_not(past_the_pole, dty
     assert good.trajectory.coefficients.dtype == dtype and good.costs.dtype == dtype
 
 
+@pytest.mark.slow
 def test_motion_starts_and_ends_at_rest(past_the_pole, dtype):
     model, good = past_the_pole
     at = measure(model, good.trajectory, dtype).samples

@@ -130,6 +130,7 @@ def test_no_joint_alone_is_quicker_than_bang_bang_allows(random_cases):
     assert_close(got, best)
 
 
+@pytest.mark.slow
 def test_derivatives_in_both_modes():
     """Along random directions, first and second, against finite differences; at rest, away, towards, and too fast."""
     if not X64:

@@ -274,6 +274,7 @@ def test_limits_are_inputs():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.float32
 def test_in_the_precision_of_the_start(dtype):
     arm = robots.two_link_arm(dtype=dtype)

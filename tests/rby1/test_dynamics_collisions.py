@@ -21,6 +21,7 @@ def poses(rng, count):
         yield T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOFS)
 def test_order_fill_and_frames(name):
     """Theirs calls axes parallel below a fixed angle, and is then larger than the least distance: by up to 0.5 mm."""

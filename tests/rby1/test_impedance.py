@@ -142,6 +142,7 @@ def posed_rby1():
     return model, q, crba(model, q)
 
 
+@pytest.mark.slow
 def test_golden_damping_of_the_right_arm(posed_rby1):
     _, _, M = posed_rby1
     block = M[8:15, 8:15]

@@ -133,6 +133,7 @@ def test_two_wheels_do_not_slip():
     assert abs(contact_velocities(model, q, v, model.tree.mobile_base)).max() < 1e-12 < jnp.abs(v[:3]).min()
 
 
+@pytest.mark.slow
 def test_mecanum_wheels_slip_along_their_free_rollers_only():
     model = with_planar_base(cart("mecanum"))
     A = rolling_constraint(model)

@@ -154,6 +154,7 @@ def test_rate_of_a_quaternion_is_that_of_its_rotation():
     assert all(np.isfinite(x).all() for x in still)
 
 
+@pytest.mark.slow
 def test_distance_of_equal_rotations_has_the_right_derivatives():
     def offset(delta, q):
         return quat.log(quat.multiply(quat.conjugate(q), -quat.multiply(q, quat.exp(delta))))

@@ -98,6 +98,7 @@ def test_angles_recompose_the_rotation_up_to_and_at_the_lock(sign, gap):
     assert_close(jax.vmap(lambda R: rpy.to_matrix(rpy.from_matrix(R)))(R), R)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_at_the_lock_yaw_is_zero_and_derivatives_are_finite(sign):
     R = rpy.to_matrix(array([0.3, sign * HALF, 0.1]))
