@@ -169,9 +169,11 @@ class Robot:
         return message(*version, (2, b""), *powers, (11, message((1, "button"))), *joints, *indices)
 
     def state(self) -> bytes:
-        """GetRobotStateResponse with positions 0.31, 0.311, ..., velocities 0.32, ... and so on."""
+        """GetRobotStateResponse with velocities 0.32, 0.321, ..., currents 0.33, ... and so on."""
         n = len(self.joints)
-        numbers = {f: [0.01 * f + 0.001 * i for i in range(n)] for f in (30, 31, 32, 33, 34, 41, 42, 44)}
+        numbers = {f: [0.01 * f + 0.001 * i for i in range(n)] for f in (30, 32, 33, 34, 42, 44)}
+        bent = {"right_arm_1": -0.4, "right_arm_3": -1.2, "left_arm_3": -1.3}  # these cannot be near zero
+        numbers[31] = numbers[41] = [bent.get(name, 0.0) + 0.003 * i + 0.001 for i, name in enumerate(self.joints)]
         joint = message((1, self.servo), (2, 1), (9, time_stamp(0, 1000000)), (11, 0.25), (30, 31))
         flange = message((1, time_stamp(0, 5)), (2, _vector(1.0)), (3, _vector(9.0)), (4, True), (5, 12))
         sensor = message((1, time_stamp(0, 6)), (2, _vector(3.0)), (3, _vector(0.5)))
@@ -273,7 +275,7 @@ def progress(count: int) -> bytes:
 
 
 def control(port: int, joints: int, report: Callable[[bytes], None]) -> None:
-    """The fast loop over UDP: sends a state, waits for the answer and reports it, until one says that it is the last."""
+    """The fast loop over UDP: sends a state, waits for the answer and reports it, until one calls itself the last."""
     time.sleep(0.3)  # a robot takes time to start, too
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
         link.settimeout(5)
