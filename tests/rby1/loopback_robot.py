@@ -279,7 +279,7 @@ def control(port: int, joints: int, report: Callable[[bytes], None]) -> None:
     time.sleep(0.3)  # a robot takes time to start, too
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
         link.settimeout(5)
-        for cycle in range(3000):
+        for cycle in range(300):
             link.sendto(_cycle(0.002 * cycle, joints), ("127.0.0.1", port))
             answer = link.recv(4096)
             report(answer)
