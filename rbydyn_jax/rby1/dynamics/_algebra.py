@@ -21,7 +21,6 @@ _CROSS.reshape(3, 3, 3)[[0, 1, 2], [1, 2, 0], [2, 0, 1]] = -1.0
 _BRACKETS = np.zeros((6, 6, 6))
 _BRACKETS[:3, :3, :3] = _BRACKETS[:3, 3:, 3:] = _BRACKETS[3:, 3:, :3] = _CROSS.reshape(3, 3, 3)
 _BRACKETS = _BRACKETS.reshape(6, 36)
-_EYE = np.eye(4)
 
 
 def cross_matrix(v: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 3 3"]:
@@ -88,28 +87,32 @@ class ScrewExponentials:
     """
 
     def __init__(self, screws: Float[np.ndarray, "n 6"]) -> None:
+        n = len(screws)
         speeds = np.linalg.norm(screws[:, :3], axis=1)
         turning = (speeds > 0.0)[:, None, None]
-        self._speeds = np.where(speeds > 0.0, speeds, 1.0)
-        X = np.zeros((len(screws), 4, 4))
+        speeds = np.where(speeds > 0.0, speeds, 1.0)
+        X = np.zeros((n, 4, 4))
         X[:, :3, :3] = cross_matrix(screws[:, :3])
         X[:, :3, 3] = screws[:, 3:]
-        X /= self._speeds[:, None, None]
+        X /= speeds[:, None, None]
         cube = X @ X @ X
         along = np.where(turning, X + cube, X)
         along[:, :, :3] = 0.0  # X + X^3 of a rotation is zero; what is left there is rounding
-        self._terms = np.stack([np.where(turning, -cube, 0.0), np.where(turning, 2.0 * X @ X, 0.0), along], axis=1)
-        self._terms = self._terms.reshape(-1, 3, 16)
+        # Body 0 does not move. Four weights for each body: the sine, the squared sine of the half, the angle, and 1.
+        self._terms = np.zeros((n + 1, 4, 4, 4))
+        self._terms[1:, 0] = np.where(turning, -cube, 0.0)
+        self._terms[1:, 1] = np.where(turning, 2.0 * X @ X, 0.0)
+        self._terms[1:, 2] = along
+        self._terms[:, 3] = np.eye(4)
+        self._terms = self._terms.reshape(-1, 4, 16)
+        self._speeds = speeds[:, None] * [1.0, 0.5, 1.0]
+        self._weights = np.zeros((n + 1, 1, 4))
+        self._weights[..., 3] = 1.0
 
     def __call__(self, q: Float[np.ndarray, "n"]) -> Float[np.ndarray, "b 4 4"]:
         """The identity, of a base that does not move, and the motions at positions `q`."""
-        angles = self._speeds * q
-        weights = np.empty((len(q), 1, 3))
-        np.sin(angles, out=weights[:, 0, 0])
-        half = np.sin(0.5 * angles)
-        np.multiply(half, half, out=weights[:, 0, 1])
-        weights[:, 0, 2] = angles
-        motions = np.zeros((len(q) + 1, 4, 4))
-        np.matmul(weights, self._terms, out=motions[1:].reshape(-1, 1, 16))
-        motions += _EYE
-        return motions
+        weights = self._weights.copy()
+        angles = np.multiply(q[:, None], self._speeds, out=weights[1:, 0, :3])
+        np.sin(angles[:, :2], out=angles[:, :2])
+        angles[:, 1] *= angles[:, 1]
+        return (weights @ self._terms).reshape(-1, 4, 4)

@@ -15,23 +15,44 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._errors import StaleStateError
-from ._algebra import adjoint, apply, bracket, swap
+from ._algebra import adjoint, apply, bracket, swap, swap_both
 from ._state import State
 from ._structure import Structure
 
 
 def forward_kinematics(model: Structure, state: State) -> None:
-    """Caches the poses T_i = T_parent exp([S_i] q_i), Ad(T_i), and the screws at these poses."""
+    """Caches the poses T_i = T_parent exp([S_i] q_i)."""
     T = model.exponentials(state._q)
     for jump in model.jumps:
         T = T.take(jump, axis=0) @ T
-    state._T, state._Ad = T, adjoint(T)
-    state._screws = state._columns = apply(state._Ad[1:], model.screws)
+    state._place(T)
+
+
+def adjoints(state: State) -> Float[np.ndarray, "b 6 6"]:
+    """Ad(T_i) of each body, at the cached poses."""
+    if state._Ad is None:
+        state._Ad = adjoint(state._T)
+    return state._Ad
+
+
+def screws(model: Structure, state: State) -> Float[np.ndarray, "n 6"]:
+    """The screw of each joint in the base frame, at the cached poses."""
+    if state._screws is None:
+        state._screws = apply(adjoints(state)[1:], model.screws)
+    return state._screws
+
+
+def composite_inertias(model: Structure, state: State) -> Float[np.ndarray, "n 6 6"]:
+    """The inertia of all that each joint moves, in the base frame, at the cached poses."""
+    if state._composite is None:
+        inertias = space_inertias(model, state)[1:].reshape(-1, 36)
+        state._composite = swap_both((model.above @ inertias).reshape(-1, 6, 6))
+    return state._composite
 
 
 def diff_forward_kinematics(model: Structure, state: State) -> None:
     """Caches the twists V_i = S_i qdot_i + Ad(E_i^-1) V_parent of the bodies, from the current velocities."""
-    in_base = state._V0 + model.above.T @ (state._screws * state._qdot[:, None])
+    in_base = state._V0 + model.above.T @ (screws(model, state) * state._qdot[:, None])
     state._V = _to_bodies(state, in_base)
 
 
@@ -39,7 +60,7 @@ def second_diff_forward_kinematics(model: Structure, state: State) -> None:
     """Caches the accelerations S_i qddot_i + Ad(E_i^-1) Vdot_parent + ad(V_i) S_i qdot_i, with the cached twists."""
     rates = model.screws * state._qdot[:, None]
     own = model.screws * state._qddot[:, None] + apply(bracket(state._V), rates)
-    in_base = state._Vdot0 + model.above.T @ apply(state._Ad[1:], own)
+    in_base = state._Vdot0 + model.above.T @ apply(adjoints(state)[1:], own)
     state._Vdot = _to_bodies(state, in_base)
 
 
@@ -53,29 +74,27 @@ def inverse_dynamics(model: Structure, state: State) -> None:
         raise StaleStateError("call compute_2nd_diff_forward_kinematics(state) before compute_inverse_dynamics")
     J = model.inertias[1:]
     wrenches = apply(J, state._Vdot) - apply(bracket(state._V).swapaxes(1, 2), apply(J, state._V))
-    state._tau = _torques(model, state, apply(state._Ad[1:], swap(wrenches)))
+    state._tau = _torques(model, state, apply(adjoints(state)[1:], swap(wrenches)))
 
 
 def gravity_term(model: Structure, state: State) -> Float[np.ndarray, "n"]:
-    """The torques that accelerate all bodies by the current Vdot0."""
-    Ad = state._Ad[1:]
-    momenta = apply(model.swapped_inertias[1:], Ad.swapaxes(1, 2) @ swap(state._Vdot0))
-    return _torques(model, state, apply(Ad, momenta))
+    """The torques that accelerate all bodies by the current Vdot0: S_i^T J Vdot0 with the composite inertias J."""
+    wrenches = (composite_inertias(model, state).reshape(-1, 6) @ state._Vdot0).reshape(-1, 6)
+    return (screws(model, state) * wrenches).sum(1)
 
 
 def mass_matrix(model: Structure, state: State) -> Float[np.ndarray, "n n"]:
     """M_ij = S_i^T J S_j with the composite inertia J of the further one of two joints on a path, else 0."""
-    inertias = space_inertias(model, state)[1:]
-    composite = (model.above @ inertias.reshape(-1, 36)).reshape(-1, 6, 6)
-    screws = swap(state._screws)
+    S = screws(model, state)
     # An entry is right where joint i is above joint j, and there alone it is used.
-    upper = (screws @ apply(composite, screws).T) * model.halves
+    upper = (S @ apply(composite_inertias(model, state), S).T) * model.halves
     return upper + upper.T
 
 
 def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]:
     """P J P of each body's inertia in the base frame."""
-    return state._Ad @ model.swapped_inertias @ state._Ad.swapaxes(1, 2)
+    Ad = adjoints(state)
+    return Ad @ model.swapped_inertias @ Ad.swapaxes(1, 2)
 
 
 def reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]) -> Float[np.ndarray, "6 6"]:
@@ -109,9 +128,9 @@ def _pseudo_reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, 
 
 
 def _to_bodies(state: State, in_base: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6"]:
-    return swap(apply(state._Ad[1:].swapaxes(1, 2), swap(in_base)))
+    return swap(apply(adjoints(state)[1:].swapaxes(1, 2), swap(in_base)))
 
 
 def _torques(model: Structure, state: State, wrenches: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n"]:
     """Of the swapped wrenches on each body, in the base frame."""
-    return (swap(state._screws) * (model.above @ wrenches)).sum(1)
+    return (swap(screws(model, state)) * (model.above @ wrenches)).sum(1)
