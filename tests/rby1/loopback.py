@@ -20,9 +20,9 @@ class Server:
     """
 
     def __init__(self, *arguments: str) -> None:
-        script = Path(__file__).with_name("loopback_server.py")
         self.process = subprocess.Popen(
-            [sys.executable, str(script), *arguments],
+            [sys.executable, "-m", "tests.rby1.loopback_server", *arguments],
+            cwd=Path(__file__).parents[2],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # grpc prints there what its threads die of

@@ -1,8 +1,8 @@
 """A robot that listens on 127.0.0.1, writes down what it is sent, and answers what it is told to.
 
-Runs as a process of its own, because some calls of the SDK's client hold the interpreter's lock: `python
-loopback_server.py [model.urdf [a|m|ub [port]]]`. With the file it is the robot of `loopback_robot.py`, which has a
-model and a state and answers every service. It prints its port, then one line of JSON for each event.
+Runs as a process of its own, because some calls of the SDK's client hold the interpreter's lock: `python -m
+tests.rby1.loopback_server [model.urdf [a|m|ub [port]]]`. With the file it is the robot of `loopback_robot.py`, which
+has a model and a state and answers every service. It prints its port, then one line of JSON for each event.
 
 A command of priority 7 is answered with the bytes that stand in hexadecimal in the next line of its standard input;
 one of priority 9 runs until it is cancelled; any other is finished at once. A stream of priority 8 breaks at its third
@@ -18,7 +18,7 @@ from concurrent import futures
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import loopback_robot as robots  # beside this file
+from . import loopback_robot as robots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

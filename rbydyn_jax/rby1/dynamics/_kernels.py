@@ -1,9 +1,10 @@
 """The recursions of the SDK, solved in the base frame, where each is a sum over ancestors or descendants.
 
 The twist of body i is the sum of the screws above it, each times its velocity; the wrench on joint i is the sum of
-those on the bodies below it; so is its composite inertia. The sums of all bodies together are one product with the 0/1
-matrix of the tree. Forward kinematics multiplies along the tree by doubling: round k joins runs of 2^k joints. Nothing
-loops over joints, and a call costs a dozen numpy operations.
+those on the bodies below it. The sums of all bodies together are one product with the 0/1 matrix of the tree. The mass
+matrix is W^T W, where W has the twist of each body for each joint, times a root of the body's inertia. Forward
+kinematics multiplies along the tree by doubling: round k joins runs of 2^k joints. Nothing loops over joints, a call
+costs a dozen numpy operations, and what several calls need of one configuration is computed once.
 
 What the SDK keeps in body frames (twists and accelerations) is kept so here too: they outlive a new forward kinematics,
 and then mean what they mean there.
@@ -15,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._errors import StaleStateError
-from ._algebra import adjoint, apply, bracket, swap, swap_both
+from ._algebra import adjoint, apply, bracket, swap
 from ._state import State
 from ._structure import Structure
 
@@ -23,8 +24,8 @@ from ._structure import Structure
 def forward_kinematics(model: Structure, state: State) -> None:
     """Caches the poses T_i = T_parent exp([S_i] q_i)."""
     T = model.exponentials(state._q)
-    for jump in model.jumps:
-        T = T.take(jump, axis=0) @ T
+    for first, jump in model.jumps:
+        T[first:] = T.take(jump, 0) @ T[first:]
     state._place(T)
 
 
@@ -42,12 +43,14 @@ def screws(model: Structure, state: State) -> Float[np.ndarray, "n 6"]:
     return state._screws
 
 
-def composite_inertias(model: Structure, state: State) -> Float[np.ndarray, "n 6 6"]:
-    """The inertia of all that each joint moves, in the base frame, at the cached poses."""
-    if state._composite is None:
-        inertias = space_inertias(model, state)[1:].reshape(-1, 36)
-        state._composite = swap_both((model.above @ inertias).reshape(-1, 6, 6))
-    return state._composite
+def scaled_motions(model: Structure, state: State) -> tuple[Float[np.ndarray, "m 6"], Float[np.ndarray, "m n"]]:
+    """L^T Ad^-1 P of all bodies, with the roots L of their inertias, and this times the screws that move each body."""
+    if state._scaled is None:
+        to_bodies = (model.roots @ adjoints(state)[1:].swapaxes(1, 2)).reshape(-1, 6)
+        W = to_bodies.dot(swap(screws(model, state)).T)
+        W *= model.moved
+        state._scaled = to_bodies, W
+    return state._scaled
 
 
 def diff_forward_kinematics(model: Structure, state: State) -> None:
@@ -78,17 +81,16 @@ def inverse_dynamics(model: Structure, state: State) -> None:
 
 
 def gravity_term(model: Structure, state: State) -> Float[np.ndarray, "n"]:
-    """The torques that accelerate all bodies by the current Vdot0: S_i^T J Vdot0 with the composite inertias J."""
-    wrenches = (composite_inertias(model, state).reshape(-1, 6) @ state._Vdot0).reshape(-1, 6)
-    return (screws(model, state) * wrenches).sum(1)
+    """The torques that accelerate all bodies by the current Vdot0."""
+    to_bodies, W = scaled_motions(model, state)
+    accelerations = to_bodies.dot(swap(state._Vdot0))
+    return (accelerations if model.signs is None else accelerations * model.signs[:, 0]).dot(W)
 
 
 def mass_matrix(model: Structure, state: State) -> Float[np.ndarray, "n n"]:
-    """M_ij = S_i^T J S_j with the composite inertia J of the further one of two joints on a path, else 0."""
-    S = screws(model, state)
-    # An entry is right where joint i is above joint j, and there alone it is used.
-    upper = (S @ apply(composite_inertias(model, state), S).T) * model.halves
-    return upper + upper.T
+    """W^T D W: the sum over the bodies of the squares of their scaled motions."""
+    W = scaled_motions(model, state)[1]
+    return W.T.dot(W if model.signs is None else W * model.signs)
 
 
 def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]:

@@ -215,7 +215,7 @@ class _Robot(Generic[S]):
             ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        return self._jacobian(state, ref, tgt, ref).take(state._order, axis=1)
+        return self._jacobian(state, ref, tgt, ref).take(state._order, 1)
 
     def compute_body_jacobian(
         self, state: S, reference_link_index: int, target_link_index: int
@@ -226,7 +226,7 @@ class _Robot(Generic[S]):
             ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        return self._jacobian(state, ref, tgt, tgt).take(state._order, axis=1)
+        return self._jacobian(state, ref, tgt, tgt).take(state._order, 1)
 
     # -- dynamics
 
@@ -324,7 +324,7 @@ class _Robot(Generic[S]):
         below = below - structure.descent[structure.topology.link_bodies[ref], :, None] * _center(total)
         columns = self._columns(state)
         rates = cross(columns[:, :3], below[:, :3]) + columns[:, 3:] * below[:, 3:]
-        return (R.T @ rates.T).take(state._order, axis=1)
+        return (R.T @ rates.T).take(state._order, 1)
 
     def compute_total_inertial(self, state: S, ref_link: int) -> Float[np.ndarray, "6 6"]:
         """Returns the spatial inertia of the whole robot, the base included, in the reference link's frame.
@@ -464,8 +464,8 @@ class _Robot(Generic[S]):
     def _jacobian(self, state: S, ref: int, tgt: int, frame: int) -> Float[np.ndarray, "6 n"]:
         bodies, descent = self._structure.topology.link_bodies, self._structure.descent
         signs = descent[bodies[tgt]] - descent[bodies[ref]]  # joints above both cancel
-        to_frame = self._structure.link_adjoints[frame] @ inverse_adjoint(kernels.adjoints(state)[bodies[frame]])
-        return to_frame @ (self._columns(state) * signs[:, None]).T
+        to_frame = self._structure.link_adjoints[frame].dot(inverse_adjoint(kernels.adjoints(state)[bodies[frame]]))
+        return to_frame.dot(self._columns(state).T) * signs
 
     def _columns(self, state: S) -> Float[np.ndarray, "n 6"]:
         """The screws in the base frame, which the SDK knows only after the first forward kinematics."""

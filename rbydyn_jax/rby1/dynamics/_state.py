@@ -69,7 +69,7 @@ class State:
         self._T, self._placed = T, True
         self._Ad: np.ndarray | None = None
         self._screws: np.ndarray | None = None
-        self._composite: np.ndarray | None = None
+        self._scaled: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def base_link_idx(self) -> int:
