@@ -22,6 +22,7 @@ from .commands._kinds import Child, Children, Kind
 from .commands._node import Node, kinds
 from .commands._sdk import Command, JogTarget, load_sdk
 from .commands.containers import Wrapper
+from .commands.sending import was_connected
 
 if TYPE_CHECKING:
     from . import dynamics as dynamics
@@ -288,7 +289,7 @@ class Robot:
     def __getattr__(self, name: str) -> Any:
         if name == "sdk_robot" or name.startswith("_"):  # while a copy is made, there is none yet
             raise AttributeError(name)
-        if name not in self._OFFLINE and not self.sdk_robot.is_connected():
+        if name not in self._OFFLINE and not was_connected(self.sdk_robot):
             raise NotConnectedError(f"{name} needs a connection: call connect(), which returns whether it worked")
         return getattr(self.sdk_robot, name)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -542,3 +544,53 @@ def test_an_example_sends_and_prints_the_same(servers: dict[str, Server], script
         assert Counter(sent[name]) - Counter(sent["sdk"]) <= READS
     assert printed["sdk"]
     assert sent["sdk"] or script is build
+
+
+def test_a_server_that_dies_and_a_second_one_in_its_place(urdf: Path):
+    """States stop, calls fail with the SDK's words, and the same robot connects to what listens there next."""
+    said = {}
+    for name, rby in FLAVOURS.items():
+        lines: list[object] = []
+        server = Server(str(urdf))
+        robot = connected(rby, server.address)
+        assert _watched(robot, with_manager=False)[2].wait(PATIENCE)
+        server.close()
+        for call in (robot.get_state, robot.get_robot_model, robot.cancel_control):
+            with pytest.raises(RuntimeError) as failed:
+                call()
+            lines.append(str(failed.value).partition(",")[0])  # before the system's own words
+        lines.append(robot.is_connected())
+        robot.stop_state_update()
+        second = Server(str(urdf), "a", server.address.rpartition(":")[2])
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                lines.append(len(robot.get_state().position))  # without a word, the client connects again
+                break
+            except RuntimeError:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        lines += [robot.is_connected(), robot.connect(20, 500)]
+        handle = robot.send_command(arms(rby, positions(rby, RIGHT)))
+        assert handle.wait_for(int(1000 * PATIENCE))
+        lines += [handle.get().finish_code, second.received().hex()]
+        robot.disconnect()
+        lines += [robot.is_connected(), len(robot.get_state().position)]
+        second.close()
+        said[name] = [str(line) for line in lines]
+    assert said["package"] == said["sdk"] == said["builders"]
+
+
+def test_seeded_numbers_are_those_without_the_library():
+    """JAX draws from NumPy's generator while it is imported, which here happens after the first line of a script."""
+    code = (
+        "import numpy as np\nimport {} as rby\nnp.random.seed(0)\n"
+        "rby.create_robot('127.0.0.1:1', 'a'); rby.dynamics.Link('a')\nprint(np.random.rand(3))"
+    )
+    lines = [
+        subprocess.run(
+            [sys.executable, "-c", code.format(name)], capture_output=True, text=True, timeout=120, check=True
+        )
+        for name in ("rby1_sdk", "rbydyn_jax.rby1")
+    ]
+    assert lines[1].stdout == lines[0].stdout != ""
