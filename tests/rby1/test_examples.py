@@ -136,11 +136,11 @@ def describe(rby: Any, address: str) -> None:
 def remodel(rby: Any, address: str) -> None:
     robot = connected(rby, address)
     print(robot.is_connected())
-    tree = ET.ElementTree(ET.fromstring(robot.get_robot_model()))
-    mass = tree.find("./link[@name='ee_left']/inertial/mass")
+    root = ET.fromstring(robot.get_robot_model())
+    mass = root.find("./link[@name='ee_left']/inertial/mass")
     assert mass is not None
     mass.set("value", f"{float(mass.get('value', '0')) + 0.25:.6f}")
-    print(robot.import_robot_model("heavier", ET.tostring(tree.getroot(), encoding="unicode")))
+    print(robot.import_robot_model("heavier", ET.tostring(root, encoding="unicode")))
     print(robot.set_parameter("model_name", '"heavier"'))
 
 
@@ -432,7 +432,8 @@ def follow(rby: Any, address: str) -> None:
             arm = feedback.right_arm_command.cartesian_command
             error = arm.se3_pose_tracking_errors[0]
             print(error.position_error, error.orientation_error, arm.manipulability, arm.remain_time, arm.valid)
-            print(*arm.joint_position_tracking_errors, feedback.left_arm_command.valid, feedback.valid)
+            print(arm.joint_position_tracking_errors, arm.joint_position_tracking_errors == [0.5, 0.25])
+            print(feedback.left_arm_command.valid, feedback.valid)
             if error.position_error < 0.006:
                 break
     way.cancel()
