@@ -547,6 +547,7 @@ def test_an_example_sends_and_prints_the_same(servers: dict[str, Server], script
     assert sent["sdk"] or script is build
 
 
+@pytest.mark.slow  # until the client tries again
 def test_a_server_that_dies_and_a_second_one_in_its_place(urdf: Path):
     """States stop, calls fail with the SDK's words, and the same robot connects to what listens there next."""
     said = {}
@@ -582,6 +583,7 @@ def test_a_server_that_dies_and_a_second_one_in_its_place(urdf: Path):
     assert said["package"] == said["sdk"] == said["builders"]
 
 
+@pytest.mark.slow  # two processes
 def test_seeded_numbers_are_those_without_the_library():
     """JAX draws from NumPy's generator while it is imported, which here happens after the first line of a script."""
     code = (
