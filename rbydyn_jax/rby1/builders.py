@@ -9,6 +9,7 @@ connected; their `get_dynamics` returns a robot of `rby1.dynamics`. All other na
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import re
@@ -294,7 +295,17 @@ class Robot:
         return getattr(self.sdk_robot, name)
 
     def __repr__(self) -> str:
-        return f"Robot(model={self.sdk_robot.model().model_name!r}, connected={self.sdk_robot.is_connected()})"
+        return self._printed(repr)
+
+    def __str__(self) -> str:
+        return self._printed(str)
+
+    def _printed(self, form: Callable[[Any], str]) -> str:
+        """As the SDK prints it, which ends the process before the robot is connected and raises after it is lost."""
+        if self.sdk_robot.is_connected():
+            with contextlib.suppress(RuntimeError):
+                return form(self.sdk_robot)
+        return f"Robot(model={self.sdk_robot.model().model_name!r}, connected=False)"
 
 
 def create_robot(address: str, model_name: str) -> Robot:

@@ -34,7 +34,7 @@ from tests.rby1.loopback import PATIENCE, Server
 sdk: Any = oracle("rby1_sdk")
 oracle("grpc")
 FLAVOURS = {"sdk": sdk, "package": package, "builders": builders}
-MARK = ("ControlManagerService/GetTimeScale", "")
+MARK = ("SystemService/GetWifiStatus", "")
 # What ours reads beyond that: the limits of the robot's own model, once, and whether it still answers.
 READS = Counter({("RobotInfoService/GetRobotModel", ""): 1, ("RobotInfoService/GetRobotInfo", ""): 1})
 
@@ -58,7 +58,7 @@ def taken(server: Server) -> list[tuple[str, str]]:
     """All calls since the last time: those before one that no script makes."""
     robot = sdk.create_robot_a(server.address)
     assert robot.connect(5, 1000)
-    robot.get_time_scale()
+    robot.get_wifi_status()
     until = time.monotonic() + PATIENCE
     while MARK not in server.calls:
         assert time.monotonic() < until
@@ -126,6 +126,7 @@ def pose(x: float, y: float, z: float, angle: float) -> np.ndarray:
 def describe(rby: Any, address: str) -> None:
     robot = connected(rby, address)
     info, model = robot.get_robot_info(), robot.model()
+    print(robot, repr(robot), model, sep="\n")
     print(model.model_name, model.robot_dof, model.mobility_idx, model.torso_idx, model.control_period)
     print(info)
     with rby.printoptions(multiline_repr=False):
@@ -384,6 +385,7 @@ def handles(rby: Any, address: str) -> None:
         kept.append(robot.send_command(command, priority=priority))
         assert kept[-1].wait_for(int(1000 * PATIENCE))  # so that they arrive in this order
     print(*(f"{handle.get().finish_code = }" for handle in kept), sep="\n")
+    print(kept[0], repr(kept[0]), sep="\n")
 
 
 def stream(rby: Any, address: str) -> None:
@@ -391,6 +393,7 @@ def stream(rby: Any, address: str) -> None:
     robot = ready(rby, address)
     print(robot.set_parameter("default.acceleration_limit_scaling", "0.7"))
     first = robot.create_command_stream(10)
+    print(first, repr(first))
     for i in range(20):
         q = np.zeros(20)
         q[17] = 0.5 * np.sin(0.1 * i)

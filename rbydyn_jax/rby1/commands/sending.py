@@ -51,6 +51,12 @@ class _Handle:
         """Ends it: the command, or the stream with the command that was sent last."""
         self._handler.cancel()
 
+    def __repr__(self) -> str:
+        return repr(self._handler)
+
+    def __str__(self) -> str:
+        return str(self._handler)
+
 
 class CommandHandle(_Handle):
     """A command that was sent. It continues if this object is garbage-collected; `cancel` and the end of the process
