@@ -38,7 +38,10 @@ def main() -> None:
 
 
 def calls() -> str:
-    """One row for each call, at the same state of the RB-Y1 A."""
+    """One row for each call, at the same state of the RB-Y1 A, and one for the calls of a control cycle.
+
+    What several calls share is computed by the first: the row of `compute_mass_matrix` is that of the last of them.
+    """
     import jax
     import numpy as np
 
@@ -69,6 +72,19 @@ def calls() -> str:
         us = race(runs | {"noop": lambda: noop(motion["q"])}, SECONDS)
         shown = f"`{name}{arguments}`" if arguments else f"`{name}`"
         lines.append(f"| {shown} | {us['sdk']:.1f} | {us['ours']:.1f} | {us['ours'] / us['noop']:.1f} |")
+
+    def update(library: str) -> None:
+        robot, state = robots[library], states[library]
+        state.set_q(motion["q"])
+        robot.compute_forward_kinematics(state)
+        robot.compute_body_jacobian(state, 0, 1)
+        robot.compute_gravity_term(state)
+        robot.compute_mass_matrix(state)
+
+    runs = {library: functools.partial(update, library) for library in robots}
+    us = race(runs | {"noop": lambda: noop(motion["q"])}, SECONDS)
+    shown = "`set_q`, poses, body Jacobian, gravity term, mass matrix"
+    lines.append(f"| {shown} | {us['sdk']:.1f} | {us['ours']:.1f} | {us['ours'] / us['noop']:.1f} |")
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ def lazy_submodules(package: str, *names: str) -> tuple[Callable[[str], ModuleTy
 
     def getattribute(name: str) -> ModuleType:
         if name in names:
-            return importlib.import_module(f"{package}.{name}")
+            return _import(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def directory() -> list[str]:
@@ -23,3 +23,15 @@ def lazy_submodules(package: str, *names: str) -> tuple[Callable[[str], ModuleTy
         return sorted([*public, *names])
 
     return getattribute, directory
+
+
+def _import(name: str) -> ModuleType:
+    """Imports a module and leaves NumPy's global generator as it is: JAX draws from it while it is imported."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or name in sys.modules:
+        return importlib.import_module(name)
+    state = numpy.random.get_state()
+    try:
+        return importlib.import_module(name)
+    finally:
+        numpy.random.set_state(state)

@@ -9,6 +9,7 @@ connected; their `get_dynamics` returns a robot of `rby1.dynamics`. All other na
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import re
@@ -22,6 +23,7 @@ from .commands._kinds import Child, Children, Kind
 from .commands._node import Node, kinds
 from .commands._sdk import Command, JogTarget, load_sdk
 from .commands.containers import Wrapper
+from .commands.sending import was_connected
 
 if TYPE_CHECKING:
     from . import dynamics as dynamics
@@ -288,12 +290,22 @@ class Robot:
     def __getattr__(self, name: str) -> Any:
         if name == "sdk_robot" or name.startswith("_"):  # while a copy is made, there is none yet
             raise AttributeError(name)
-        if name not in self._OFFLINE and not self.sdk_robot.is_connected():
+        if name not in self._OFFLINE and not was_connected(self.sdk_robot):
             raise NotConnectedError(f"{name} needs a connection: call connect(), which returns whether it worked")
         return getattr(self.sdk_robot, name)
 
     def __repr__(self) -> str:
-        return f"Robot(model={self.sdk_robot.model().model_name!r}, connected={self.sdk_robot.is_connected()})"
+        return self._printed(repr)
+
+    def __str__(self) -> str:
+        return self._printed(str)
+
+    def _printed(self, form: Callable[[Any], str]) -> str:
+        """As the SDK prints it, which ends the process before the robot is connected and raises after it is lost."""
+        if self.sdk_robot.is_connected():
+            with contextlib.suppress(RuntimeError):
+                return form(self.sdk_robot)
+        return f"Robot(model={self.sdk_robot.model().model_name!r}, connected=False)"
 
 
 def create_robot(address: str, model_name: str) -> Robot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import gc
 import json
 import queue
@@ -251,8 +252,9 @@ def expected(message: Any, cls: Any) -> Any:
     for field, value in message.ListFields():
         hint = hints[field.name]
         if field.is_repeated:
-            part = typing.get_args(hint)[0]
-            fields[field.name] = tuple(expected(v, part) if field.message_type else v for v in value)
+            part = typing.get_args(hint)[:1]
+            values = [expected(v, part[0]) if field.message_type else v for v in value]
+            fields[field.name] = c.feedback.Values(values) if part else np.array(values)
         else:
             fields[field.name] = expected(value, hint) if field.message_type else hint(value)
     return cls(**fields)
@@ -271,9 +273,37 @@ def test_feedback_is_read_whole(server: Server, robot: Any, path: tuple[str, ...
     feedback = finished(c.send(robot, COMMANDS["stop"], ANSWERED))
     server.received()
     assert feedback == expected(response.feedback, c.RobotCommandFeedback)
+    assert hash(feedback) == hash(feedback) and feedback != c.RobotCommandFeedback()
     assert all(name in repr(feedback) for name in path)
     if path[-1] != "stop_command":
         assert "stop_command" not in repr(feedback)
+
+
+def assert_printed_alike(mine: Any, theirs: Any) -> int:
+    """Values that are no branches are printed like the SDK's and equal to them; returns how many there are."""
+    count = 0
+    for name in type(mine).__dataclass_fields__:
+        ours, its = getattr(mine, name), getattr(theirs, name)
+        if hasattr(ours, "valid"):
+            count += assert_printed_alike(ours, its) if ours.valid else 0
+        elif not dataclasses.is_dataclass(ours) and not (isinstance(ours, tuple) and dataclasses.is_dataclass(ours[0])):
+            assert str(ours) == str(its) and f"{ours}" == f"{its}" and np.all(ours == its), name
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("path", PATHS, ids="-".join)
+def test_values_of_feedback_are_printed_like_the_sdks(server: Server, robot: Any, path: tuple[str, ...]):
+    response = RESPONSE()
+    part = response.feedback
+    for name in path:
+        part = getattr(part, name)
+    fill(part, iter(range(1, 100)))
+    server.answer(response.SerializeToString())
+    stop = sdk.RobotCommandBuilder().set_command(sdk.WholeBodyCommandBuilder().set_command(sdk.StopCommandBuilder()))
+    theirs = robot.send_command(stop, ANSWERED).get()
+    server.received()
+    assert assert_printed_alike(c.read_feedback(theirs), theirs) >= len(path)
 
 
 def arm(rby: Any) -> Any:

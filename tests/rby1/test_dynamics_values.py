@@ -247,3 +247,35 @@ def test_massless_links_do_not_spoil_the_center_of_mass():
     np.testing.assert_array_equal(robot.compute_center_of_mass(state, 0, [0, 1]), [2.0, 0.0, 0.0])
     assert np.isnan(robot.compute_center_of_mass(state, 0, 0)).all()
     assert np.isnan(robot.compute_center_of_mass(state, 0, [])).all()
+
+
+def test_inertias_that_no_body_has():
+    """Negative, singular, with coupled blocks: the SDK accepts any symmetric matrix. Columns of M are torques."""
+    both = []
+    for library in (sdk, rby_dyn):
+        rng, links = np.random.default_rng(7), [library.Link("l0")]
+        for i in range(4):
+            A = rng.normal(size=(6, 6))
+            links.append(library.Link(f"l{i + 1}", np.diag([1, 0, 1, 1, 1, 1.0]) if i == 3 else A + A.T))
+            T = np.eye(4)
+            T[:3, 3] = rng.normal(size=3)
+            library.Joint.make_revolute(f"j{i}", np.eye(4), rng.normal(size=3)).connect_links(links[i], links[-1], T)
+        both.append(library.Robot(library.RobotConfiguration("odd", links[0])))
+    states = [robot.make_state([], [f"j{i}" for i in range(4)]) for robot in both]
+    q, columns = rng.normal(size=4), [[], []]
+    for a in np.eye(4):
+        for robot, state, found in zip(both, states, columns, strict=True):
+            state.set_q(q)
+            state.set_qddot(a)
+            for step in CHAIN:
+                getattr(robot, f"compute_{step}")(state)
+            robot.compute_inverse_dynamics(state)
+            found.append(state.get_tau())
+    M = both[1].compute_mass_matrix(states[1])
+    assert np.linalg.eigvalsh(M).min() < 0.0
+    np.testing.assert_allclose(M, np.array(columns[0]).T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(columns[1], columns[0], rtol=1e-12, atol=1e-12)
+    for state in states:
+        state.set_gravity([0.5, 0, 0, 0, 1.0, -9.81])
+    theirs, mine = (r.compute_gravity_term(s) for r, s in zip(both, states, strict=True))
+    np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-11)

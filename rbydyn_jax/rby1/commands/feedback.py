@@ -6,10 +6,11 @@ Branches that the robot did not report are there with `valid=False`, as in the S
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from ..._errors import DtypeError
 from .._enumerations import SdkEnum, mirrors
@@ -47,6 +48,7 @@ __all__ = [
 
 _TYPES: dict[str, type] = {}
 T = TypeVar("T", bound=type)
+Item = TypeVar("Item")
 
 
 def _mirrors(name: str = ""):
@@ -59,10 +61,31 @@ def _mirrors(name: str = ""):
     return register
 
 
+class Values(tuple[Item, ...]):
+    """What is a list in the SDK: printed like one and equal to one, but hashed."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+_NONE: Values[Any] = Values()
+
+
 class _Printed:
     def __repr__(self) -> str:
         fields = dataclasses.fields(self)  # pyright: ignore[reportArgumentType]
-        shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields if getattr(self, f.name) != f.default)
+        defaults = {f.name: () if f.default is MISSING else f.default for f in fields}
+        shown = (f"{n}={getattr(self, n)!r}" for n, default in defaults.items() if _plain(getattr(self, n)) != default)
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -164,7 +187,7 @@ class JointPositionCommandFeedback(CommandFeedback):
 class JointGroupPositionCommandFeedback(CommandFeedback):
     """Feedback on a `JointGroupPositionCommand`: which joints in the robot's order, and progress from 0 to 1."""
 
-    joint_indices: tuple[int, ...] = ()
+    joint_indices: Values[int] = _NONE
     time_based_progress: float = 0.0
     position_based_progress: float = 0.0
 
@@ -174,8 +197,8 @@ class JointGroupPositionCommandFeedback(CommandFeedback):
 class JointImpedanceControlCommandFeedback(CommandFeedback):
     """Feedback on a `JointImpedanceControlCommand`: where the joints are drawn to, and how far off they are [rad]."""
 
-    set_position: tuple[float, ...] = ()
-    error: tuple[float, ...] = ()
+    set_position: Values[float] = _NONE
+    error: Values[float] = _NONE
 
 
 @_mirrors("CartesianCommandFeedback.TrackingError")
@@ -192,21 +215,30 @@ class PoseTrackingError:
 class CartesianCommandFeedback(CommandFeedback):
     """Feedback on a `CartesianCommand`: errors of poses and joints [rad], time left [s], manipulability."""
 
-    se3_pose_tracking_errors: tuple[PoseTrackingError, ...] = ()
-    joint_position_tracking_errors: tuple[float, ...] = ()
+    se3_pose_tracking_errors: Values[PoseTrackingError] = _NONE
+    joint_position_tracking_errors: Values[float] = _NONE
     remain_time: float = 0.0
     manipulability: float = 0.0
 
 
 @_mirrors()
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CartesianImpedanceControlCommandFeedback(CommandFeedback):
     """Feedback on a `CartesianImpedanceControlCommand`: where the joints are drawn to [rad], time left [s],
     manipulability."""
 
-    set_position: tuple[float, ...] = ()
+    set_position: Float[np.ndarray, "n"] = field(default_factory=lambda: np.zeros(0))
     remain_time: float = 0.0
     manipulability: float = 0.0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return tuple(_plain(getattr(self, f.name)) for f in dataclasses.fields(self))
 
 
 @_mirrors("ImpedanceControlCommandFeedback.TrackingError")
@@ -232,9 +264,9 @@ class OptimalControlCommandFeedback(CommandFeedback):
     """Feedback on an `OptimalControlCommand`: the costs."""
 
     total_cost: float = 0.0
-    cartesian_costs: tuple[float, ...] = ()
+    cartesian_costs: Values[float] = _NONE
     center_of_mass_cost: float = 0.0
-    joint_position_costs: tuple[float, ...] = ()
+    joint_position_costs: Values[float] = _NONE
 
 
 @_mirrors()
@@ -374,10 +406,13 @@ def read_feedback(feedback: Any) -> Any:
 
 
 def _read(value: Any) -> Any:
-    if isinstance(value, bool | int | float | str):
+    if isinstance(value, bool | int | float | str | np.ndarray):
         return value
-    if isinstance(value, np.ndarray):
-        return tuple(value.tolist())
     if isinstance(value, list):
-        return tuple(_read(x) for x in value)
+        return Values(_read(x) for x in value)
     return read_feedback(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value that is compared and hashed as a whole."""
+    return tuple(value.tolist()) if isinstance(value, np.ndarray) else value

@@ -23,6 +23,7 @@ Sendable = RobotCommand | WholeBodyCommand | ComponentBasedCommand | JogCommand 
 _running: set[CommandHandle] = set()
 
 _descriptions: weakref.WeakKeyDictionary[Any, ModelDescription] = weakref.WeakKeyDictionary()
+_opened: weakref.WeakSet[Any] = weakref.WeakSet()  # robots that were connected once
 
 
 class _Handle:
@@ -49,6 +50,12 @@ class _Handle:
     def cancel(self) -> None:
         """Ends it: the command, or the stream with the command that was sent last."""
         self._handler.cancel()
+
+    def __repr__(self) -> str:
+        return repr(self._handler)
+
+    def __str__(self) -> str:
+        return str(self._handler)
 
 
 class CommandHandle(_Handle):
@@ -171,15 +178,25 @@ def create_command_stream(
 
 
 def _connected(robot: Any) -> tuple[Any, str]:
-    """A connected robot of the SDK, and its model; the SDK ends the process if a robot is not connected."""
+    """A connected robot of the SDK, and its model."""
     robot = getattr(robot, "sdk_robot", robot)  # one of rbydyn_jax.rby1.builders has it inside
     try:
-        connected, name = robot.is_connected(), robot.model().model_name
+        connected, name = was_connected(robot), robot.model().model_name
     except AttributeError:
         raise DtypeError(f"robot must be one of rby1_sdk.create_robot, got {type(robot).__name__}") from None
     if not connected:
         raise NotConnectedError("the robot is not connected: call robot.connect(), which returns whether it worked")
     return robot, name
+
+
+def was_connected(robot: Any) -> bool:
+    """Whether a robot of the SDK was ever connected: without that, calls end the process.
+
+    After that they return or raise, and a connection that was lost comes back with the server.
+    """
+    if robot not in _opened and robot.is_connected():
+        _opened.add(robot)
+    return robot in _opened
 
 
 def own_description(robot: Any, kind: str) -> ModelDescription:
@@ -197,7 +214,8 @@ def own_description(robot: Any, kind: str) -> ModelDescription:
                 f"the robot's own model cannot be read, limits are those of the latest: {error}", stacklevel=3
             )
             known = model_description(kind)
-        _descriptions[robot] = known
+        if urdf or robot.is_connected():  # otherwise it is asked again
+            _descriptions[robot] = known
     return known
 
 

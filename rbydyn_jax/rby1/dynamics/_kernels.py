@@ -1,9 +1,10 @@
 """The recursions of the SDK, solved in the base frame, where each is a sum over ancestors or descendants.
 
 The twist of body i is the sum of the screws above it, each times its velocity; the wrench on joint i is the sum of
-those on the bodies below it; so is its composite inertia. The sums of all bodies together are one product with the 0/1
-matrix of the tree. Forward kinematics multiplies along the tree by doubling: round k joins runs of 2^k joints. Nothing
-loops over joints, and a call costs a dozen numpy operations.
+those on the bodies below it. The sums of all bodies together are one product with the 0/1 matrix of the tree. The mass
+matrix is W^T W, where W has the twist of each body for each joint, times a root of the body's inertia. Forward
+kinematics multiplies along the tree by doubling: round k joins runs of 2^k joints. Nothing loops over joints, a call
+costs a dozen numpy operations, and what several calls need of one configuration is computed once.
 
 What the SDK keeps in body frames (twists and accelerations) is kept so here too: they outlive a new forward kinematics,
 and then mean what they mean there.
@@ -21,17 +22,40 @@ from ._structure import Structure
 
 
 def forward_kinematics(model: Structure, state: State) -> None:
-    """Caches the poses T_i = T_parent exp([S_i] q_i), Ad(T_i), and the screws at these poses."""
+    """Caches the poses T_i = T_parent exp([S_i] q_i)."""
     T = model.exponentials(state._q)
-    for jump in model.jumps:
-        T = T.take(jump, axis=0) @ T
-    state._T, state._Ad = T, adjoint(T)
-    state._screws = state._columns = apply(state._Ad[1:], model.screws)
+    for first, jump in model.jumps:
+        T[first:] = T.take(jump, 0) @ T[first:]
+    state._place(T)
+
+
+def adjoints(state: State) -> Float[np.ndarray, "b 6 6"]:
+    """Ad(T_i) of each body, at the cached poses."""
+    if state._Ad is None:
+        state._Ad = adjoint(state._T)
+    return state._Ad
+
+
+def screws(model: Structure, state: State) -> Float[np.ndarray, "n 6"]:
+    """The screw of each joint in the base frame, at the cached poses."""
+    if state._screws is None:
+        state._screws = apply(adjoints(state)[1:], model.screws)
+    return state._screws
+
+
+def scaled_motions(model: Structure, state: State) -> tuple[Float[np.ndarray, "m 6"], Float[np.ndarray, "m n"]]:
+    """L^T Ad^-1 P of all bodies, with the roots L of their inertias, and this times the screws that move each body."""
+    if state._scaled is None:
+        to_bodies = (model.roots @ adjoints(state)[1:].swapaxes(1, 2)).reshape(-1, 6)
+        W = to_bodies.dot(swap(screws(model, state)).T)
+        W *= model.moved
+        state._scaled = to_bodies, W
+    return state._scaled
 
 
 def diff_forward_kinematics(model: Structure, state: State) -> None:
     """Caches the twists V_i = S_i qdot_i + Ad(E_i^-1) V_parent of the bodies, from the current velocities."""
-    in_base = state._V0 + model.above.T @ (state._screws * state._qdot[:, None])
+    in_base = state._V0 + model.above.T @ (screws(model, state) * state._qdot[:, None])
     state._V = _to_bodies(state, in_base)
 
 
@@ -39,7 +63,7 @@ def second_diff_forward_kinematics(model: Structure, state: State) -> None:
     """Caches the accelerations S_i qddot_i + Ad(E_i^-1) Vdot_parent + ad(V_i) S_i qdot_i, with the cached twists."""
     rates = model.screws * state._qdot[:, None]
     own = model.screws * state._qddot[:, None] + apply(bracket(state._V), rates)
-    in_base = state._Vdot0 + model.above.T @ apply(state._Ad[1:], own)
+    in_base = state._Vdot0 + model.above.T @ apply(adjoints(state)[1:], own)
     state._Vdot = _to_bodies(state, in_base)
 
 
@@ -53,29 +77,26 @@ def inverse_dynamics(model: Structure, state: State) -> None:
         raise StaleStateError("call compute_2nd_diff_forward_kinematics(state) before compute_inverse_dynamics")
     J = model.inertias[1:]
     wrenches = apply(J, state._Vdot) - apply(bracket(state._V).swapaxes(1, 2), apply(J, state._V))
-    state._tau = _torques(model, state, apply(state._Ad[1:], swap(wrenches)))
+    state._tau = _torques(model, state, apply(adjoints(state)[1:], swap(wrenches)))
 
 
 def gravity_term(model: Structure, state: State) -> Float[np.ndarray, "n"]:
     """The torques that accelerate all bodies by the current Vdot0."""
-    Ad = state._Ad[1:]
-    momenta = apply(model.swapped_inertias[1:], Ad.swapaxes(1, 2) @ swap(state._Vdot0))
-    return _torques(model, state, apply(Ad, momenta))
+    to_bodies, W = scaled_motions(model, state)
+    accelerations = to_bodies.dot(swap(state._Vdot0))
+    return (accelerations if model.signs is None else accelerations * model.signs[:, 0]).dot(W)
 
 
 def mass_matrix(model: Structure, state: State) -> Float[np.ndarray, "n n"]:
-    """M_ij = S_i^T J S_j with the composite inertia J of the further one of two joints on a path, else 0."""
-    inertias = space_inertias(model, state)[1:]
-    composite = (model.above @ inertias.reshape(-1, 36)).reshape(-1, 6, 6)
-    screws = swap(state._screws)
-    # An entry is right where joint i is above joint j, and there alone it is used.
-    upper = (screws @ apply(composite, screws).T) * model.halves
-    return upper + upper.T
+    """W^T D W: the sum over the bodies of the squares of their scaled motions."""
+    W = scaled_motions(model, state)[1]
+    return W.T.dot(W if model.signs is None else W * model.signs)
 
 
 def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]:
     """P J P of each body's inertia in the base frame."""
-    return state._Ad @ model.swapped_inertias @ state._Ad.swapaxes(1, 2)
+    Ad = adjoints(state)
+    return Ad @ model.swapped_inertias @ Ad.swapaxes(1, 2)
 
 
 def reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, "6 n"]) -> Float[np.ndarray, "6 6"]:
@@ -109,9 +130,9 @@ def _pseudo_reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, 
 
 
 def _to_bodies(state: State, in_base: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6"]:
-    return swap(apply(state._Ad[1:].swapaxes(1, 2), swap(in_base)))
+    return swap(apply(adjoints(state)[1:].swapaxes(1, 2), swap(in_base)))
 
 
 def _torques(model: Structure, state: State, wrenches: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n"]:
     """Of the swapped wrenches on each body, in the base frame."""
-    return (swap(state._screws) * (model.above @ wrenches)).sum(1)
+    return (swap(screws(model, state)) * (model.above @ wrenches)).sum(1)

@@ -202,7 +202,8 @@ class _Robot(Generic[S]):
         ref, tgt = self._two(state, reference_link_index, target_link_index)
         structure, bodies = self._structure, self._structure.topology.link_bodies
         V = [state._V[bodies[k] - 1] if bodies[k] else state._V0 for k in (tgt, ref)]  # in their body frames
-        across = inverse_adjoint(state._Ad[bodies[tgt]]) @ state._Ad[bodies[ref]]
+        Ad = kernels.adjoints(state)
+        across = inverse_adjoint(Ad[bodies[tgt]]) @ Ad[bodies[ref]]
         return structure.link_adjoints[tgt] @ (V[0] - across @ V[1])
 
     def compute_space_jacobian(
@@ -214,7 +215,7 @@ class _Robot(Generic[S]):
             ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        return self._jacobian(state, ref, tgt, ref).take(state._order, axis=1)
+        return self._jacobian(state, ref, tgt, ref).take(state._order, 1)
 
     def compute_body_jacobian(
         self, state: S, reference_link_index: int, target_link_index: int
@@ -225,7 +226,7 @@ class _Robot(Generic[S]):
             ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        return self._jacobian(state, ref, tgt, tgt).take(state._order, axis=1)
+        return self._jacobian(state, ref, tgt, tgt).take(state._order, 1)
 
     # -- dynamics
 
@@ -244,7 +245,7 @@ class _Robot(Generic[S]):
     def compute_mass_matrix(self, state: S) -> Float[np.ndarray, "n n"]:
         """Returns the joint space inertia at the cached poses. Unlike the SDK's it works on `Robot` too."""
         M = kernels.mass_matrix(self._structure, self._checked(state))
-        return M.take(state._order, axis=0).take(state._order, axis=1)
+        return M.take(state._flat)
 
     def compute_reflective_inertia(
         self, state: S, reference_link_index: int, target_link_index: int
@@ -321,8 +322,9 @@ class _Robot(Generic[S]):
             below = structure.descent[structure.topology.link_bodies[link], :, None] * total
         below = below / total[3] if total[3] else below * np.nan
         below = below - structure.descent[structure.topology.link_bodies[ref], :, None] * _center(total)
-        rates = cross(state._columns[:, :3], below[:, :3]) + state._columns[:, 3:] * below[:, 3:]
-        return (R.T @ rates.T).take(state._order, axis=1)
+        columns = self._columns(state)
+        rates = cross(columns[:, :3], below[:, :3]) + columns[:, 3:] * below[:, 3:]
+        return (R.T @ rates.T).take(state._order, 1)
 
     def compute_total_inertial(self, state: S, ref_link: int) -> Float[np.ndarray, "6 6"]:
         """Returns the spatial inertia of the whole robot, the base included, in the reference link's frame.
@@ -462,8 +464,13 @@ class _Robot(Generic[S]):
     def _jacobian(self, state: S, ref: int, tgt: int, frame: int) -> Float[np.ndarray, "6 n"]:
         bodies, descent = self._structure.topology.link_bodies, self._structure.descent
         signs = descent[bodies[tgt]] - descent[bodies[ref]]  # joints above both cancel
-        to_frame = self._structure.link_adjoints[frame] @ inverse_adjoint(state._Ad[bodies[frame]])
-        return to_frame @ (state._columns * signs[:, None]).T
+        to_frame = self._structure.link_adjoints[frame].dot(inverse_adjoint(kernels.adjoints(state)[bodies[frame]]))
+        return to_frame.dot(self._columns(state).T) * signs
+
+    def _columns(self, state: S) -> Float[np.ndarray, "n 6"]:
+        """The screws in the base frame, which the SDK knows only after the first forward kinematics."""
+        screws = kernels.screws(self._structure, state)
+        return screws if state._placed else np.zeros_like(screws)
 
     def _moments(self, state: S) -> Float[np.ndarray, "b 4"]:
         """First moment and mass of each body, in the base frame."""

@@ -57,13 +57,19 @@ class State:
         self._q = self._qdot = self._qddot = np.zeros(n)
         self._tau: np.ndarray | None = None
         self._V0 = self._Vdot0 = np.zeros(6)
-        # The caches, one of each for every body but the last two, which do not count the base.
-        self._T = np.tile(np.eye(4), (n + 1, 1, 1))
-        self._Ad = np.tile(np.eye(6), (n + 1, 1, 1))
-        self._screws = structure.screws  # in the base frame at the cached poses
-        self._columns = np.zeros((n, 6))  # the same, but zero until the first forward kinematics
+        self._flat = self._order[:, None] * n + self._order  # where the entries of a matrix stand in the robot's
+        # The caches: poses of the base and of all bodies; twists and accelerations without the base.
+        self._place(np.tile(np.eye(4), (n + 1, 1, 1)))
+        self._placed = False  # the SDK's Jacobians are zero until the first forward kinematics
         self._V = np.zeros((n, 6))
         self._Vdot: np.ndarray | None = None
+
+    def _place(self, T: Float[np.ndarray, "b 4 4"]) -> None:
+        """Caches poses; what follows from them alone is computed when it is first needed."""
+        self._T, self._placed = T, True
+        self._Ad: np.ndarray | None = None
+        self._screws: np.ndarray | None = None
+        self._scaled: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def base_link_idx(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from ._algebra import ScrewExponentials, adjoint, inverse, swap_both
+from ._algebra import ScrewExponentials, adjoint, inverse, swap, swap_both
 from ._errors import ModelError
 from ._links import Joint, Link
 
@@ -56,14 +56,17 @@ class Structure:
         exponentials: The motions of these screws.
         descent: Entry (b, j) is 1 if joint j is above body b, its own included, else 0.
         above: Entry (i, j) is 1 if joint i is above joint j or the same, else 0.
-        halves: The same, with 1/2 on the diagonal: with its transpose it makes a symmetric matrix of an upper half.
-        jumps: Round k of forward kinematics multiplies each body's motion by that of the body 2^k above.
+        jumps: Round k of forward kinematics multiplies a body's motion by that of the body 2^k above: the first body
+            that has one, and from it on the bodies above.
         link_placements: Pose of each link in its body (L, 4, 4).
         link_adjoints: Ad of the inverse of each placement (L, 6, 6).
         link_moments: Of each link the first moment and the mass, in its own frame (L, 4).
         body_moments: Of each body the first moment and the mass, in its frame (n + 1, 4).
         inertias: Inertia of each body in its frame (n + 1, 6, 6).
         swapped_inertias: P J P of each inertia J.
+        roots: L^T P of the inertia J = L D L^T of each body but the base.
+        signs: The diagonals of all D, of 1 and -1; None if all are 1.
+        moved: The rows of `descent` of all bodies but the base, each six times.
     """
 
     topology: Topology
@@ -74,14 +77,16 @@ class Structure:
     exponentials: ScrewExponentials
     descent: Float[np.ndarray, "b n"]
     above: Float[np.ndarray, "n n"]
-    halves: Float[np.ndarray, "n n"]
-    jumps: tuple[Int[np.ndarray, "b"], ...]
+    jumps: tuple[tuple[int, Int[np.ndarray, "b"]], ...]
     link_placements: Float[np.ndarray, "l 4 4"]
     link_adjoints: Float[np.ndarray, "l 6 6"]
     link_moments: Float[np.ndarray, "l 4"]
     body_moments: Float[np.ndarray, "b 4"]
     inertias: Float[np.ndarray, "b 6 6"]
     swapped_inertias: Float[np.ndarray, "b 6 6"]
+    roots: Float[np.ndarray, "n 6 6"]
+    signs: Float[np.ndarray, "m 1"] | None
+    moved: Float[np.ndarray, "m n"]
 
     @property
     def dof(self) -> int:
@@ -158,7 +163,8 @@ def _with_numbers(
     jumps = []
     jump = parents
     while jump.any():
-        jumps.append(jump)
+        first = int(np.flatnonzero(jump)[0])  # parents come first, so do all that are complete
+        jumps.append((first, jump[first:]))
         jump = jump[jump]
     inertials = np.stack([link.inertial for link in links])
     poses = np.stack(placements)
@@ -169,6 +175,7 @@ def _with_numbers(
     moments = np.stack([-inertials[:, 1, 5], inertials[:, 0, 5], -inertials[:, 0, 4], inertials[:, 3, 3]], axis=1)
     body_moments = np.zeros((n + 1, 4))
     np.add.at(body_moments, owner, (poses @ moments[:, :, None])[:, :, 0])
+    roots, signs = _roots(inertias[1:])
     return Structure(
         topology,
         tuple(links),
@@ -178,7 +185,6 @@ def _with_numbers(
         ScrewExponentials(screws),
         descent,
         np.ascontiguousarray(descent[1:].T),
-        descent[1:].T - 0.5 * np.eye(n),
         tuple(jumps),
         poses,
         link_adjoints,
@@ -186,7 +192,19 @@ def _with_numbers(
         body_moments,
         inertias,
         swap_both(inertias),
+        roots,
+        None if (signs > 0.0).all() else signs,
+        np.repeat(descent[1:], 6, axis=0),
     )
+
+
+def _roots(inertias: Float[np.ndarray, "n 6 6"]) -> tuple[Float[np.ndarray, "n 6 6"], Float[np.ndarray, "m 1"]]:
+    """L^T P and the diagonal of D, of J = L D L^T with signs on D; the SDK accepts negative inertias."""
+    values, vectors = np.linalg.eigh(inertias)
+    rounding = 8 * np.finfo(np.float64).eps * np.abs(values).max(axis=1, keepdims=True)
+    values = np.where(np.abs(values) > rounding, values, 0.0)
+    roots = vectors * np.sqrt(np.abs(values))[:, None, :]
+    return swap(roots.swapaxes(1, 2)), np.where(values < 0.0, -1.0, 1.0).reshape(-1, 1)
 
 
 def _unique(kind: str, names: list[str]) -> None:
