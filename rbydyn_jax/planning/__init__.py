@@ -1,4 +1,4 @@
-"""Planning of motions: inverse kinematics, trapezoidal profiles, and trajectory optimisation."""
+"""Planning of motions: inverse kinematics, velocities under limits, trapezoidal profiles, trajectory optimisation."""
 
 from .checks import TrajectoryReport as TrajectoryReport
 from .checks import check_trajectory as check_trajectory
@@ -6,6 +6,8 @@ from .costs import Cost as Cost
 from .costs import LinkVelocity as LinkVelocity
 from .costs import Manipulability as Manipulability
 from .costs import SoftGoal as SoftGoal
+from .differential import DifferentialIkResult as DifferentialIkResult
+from .differential import differential_ik as differential_ik
 from .goals import ComGoal as ComGoal
 from .goals import ConfigurationGoal as ConfigurationGoal
 from .goals import Goal as Goal

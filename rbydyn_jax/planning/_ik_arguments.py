@@ -92,12 +92,17 @@ def asked(
     names = [*(f"target[{k}]" for k in range(len(of_poses))), *(f"goals[{k}]" for k in range(len(goals)))]
     found = tuple(_batched(model, goal, dtype, name, count) for goal, name in zip(given, names, strict=True))
     soft = tuple(_batched(model, cost, dtype, f"costs[{k}]", count) for k, cost in enumerate(costs))
-    ends: list[tuple[int | None, int | None]] = []
-    for goal in found:
-        links = [model.link_index(k) for k in goal.links]
+    return Wanted(found, soft), ends(model, found)
+
+
+def ends(model: Model, items: Sequence[Goal | Cost]) -> Ends:
+    """The links that goals or costs concern, each with what it is relative to."""
+    found: list[tuple[int | None, int | None]] = []
+    for item in items:
+        links = [model.link_index(k) for k in item.links]
         last = links[1] if len(links) == 2 else None
-        ends += [(k, last) for k in links if k != last] if links else [(k, None) for k in range(len(model.link_names))]
-    return Wanted(found, soft), ends
+        found += [(k, last) for k in links if k != last] if links else [(k, None) for k in range(len(model.link_names))]
+    return found
 
 
 def check_goal_values(goals: Any, name: str) -> None:

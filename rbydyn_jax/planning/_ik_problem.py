@@ -37,6 +37,20 @@ class Setup(NamedTuple):
     from_q0: bool
 
 
+class Judgement(NamedTuple):
+    """What is known of a configuration.
+
+    Args:
+        error: Squared error, with what is lacking of the clearance.
+        reached: Whether it is a solution.
+        distance: The smallest distance [m]; None where there is no clearance to be kept.
+    """
+
+    error: Float[Array, "*n"]
+    reached: Bool[Array, "*n"]
+    distance: Float[Array, "*n"] | None
+
+
 class Problem(eqx.Module):
     """The data shared by all problems of a batch. What differs between them is an argument: `target`, a pytree.
 
@@ -61,8 +75,8 @@ class Problem(eqx.Module):
         """The largest distance [m] and angle [rad] from what is to be reached."""
 
     @abc.abstractmethod
-    def judged(self, q: Float[Array, "nq"], target: Any) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-        """How far a configuration is from a solution, as a squared error, and whether it is one."""
+    def judged(self, q: Float[Array, "nq"], target: Any) -> Judgement:
+        """How far a configuration is from a solution."""
 
     @abc.abstractmethod
     def ranked(self, seeds: Float[Array, "s nq"], target: Any) -> tuple[Problem, Float[Array, "n s"]]:
@@ -149,9 +163,9 @@ class PoseProblem(Problem):
         step = product(J.T, product(inverse, e))
         return self.move(q, self.shortened(step))
 
-    def judged(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> tuple[Array, Array]:
+    def judged(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Judgement:
         error = self.error(q, target)
-        return jnp.sum(error * error), (self.size(error) <= self.tolerance).all()
+        return Judgement(jnp.sum(error * error), (self.size(error) <= self.tolerance).all(), None)
 
     def deviation(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Array:
         return self.size(self.error(q, target))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..model.model import Model
 from ..spatial._small import solve_definite
@@ -25,13 +25,15 @@ _HOPELESS = 1e8  # damping
 _FLAT = 1e-10  # relative decrease of the cost that a step has to promise
 
 
-def refined(problem: TaskProblem, q: Float[Array, "n nq"], target: Wanted, solved: Bool[Array, "n"]) -> Array:
-    """The solutions with the smallest cost nearby; what is no solution stays."""
-
-    def one(given: tuple[Array, Wanted, Array]) -> Array:
-        return _refined(problem, *given)
-
-    return jax.lax.map(one, (q, target, solved), batch_size=LANES)
+def refined(
+    problem: TaskProblem,
+    q: Float[Array, "n nq"],
+    target: Wanted,
+    solved: Bool[Array, "n"],
+    distance: Float[Array, "n"] | None,
+) -> tuple[Array, Array | None]:
+    """The solutions with the smallest cost nearby, and their smallest distances; what is no solution stays."""
+    return jax.lax.map(lambda given: _refined(problem, *given), (q, target, solved, distance), batch_size=LANES)
 
 
 def total(model: Model, costs: tuple[Cost, ...], q: Array, moving: Moving) -> Expansion:
@@ -40,28 +42,42 @@ def total(model: Model, costs: tuple[Cost, ...], q: Array, moving: Moving) -> Ex
     return reduce(lambda a, b: jax.tree.map(jnp.add, a, b), found)
 
 
-def _refined(problem: TaskProblem, q: Array, target: Wanted, solved: Array) -> Array:
-    def unfinished(state: tuple[Array, ...]) -> Array:
-        i, _, _, damping, promise, scale = state
-        return solved & (i < _STEPS) & (damping < _HOPELESS) & (promise > _FLAT * scale)
+class _State(NamedTuple):
+    steps: Int[Array, ""]
+    q: Float[Array, "nq"]
+    distance: Float[Array, ""] | None
+    cost: Float[Array, ""]
+    damping: Float[Array, ""]
+    promise: Float[Array, ""]
 
-    def advance(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        i, q, cost, damping, _, scale = state
-        step, promise = _along(problem, q, target, damping)
-        moved = problem.move(q, step)
-        moved = jax.lax.fori_loop(0, _CORRECTIONS, lambda _, x: problem.improved(x, target), moved)
-        reached, new = problem.judged(moved, target)[1], value(moved)
-        better = reached & (new < cost)
-        q, cost = jnp.where(better, moved, q), jnp.where(better, new, cost)
-        return i + 1, q, cost, jnp.where(better, damping * _LESS, damping * _MORE), promise, scale
 
+def _refined(
+    problem: TaskProblem, q: Array, target: Wanted, solved: Array, distance: Array | None
+) -> tuple[Array, Array | None]:
     def value(x: Array) -> Array:
         return total(problem.model, target.costs, x, problem.indices).value
 
+    def unfinished(s: _State) -> Array:
+        return solved & (s.steps < _STEPS) & (s.damping < _HOPELESS) & (s.promise > _FLAT * scale)
+
+    def advance(s: _State) -> _State:
+        step, promise = _along(problem, s.q, target, s.damping)
+        moved = problem.move(s.q, step)
+        moved = jax.lax.fori_loop(0, _CORRECTIONS, lambda _, x: problem.improved(x, target), moved)
+        known, cost = problem.judged(moved, target), value(moved)
+        better = known.reached & (cost < s.cost)
+        kept = jax.tree.map(
+            lambda a, b: jnp.where(better, a, b), (moved, known.distance, cost), (s.q, s.distance, s.cost)
+        )
+        q, distance, cost = kept
+        damping = s.damping * jnp.where(better, _LESS, _MORE).astype(cost.dtype)
+        return _State(s.steps + 1, q, distance, cost, damping, promise)
+
     cost = value(q)
-    first: Any = (jnp.zeros((), int), q, cost, jnp.asarray(_FIRST_DAMPING, q.dtype), jnp.inf, jnp.abs(cost) + 1.0)
-    first = jax.tree.map(lambda x, like: jnp.asarray(x, like), first, (int, *[q.dtype] * 5))
-    return jax.lax.while_loop(unfinished, advance, first)[1]
+    scale = jnp.abs(cost) + 1.0
+    damping, infinite = jnp.asarray(_FIRST_DAMPING, q.dtype), jnp.asarray(jnp.inf, q.dtype)
+    end = jax.lax.while_loop(unfinished, advance, _State(jnp.zeros((), int), q, distance, cost, damping, infinite))
+    return end.q, end.distance
 
 
 def _along(problem: TaskProblem, q: Array, target: Wanted, damping: Array) -> tuple[Array, Array]:

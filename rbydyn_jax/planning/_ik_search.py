@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..model.configuration import random_configuration
-from ._ik_problem import Problem
+from ._ik_problem import Judgement, Problem
 
 LANES = 256  # on a CPU the arrays of this many stay in the cache of a core
 _STEPS = 4  # of a lane between two checks of its progress
@@ -30,6 +30,7 @@ class Found(NamedTuple):
     q: Float[Array, "n nq"]
     attempts: Int[Array, "n"]
     iterations: Int[Array, "n"]
+    distance: Float[Array, "n"] | None
 
 
 class _Lanes(NamedTuple):
@@ -62,10 +63,12 @@ def search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKey
     lanes = min(LANES, max(8, n), n * attempts)
     problem, starts = _prepare(problem, target, q0, key)
     usable = finite(target) & jnp.isfinite(q0).all(axis=1)
+    judged = jax.eval_shape(problem.judged, q0[0], jax.tree.map(lambda x: x[0], target))
+    distance = None if judged.distance is None else jnp.full(n, jnp.nan, q0.dtype)
     none, zero = jnp.full(lanes, n), jnp.zeros(lanes, int)
     state = (
         _Lanes(none, zero, jnp.zeros((lanes, q0.shape[1]), q0.dtype), jnp.zeros(lanes, q0.dtype), zero),
-        Found(jnp.where(usable, jnp.inf, 0.0).astype(q0.dtype), q0, jnp.zeros(n, int), jnp.zeros(n, int)),
+        Found(jnp.where(usable, jnp.inf, 0.0).astype(q0.dtype), q0, jnp.zeros(n, int), jnp.zeros(n, int), distance),
         _Queue(jnp.zeros((), int), jnp.zeros((), int)),
     )
 
@@ -127,22 +130,22 @@ def _refill(
     return lanes, _Queue(queue.sweep + last // count, order[last % count])
 
 
-def _pursue(problem: Problem, q: Array, target: Any) -> tuple[Array, Array, Array]:
-    """The configuration some steps later, its squared error, and whether it is a solution."""
+def _pursue(problem: Problem, q: Array, target: Any) -> tuple[Array, Judgement]:
+    """The configuration some steps later, and what is known of it."""
     q = jax.lax.fori_loop(0, _STEPS, lambda _, q: problem.improved(q, target), q)
-    return q, *problem.judged(q, target)
+    return q, problem.judged(q, target)
 
 
-def _collect(problem: Problem, lanes: _Lanes, q: Array, error: Array, ok: Array, found: Found) -> tuple[_Lanes, Found]:
+def _collect(problem: Problem, lanes: _Lanes, q: Array, known: Judgement, found: Found) -> tuple[_Lanes, Found]:
     """Takes over what is better than what was found, and frees the lanes that are done."""
     n, p = len(found.merit), len(lanes.problem)
     active, steps = lanes.problem < n, lanes.steps + _STEPS
-    reached = active & ok
-    merit = jnp.where(reached, 0.0, error)
+    reached = active & known.reached
+    merit = jnp.where(reached, 0.0, known.error)
     hopeless = (steps >= problem.setup.iterations) | ~(merit < _SLOW * lanes.merit)
-    known = jnp.concatenate([found.merit, jnp.zeros(1, merit.dtype)])
-    candidate = jnp.where(active & (merit < known[lanes.problem]), merit, jnp.inf)
-    best = known.at[lanes.problem].min(candidate)
+    before = jnp.concatenate([found.merit, jnp.zeros(1, merit.dtype)])
+    candidate = jnp.where(active & (merit < before[lanes.problem]), merit, jnp.inf)
+    best = before.at[lanes.problem].min(candidate)
     holder = (
         jnp.full(n + 1, -1)
         .at[lanes.problem]
@@ -154,6 +157,7 @@ def _collect(problem: Problem, lanes: _Lanes, q: Array, error: Array, ok: Array,
         found.q.at[taken].set(q, mode="drop"),
         found.attempts.at[taken].set(lanes.attempt + 1, mode="drop"),
         found.iterations.at[taken].set(steps, mode="drop"),
+        None if found.distance is None else found.distance.at[taken].set(known.distance, mode="drop"),
     )
     done = reached | hopeless | (best[lanes.problem] == 0)
     return _Lanes(jnp.where(done, n, lanes.problem), lanes.attempt, q, merit, steps), found

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from ..spatial.safe import safe_norm
 from ..sweeps.block_matrix import inverse_by_blocks
 from ._clearance import Clearance
-from ._ik_problem import DAMPING, LEAST_DAMPING, Problem, product, squared_distances
+from ._ik_problem import DAMPING, LEAST_DAMPING, Judgement, Problem, product, squared_distances
 from .costs import Cost
 from .goals import LENGTH, Goal, Moving
 
@@ -61,13 +61,14 @@ class TaskProblem(Problem):
             found.append(jnp.stack([distance * LENGTH, angle]))
         return jnp.stack(found).max(axis=0)
 
-    def judged(self, q: Float[Array, "nq"], target: Wanted) -> tuple[Array, Array]:
+    def judged(self, q: Float[Array, "nq"], target: Wanted) -> Judgement:
         e, _ = self.rows(q, target)
         reached = (self.deviation(q, target) <= self.tolerance).all()
         if self.clearance is None:
-            return jnp.sum(e * e), reached
-        lacking = jnp.maximum(self.clearance.distance - self.clearance.nearest(self.model, q), 0.0)
-        return jnp.sum(e * e) + (lacking / self.length) ** 2, reached & (lacking == 0)
+            return Judgement(jnp.sum(e * e), reached, None)
+        nearest = self.clearance.nearest(self.model, q)
+        lacking = jnp.maximum(self.clearance.distance - nearest, 0.0)
+        return Judgement(jnp.sum(e * e) + (lacking / self.length) ** 2, reached & (lacking == 0), nearest)
 
     def improved(self, q: Float[Array, "nq"], target: Wanted) -> Float[Array, "nq"]:
         r"""One step of damped least squares; where it would lead below the clearance, away from that in the nullspace.

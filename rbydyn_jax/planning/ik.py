@@ -22,7 +22,7 @@ from ._clearance import check_clearance, checked_clearance
 from ._ik_arguments import asked, batch_size, check_goal_values, checked_poses, checked_types, moving, start
 from ._ik_problem import PoseProblem, Problem, Setup, product
 from ._ik_refine import refined
-from ._ik_search import LANES, finite, search
+from ._ik_search import finite, search
 from ._ik_tasks import TaskProblem, Wanted
 from .costs import Cost
 from .goals import Goal
@@ -181,7 +181,8 @@ def solve_ik(
         problem, todo = TaskProblem(*data, clearance=keep), wanted
     else:
         assert poses.target is not None  # or there were nothing to reach
-        problem, todo = PoseProblem(*data, links=poses.links, ref=poses.ref), poses.target.reshape(n, -1, 4, 4).astype(dtype)
+        problem = PoseProblem(*data, links=poses.links, ref=poses.ref)
+        todo = poses.target.reshape(n, -1, 4, 4).astype(dtype)
     key = jax.random.key(0) if key is None else check_key(key)
     result = _solve(problem, todo, jnp.broadcast_to(q0s.astype(dtype), (n, model.nq)), key)
     return result if count is not None else jax.tree.map(lambda x: x[0], result)
@@ -190,20 +191,19 @@ def solve_ik(
 @jax.custom_jvp
 def _solve(problem: PoseProblem | TaskProblem, target: Any, q0: Array, key: PRNGKeyArray) -> IkResult:
     found = search(problem, target, q0, key)
-    q, keep, distance = found.q, None, None
+    q, distance, keep = found.q, found.distance, None
     if isinstance(problem, TaskProblem):
         keep = problem.clearance
         if target.costs:
-            q = refined(problem, q, target, found.merit == 0)
+            q, distance = refined(problem, q, target, found.merit == 0, distance)
     errors = jax.vmap(problem.deviation)(q, target)
     reached = kept = (errors <= problem.tolerance[None]).all(axis=1)
-    if keep is not None:
-        distance = jax.lax.map(lambda x: keep.nearest(problem.model, x), q, batch_size=LANES)
+    if keep is not None and distance is not None:
         kept = reached & (distance >= keep.distance)
     known = finite(target) & jnp.isfinite(q0).all(axis=1)
     missed = jnp.where(known, jnp.where(reached, IkStatus.IN_COLLISION, IkStatus.NOT_FOUND), IkStatus.NOT_FINITE)
     status = jnp.where(kept, IkStatus.SOLVED, missed)
-    return IkResult(q, status, *errors.T, found.attempts, found.iterations, distance)
+    return IkResult(q, status, errors[:, 0], errors[:, 1], found.attempts, found.iterations, distance)
 
 
 @_solve.defjvp
