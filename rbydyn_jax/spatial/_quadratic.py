@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float
 from ._small import solve_definite
 
 ITERATIONS = 50
-_GOOD = {"float64": 1e-9, "float32": 1e-5}  # errors at which the iteration ends,
+_GOOD = {"float64": 1e-12, "float32": 1e-5}  # errors at which the iteration ends,
 _ENOUGH = {"float64": 1e-7, "float32": 1e-3}  # and errors of what counts as a solution
 _TO_BOUNDARY = 0.99  # share of the step to the nearest bound
 
