@@ -223,7 +223,8 @@ NOT_CALLED = {
 }
 # What is accepted takes long to trace or to build.
 SLOW = (
-    "planning.solve_ik", "planning.differential_ik", "rb.attach", "rb.submodel", "rb.to_urdf", "rb.aba_derivatives", "rb.rnea_derivatives",
+    "planning.solve_ik", "planning.differential_ik",
+    "rb.attach", "rb.submodel", "rb.to_urdf", "rb.aba_derivatives", "rb.rnea_derivatives",
     "rb.hessian", "rb.point_hessian", "rb.point_jacobian", "constraints.impulse", "constraints.simulate",
     "constraints.state_derivative", "constraints.forward_dynamics", "constraints.inverse_dynamics",
     "collision.signed_distances", "collision.capsule_distances", "collision.sampled_pairs",

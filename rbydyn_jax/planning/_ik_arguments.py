@@ -64,7 +64,8 @@ def checked_types(goals: Any, costs: Any) -> None:
         for i, item in enumerate(check_sequence(given, name, of)):
             if not isinstance(item, allowed):
                 wanted = " or ".join(kind.__name__ for kind in allowed)
-                raise DtypeError(f"{name}[{i}] must be a {wanted}, got {type(item).__name__}")
+                kind = "an array" if isinstance(item, jax.Array) else type(item).__name__
+                raise DtypeError(f"{name}[{i}] must be a {wanted}, got {kind}")
 
 
 def batch_size(poses: Poses, items: Sequence[Goal | Cost]) -> int | None:

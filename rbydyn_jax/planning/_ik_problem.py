@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
     """What is known of a configuration.
 
     Args:
-        error: Squared error, with what is lacking of the clearance.
+        error: Squared error; where the goals are reached, what is lacking of the clearance.
         reached: Whether it is a solution.
         distance: The smallest distance [m]; None where there is no clearance to be kept.
     """

@@ -67,8 +67,10 @@ class TaskProblem(Problem):
         if self.clearance is None:
             return Judgement(jnp.sum(e * e), reached, None)
         nearest = self.clearance.nearest(self.model, q)
-        lacking = jnp.maximum(self.clearance.distance - nearest, 0.0)
-        return Judgement(jnp.sum(e * e) + (lacking / self.length) ** 2, reached & (lacking == 0), nearest)
+        lacking = jnp.square(jnp.maximum(self.clearance.distance - nearest, 0.0))
+        # The goals come first: what reaches them in collision is better than all that does not reach them.
+        in_collision = jnp.square(self.tolerance.min()) * lacking / (self.length**2 + lacking)
+        return Judgement(jnp.where(reached, in_collision, jnp.sum(e * e)), reached & (lacking == 0), nearest)
 
     def improved(self, q: Float[Array, "nq"], target: Wanted) -> Float[Array, "nq"]:
         r"""One step of damped least squares; where it would lead below the clearance, away from that in the nullspace.

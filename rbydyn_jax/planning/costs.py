@@ -77,10 +77,11 @@ class SoftGoal(Cost):
 
 
 class Manipulability(Cost):
-    r"""The cost $-\frac{w}{2} \log\det(J J^T)$: the logarithm of the inverse of a link's manipulability.
+    r"""The cost $-\frac{w}{2} \log\det(J J^T + \epsilon I)$: minus the logarithm of a link's manipulability.
 
-    [Yoshikawa 1985]; J is the Jacobian of the link with respect to the joints that may move. If these are less than
-    six, it is $J^T J$. Near a singular configuration the cost grows without bound.
+    [Yoshikawa 1985]; J is the Jacobian of the link with respect to the joints that may move, lengths in 0.1 m. With
+    $\epsilon = 10^{-6}$ (float32: $10^{-3}$) the directions in which the link never moves do not matter, and the cost
+    of singular configurations is finite.
 
     Args:
         link: The link, by name or index; static.
@@ -97,13 +98,13 @@ class Manipulability(Cost):
         return (self.link,) if self.ref is None else (self.link, self.ref)
 
     def expand(self, model: Model, q: Array, moving: Moving) -> Expansion:
-        at = np.array(moving.v)
+        at, least = np.array(moving.v), 1e-6 if q.dtype == jnp.float64 else 1e-3
 
         def lost(step: Array) -> Array:
             there = integrate(model, q, jnp.zeros(model.nv, q.dtype).at[at].set(step, unique_indices=True))
             J = jacobian(model, there, self.link, ref=self.ref)[:, at]
             J = jnp.concatenate([J[:3], J[3:] / LENGTH])
-            return -0.5 * self.weight * _log_det(_product(J, J.T) if len(at) >= 6 else _product(J.T, J))
+            return -0.5 * self.weight * _log_det(_product(J, J.T) + least * jnp.eye(6, dtype=q.dtype))
 
         value, gradient = jax.value_and_grad(lost)(jnp.zeros(len(at), q.dtype))
         return Expansion(value, gradient, self.weight * jnp.eye(len(at), dtype=q.dtype))
@@ -167,9 +168,7 @@ _product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 def _log_det(A: Float[Array, "n n"]) -> Array:
     """Of a positive definite matrix, by elimination."""
     total = jnp.zeros((), A.dtype)
-    tiny = jnp.finfo(A.dtype).eps ** 2
     for k in range(len(A)):
-        pivot = jnp.maximum(A[k, k], tiny)  # positive for singular matrices, too
-        total += jnp.log(pivot)
-        A = A - A[:, k, None] * (A[k] / pivot)[None]
+        total += jnp.log(A[k, k])
+        A = A - A[:, k, None] * (A[k] / A[k, k])[None]
     return total

@@ -136,10 +136,6 @@ def test_costs_are_minimal_along_the_goals():
     rest, weight = np.array([0.3, 0.3, -0.2, 0.9]), np.array([1.0, 2.0, 0.5, 3.0])
     place = jnp.stack([jnp.asarray(tip(q)) for q in ([0.5, 0.5, 0.5, 0.5], [1.4, -1.0, 1.0, -1.3])])
 
-    def lost(q) -> float:  # the rotation about z and the two lengths, in 0.1 m
-        J = np.concatenate([np.ones((1, 4)), 10.0 * tip_jacobian(q)])
-        return -0.5 * np.log(np.linalg.det(J.T @ J + 0.0) if len(J) >= 4 else np.linalg.det(J @ J.T))
-
     posture = SoftGoal(ConfigurationGoal(jnp.asarray(rest)), jnp.asarray(weight))
     found = solve_ik(arm, goals=[PositionGoal("tool", place)], costs=[posture])
     assert found.solved.all()
@@ -153,29 +149,26 @@ def test_costs_are_minimal_along_the_goals():
 
 
 @pytest.mark.slow
-def test_a_pose_leaves_the_most_manipulable_posture():
-    """Panda: along the solutions of one pose, a redundant arm moves to where pinocchio's det(J J^T) is largest."""
-    oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
-
-    arm = robots.panda_like()
-    twin, tool = pin_model(arm), arm.link_index("tool")
-    q = jnp.array([0.3, -0.4, 0.9, -1.8, 0.1, 1.6, 0.5], arm.gravity.dtype)
+def test_what_is_left_to_choose_goes_to_manipulability():
+    """Along the solutions of a pose in the plane, none nearby has a larger det(J J^T)."""
+    arm = planar_arm()
+    q = jnp.array([0.1, 0.3, 0.4, 0.9], arm.gravity.dtype)
     found = solve_ik(arm, "tool", rb.link_pose(arm, q, "tool"), q0=q, costs=[Manipulability("tool")])
     assert found.solved
 
+    def jacobian(x) -> np.ndarray:
+        return np.concatenate([np.ones((1, 4)), tip_jacobian(np.asarray(x, float))])
+
     def volume(x) -> float:
-        J = twin.jacobian(np.asarray(x, float), tool)
-        return np.linalg.det(J @ J.T)
+        return float(np.linalg.det(jacobian(x) @ jacobian(x).T))
 
-    J = twin.jacobian(np.asarray(found.q, float), tool)
-    along = np.linalg.svd(J)[2][-1]  # the motion that keeps the pose
-    best = volume(found.q)
-    assert best > 1.05 * volume(q)
+    along = np.linalg.svd(jacobian(found.q))[2][-1]  # the motion that keeps the pose
+    assert volume(found.q) > 1.01 * volume(q)
     for t in (-0.02, 0.02):
-        assert volume(np.asarray(found.q, float) + t * along) < best * (1 + 1e-3)
+        assert volume(np.asarray(found.q, float) + t * along) < volume(found.q) * (1 + 1e-3)
 
 
+@pytest.mark.slow
 def test_a_mobile_base_goes_where_the_arm_does_not_reach():
     robot = with_planar_base(robots.two_link_arm())
     place = jnp.array([3.0, -2.0, 0.0], robot.gravity.dtype)
@@ -195,8 +188,9 @@ def test_derivatives_of_goals_are_least_changes_and_costs_have_none():
         return solve_ik(arm, goals=[PositionGoal("tool", place)], q0=q0, **options).q
 
     place = jnp.asarray(tip(np.array([0.5, 0.45, 0.5, 0.6])))
-    q, move = jax.jit(lambda p: (solution(p), jax.jacfwd(solution)(p)))(place)
-    assert_close(move[:, :2], np.linalg.pinv(tip_jacobian(np.asarray(q))), 1e-6)
+    step = jnp.array([0.3, -0.7, 0.0])
+    q, move = jax.jit(lambda p: jax.jvp(solution, (p,), (step,)))(place)
+    assert_close(move, np.linalg.pinv(tip_jacobian(np.asarray(q))) @ np.asarray(step)[:2], 1e-6)
     with pytest.raises(RbydynError, match="no derivatives with costs"):
         jax.eval_shape(jax.jacfwd(lambda p: solution(p, costs=[SoftGoal(ConfigurationGoal(q0))])), place)
 
@@ -208,7 +202,8 @@ def test_wrong_arguments_are_named():
     cases = [
         (ArgumentError, "there is nothing to reach", arm, {}),
         (ArgumentError, "target must be given with link", arm, {"link": "tool"}),
-        (DtypeError, r"goals\[0\] must be a Goal, got int", arm, {"goals": [3]}),
+        (DtypeError, r"goals\[0\] must be a Goal, got an array", arm, {"goals": [3]}),
+        (DtypeError, "costs must be a list of costs such as SoftGoal", arm, {"goals": [goal], "costs": ["x"]}),
         (DtypeError, r"costs\[0\] must be a SoftGoal or Manipulability", arm, {"goals": [goal], "costs": [goal]}),
         (
             DtypeError,
@@ -216,7 +211,12 @@ def test_wrong_arguments_are_named():
             arm,
             {"goals": [goal], "costs": [LinkVelocity("tool", jnp.zeros(6))]},
         ),
-        (ArgumentError, "world needs a clearance", pole, {"goals": [goal], "world": collision.World(collision.sphere(jnp.ones(3), 0.1))}),
+        (
+            ArgumentError,
+            "world needs a clearance",
+            pole,
+            {"goals": [goal], "world": collision.World(collision.sphere(jnp.ones(3), 0.1))},
+        ),
         (DtypeError, r"world must be a collision\.World", pole, {"goals": [goal], "world": 3.0, "clearance": 0.0}),
         (ArgumentError, "clearance must be finite", pole, {"goals": [goal], "clearance": jnp.nan}),
         (ModelError, "has no collision shapes", pendulum, {"goals": [goal], "clearance": 0.0}),
@@ -229,11 +229,31 @@ def test_wrong_arguments_are_named():
                 "costs": [SoftGoal(ConfigurationGoal(jnp.zeros((3, 2))))],
             },
         ),
-        (ShapeError, r"weight must be a number or have shape \(2,\)", arm, {"goals": [goal], "costs": [SoftGoal(ConfigurationGoal(jnp.zeros(2)), jnp.ones(3))]}),
-        (ArgumentError, "weight must be finite and not negative", arm, {"goals": [goal], "costs": [Manipulability("tool", -1.0)]}),
-        (ArgumentError, r"goals\[0\].target must be a rigid transform", arm, {"goals": [PoseGoal("tool", 2 * jnp.eye(4))]}),
-        (ArgumentError, r"goals\[0\].axis must be finite and not zero", arm, {"goals": [LookAtGoal("tool", jnp.ones(3), axis=(0.0, 0.0, 0.0))]}),
-    ]  # fmt: skip
+        (
+            ShapeError,
+            r"weight must be a number or have shape \(2,\)",
+            arm,
+            {"goals": [goal], "costs": [SoftGoal(ConfigurationGoal(jnp.zeros(2)), jnp.ones(3))]},
+        ),
+        (
+            ArgumentError,
+            "weight must be finite and not negative",
+            arm,
+            {"goals": [goal], "costs": [Manipulability("tool", -1.0)]},
+        ),
+        (
+            ArgumentError,
+            r"goals\[0\].target must be a rigid transform",
+            arm,
+            {"goals": [PoseGoal("tool", 2 * jnp.eye(4))]},
+        ),
+        (
+            ArgumentError,
+            r"goals\[0\].axis must be finite and not zero",
+            arm,
+            {"goals": [LookAtGoal("tool", jnp.ones(3), axis=(0.0, 0.0, 0.0))]},
+        ),
+    ]
     for error, message, model, options in cases:
         with pytest.raises(error, match=message):
             solve_ik(model, **untyped(options))
