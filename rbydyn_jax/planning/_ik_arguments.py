@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_pose, check_sequence
+from .._check import check_array, check_not_negative, check_pose, check_sequence
 from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
 from ..model.configuration import neutral
 from ..model.model import Model
 from ._ik_tasks import Wanted
-from .costs import Cost, Manipulability, SoftGoal
+from .costs import Cost, LinkVelocity, Manipulability, SoftGoal
 from .goals import Goal, PoseGoal
 
 Item = TypeVar("Item", bound=Goal | Cost)
@@ -107,9 +107,11 @@ def ends(model: Model, items: Sequence[Goal | Cost]) -> Ends:
 
 
 def check_goal_values(goals: Any, name: str) -> None:
-    """Raises for targets of goals that are no rigid transforms, where they are known."""
+    """Raises for targets of goals that are no rigid transforms and for negative weights, where they are known."""
     for i, goal in enumerate(goals if isinstance(goals, list | tuple) else ()):
         inner = _varying(goal)
+        if isinstance(goal, SoftGoal | Manipulability | LinkVelocity):
+            check_not_negative(goal.weight, f"{name}[{i}].weight")
         if isinstance(inner, PoseGoal):
             check_pose(inner.target, f"{name}[{i}].target")
 

@@ -177,7 +177,7 @@ def rolling_motions(model: Model) -> Float[Array, "nv k"]:
         >>> robot = with_planar_base(robots.rby1a())  # 22 joints, 2 wheels, 3 coordinates of the base
         >>> motions = rolling_motions(robot)
         >>> motions.shape, bool(jnp.allclose(rolling_constraint(robot) @ motions, 0.0, atol=1e-6))
-        ((29, 26), True)
+        ((27, 24), True)
     """
     model = check_model(model)
     base, wheels = _coordinates(model.tree)
