@@ -4,7 +4,7 @@ Each robot's poses are those of random configurations within its limits. Rates a
 of several with different starts, with whatever cores the process may use; optimistix's Levenberg-Marquardt, one start
 for each pose with the joints squeezed into their limits by tanh, runs beside on the first robot.
 
-With --clear: poses of configurations of the RB-Y1 that are clear of the robot itself, and of a world, by a clearance, of
+With --clear: poses of configurations of the RB-Y1 that are clear of the robot itself and of a world by a clearance, of
 one arm and of both; how many are solved with the clearance, measured anew, and CPU time, alone and in a batch.
 """
 
