@@ -88,6 +88,7 @@ def test_a_closed_loop_stays_clear_of_the_pole():
     assert near - 1e-3 < distance.min() < near + 5e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, count", [("rby1a", 2), ("rby1m", 3)])
 def test_motions_of_rolling_wheels_span_what_rolling_allows(name, count):
     robot = with_planar_base(getattr(robots, name)())

@@ -195,6 +195,7 @@ def test_derivatives_of_goals_are_least_changes_and_costs_have_none():
         jax.eval_shape(jax.jacfwd(lambda p: solution(p, costs=[SoftGoal(ConfigurationGoal(q0))])), place)
 
 
+@pytest.mark.slow
 def test_wrong_arguments_are_named():
     arm, pole = robots.two_link_arm(), pole_arm()
     goal = PositionGoal("tool", jnp.array([0.3, 0.5, 0.0]))
