@@ -12,6 +12,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks scale                   map_batch: time against the batch, memory for a million
   python -m benchmarks forms                   the forms of the sweeps: unrolled, scanned, split over devices, untested
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
+  python -m benchmarks ik --clear              the same for poses with a solution clear of collisions
   python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """

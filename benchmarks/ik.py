@@ -3,6 +3,9 @@
 Each robot's poses are those of random configurations within its limits. Rates are wall times of warm calls, the least
 of several with different starts, with whatever cores the process may use; optimistix's Levenberg-Marquardt, one start
 for each pose with the joints squeezed into their limits by tanh, runs beside on the first robot.
+
+With --clear: poses of configurations of the RB-Y1 that are clear of the robot itself and of a world by a clearance, of
+one arm and of both; how many are solved with the clearance, measured anew, and CPU time, alone and in a batch.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from .store import Store
 if TYPE_CHECKING:
     from rbydyn_jax import Model
 
-FILE = "ik.json"
+FILE, CLEAR_FILE = "ik.json", "ik_clear.json"
+CLEARANCE, SOLVED_CLEAR = 0.01, 0.999  # [m], and what is promised
 SOLVED, RATE = 0.995, 2000.0  # what is promised, on two cores
 TOLERANCE = 1e-6  # m and rad
 
@@ -30,7 +34,9 @@ def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
     ik = commands.add_parser("ik", help="inverse kinematics: share of random poses that are solved, and rate")
     ik.add_argument("--count", type=int, default=1000, help="poses of each arm")
     ik.add_argument("--repeats", type=int, default=5)
-    ik.add_argument("--output", type=Path, default=results / FILE)
+    ik.add_argument("--clear", action="store_true", help="poses that have a solution clear of collisions, instead")
+    ik.add_argument("--output", type=Path, help="default: in the results")
+    ik.set_defaults(results=results)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -38,8 +44,11 @@ def run(arguments: argparse.Namespace) -> None:
     import jax
 
     jax.config.update("jax_enable_x64", True)
+    arguments.output = arguments.output or arguments.results / (CLEAR_FILE if arguments.clear else FILE)
     about = {key: Store(arguments.output, keep=False).found[key] for key in ("date", "machine", "versions")}
     found: dict[str, Any] = {**about, "cores": len(os.sched_getaffinity(0)), "count": arguments.count, "arms": []}
+    if arguments.clear:
+        return _run_clear(arguments, found)
     for number, arm in enumerate(_arms()):
         record = _measure(*arm, arguments.count, arguments.repeats)
         if number == 0:
@@ -60,6 +69,89 @@ def table(found: dict[str, Any]) -> str:
         cells = f"{a['solved']:.2%} | {a['per_second']:,.0f} | {starts} | {a['first_call_s']:.1f}"
         lines.append(f"| {a['arm']} | {a['joints']} | {cells} |")
     return "\n".join(lines)
+
+
+def _run_clear(arguments: argparse.Namespace, found: dict[str, Any]) -> None:
+    """Poses that have a solution clear of collisions."""
+    for link in ("ee_right", ("ee_right", "ee_left")):
+        for world in (False, True):
+            found["arms"].append(_measure_clear(link, world, arguments.count, arguments.repeats))
+            print("   ", found["arms"][-1], file=sys.stderr)
+            arguments.output.write_text(json.dumps(found, indent=1) + "\n")
+    lines = [
+        "| RB-Y1 A | world | solved and clear | CPU us, batch | CPU us, alone | first call [s] |",
+        "|---" * 6 + "|",
+    ]
+    for a in found["arms"]:
+        times = f"{a['cpu_us_batch']:.0f} | {a['cpu_us_single']:.0f} | {a['first_call_s']:.0f}"
+        lines.append(f"| {a['arm']} | {a['world']} | {a['solved']:.2%} | {times} |")
+    print("\n".join(lines))
+    if any(a["solved"] < SOLVED_CLEAR for a in found["arms"]):
+        raise SystemExit("less than promised")
+
+
+def _measure_clear(link: str | tuple[str, ...], with_world: bool, count: int, repeats: int) -> dict[str, Any]:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from rbydyn_jax import collision, link_pose, neutral, random_configuration, robots
+    from rbydyn_jax.planning import solve_ik
+
+    model, ref = robots.rby1a(), "link_torso_5"
+    links = (link,) if isinstance(link, str) else link
+    table = collision.box(jnp.eye(4).at[:3, 3].set(jnp.array([0.6, 0.0, 0.6])), jnp.array([0.3, 1.0, 0.05]))
+    centers = ((0.45, -0.3, 1.0), (0.4, 0.3, 1.2), (0.35, 0.0, 0.7))
+    balls = [collision.sphere(jnp.array(center), 0.08) for center in centers]
+    world = collision.World(*balls, table) if with_world else None
+
+    @jax.jit
+    @jax.vmap
+    def distance(q: Any) -> Any:
+        d = collision.min_distance(model, q)
+        return d if world is None else jnp.minimum(d, collision.world_distances(model, q, world).min())
+
+    @jax.jit
+    @jax.vmap
+    def poses(q: Any) -> Any:
+        return jnp.stack([link_pose(model, q, name, ref) for name in links])
+
+    tree, rest = model.tree, jnp.clip(neutral(model), model.position_lower, model.position_upper)
+    below = set(tree.path(tree.link_bodies[model.link_index(ref)]))
+    moving = {i for name in links for i in tree.path(tree.link_bodies[model.link_index(name)])} - below
+    mask = np.isin(np.arange(model.nq), [tree.q_slices[i].start for i in moving])
+    q = jax.vmap(random_configuration, (None, 0))(model, jax.random.split(jax.random.key(11), 4 * count))
+    q = jnp.where(mask, q, rest)
+    q = q[distance(q) >= CLEARANCE][:count]
+    goal = poses(q)
+    target = goal[:, 0] if isinstance(link, str) else goal
+
+    def solve(target: Any, seed: int) -> Any:
+        options = {"ref": ref, "clearance": CLEARANCE, "world": world, "key": jax.random.key(seed)}
+        return jax.block_until_ready(solve_ik(model, link, target, **options))
+
+    first, result = _timed(lambda: solve(target, 0))
+    batch = min(_cpu(lambda seed=seed: solve(target, seed)) for seed in range(repeats))
+    solve(target[0], 0)
+    alone = [_cpu(lambda k=k: solve(target[k], 0)) for k in range(min(count, 100))]
+    error = np.abs(np.asarray(poses(result.q) - goal)).max(axis=(1, 2, 3))
+    ok = np.asarray(result.solved) & (np.asarray(distance(result.q)) >= CLEARANCE - 1e-12) & (error < 2 * TOLERANCE)
+    return {
+        "arm": " and ".join(links),
+        "world": with_world,
+        "count": len(q),
+        "solved": float(ok.mean()),
+        "attempts_max": int(np.asarray(result.attempts).max()),
+        "cpu_us_batch": 1e6 * batch / len(q),
+        "cpu_us_single": 1e6 * float(np.median(alone)),
+        "first_call_s": first,
+    }
+
+
+def _cpu(f: Any) -> float:
+    started = time.process_time()
+    f()
+    return time.process_time() - started
 
 
 def _arms() -> list[tuple[str, Model, str, str | None]]:

@@ -357,7 +357,13 @@ def explained(
     return cast(F, call)
 
 
-_EXPECTED = {"model": "a Model", "key": "a key of jax.random, such as jax.random.key(0)"}
+_EXPECTED = {
+    "model": "a Model",
+    "key": "a key of jax.random, such as jax.random.key(0)",
+    "goals": "a list of goals such as PoseGoal",
+    "costs": "a list of costs such as SoftGoal",
+    "world": "a collision.World",
+}
 
 
 def _check_arguments(given: Mapping[str, Any], static: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import collision, constraints, robots
+from rbydyn_jax import collision, constraints, planning, robots
 from rbydyn_jax.rby1 import commands
 from rbydyn_jax.rby1.mobility import with_planar_base
 from tests.helpers import slow
@@ -75,6 +75,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     | {"dt": 0.05, "x": np.zeros(2 * n), "patches": [PATCH], "wrench": X6, "com": X3, "kind": "revolute"}
     | {"predecessor": None, "successor": "tool", "half_sizes": (0.1, 0.1)},
     "planning.solve_ik": {"target": I4},
+    "planning.differential_ik": {"costs": [planning.LinkVelocity("tool", X6)], "dt": 0.1},
     "planning.trapezoidal_profile": {"start": X, "target": X, "velocity_limit": X, "acceleration_limit": X},
     "planning.rest_to_rest_basis": {"count": 3, "phase": X},
     "rb.attach": {"other": robots.pendulum(), "prefix": "p_"},
@@ -103,6 +104,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "rby1.mobility": {"model": RBY1, "wheels": np.ones(2), "twist": X3, "v": np.zeros(RBY1.nv)},
     "rby1.impedance": {"M": np.eye(2), "stiffness": np.ones(2), "A": np.eye(2)},
     "rby1.mobility.rolling_constraint": {"model": MOBILE},
+    "rby1.mobility.rolling_motions": {"model": MOBILE},
     "rby1.mobility.with_rolling_wheels": {"model": MOBILE, "v": np.zeros(MOBILE.nv)},
     "rby1.impedance.impedance_torque": {"command": IMPEDANCE},
     "rby1.impedance.rollout": {"command": IMPEDANCE, "duration": 0.01, "v0": X},
@@ -125,6 +127,7 @@ RESULTS = {
     "SupportArea", "WrenchDistribution", "IkResult", "IkStatus", "ProfileSamples", "Trajectory", "TrajectoryReport",
     "TrajectoryResult", "TrajectorySamples", "TrajectoryStatus", "TrajectoryViolations", "TrapezoidalProfile",
     "SurfacePoints", "WorldDistance", "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
+    "Cost", "DifferentialIkResult",
 }  # fmt: skip
 
 
@@ -201,8 +204,12 @@ NOT_CALLED = {
     "rb.set_compilation_cache": "changes the settings of the process; tests/compilation",
     "rb.no_recompile": "takes no arguments",
     **dict.fromkeys(
-        (f"planning.{name}" for name in ("PoseGoal", "PositionGoal", "ComGoal", "ConfigurationGoal")),
-        "a container that TrajectoryProblem checks",
+        (f"planning.{name}" for name in ("PoseGoal", "PositionGoal", "ComGoal", "ConfigurationGoal", "LookAtGoal")),
+        "a container that TrajectoryProblem and solve_ik check",
+    ),
+    **dict.fromkeys(
+        (f"planning.{name}" for name in ("SoftGoal", "Manipulability", "LinkVelocity")),
+        "a container that solve_ik and differential_ik check",
     ),
     **dict.fromkeys(
         ("planning.TrajectoryProblem", "planning.solve_trajectory", "planning.optimize_trajectory"),
@@ -216,7 +223,8 @@ NOT_CALLED = {
 }
 # What is accepted takes long to trace or to build.
 SLOW = (
-    "planning.solve_ik", "rb.attach", "rb.submodel", "rb.to_urdf", "rb.aba_derivatives", "rb.rnea_derivatives",
+    "planning.solve_ik", "planning.differential_ik",
+    "rb.attach", "rb.submodel", "rb.to_urdf", "rb.aba_derivatives", "rb.rnea_derivatives",
     "rb.hessian", "rb.point_hessian", "rb.point_jacobian", "constraints.impulse", "constraints.simulate",
     "constraints.state_derivative", "constraints.forward_dynamics", "constraints.inverse_dynamics",
     "collision.signed_distances", "collision.capsule_distances", "collision.sampled_pairs",

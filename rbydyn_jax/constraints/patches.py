@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float
 from .._check import check_array, check_integer, check_not_negative, check_real, jit_public
 from .._errors import ArgumentError, DtypeError, ShapeError
 from ..spatial import cones
-from ._quadratic import Program, solve, solved
+from ..spatial._quadratic import Program, solve, solved
 from ._vectors import Numbers, scalar
 from ._vectors import pose as rigid
 

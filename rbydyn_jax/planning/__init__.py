@@ -1,7 +1,13 @@
-"""Planning of motions: inverse kinematics, trapezoidal profiles, and trajectory optimisation."""
+"""Planning of motions: inverse kinematics, velocities under limits, trapezoidal profiles, trajectory optimisation."""
 
 from .checks import TrajectoryReport as TrajectoryReport
 from .checks import check_trajectory as check_trajectory
+from .costs import Cost as Cost
+from .costs import LinkVelocity as LinkVelocity
+from .costs import Manipulability as Manipulability
+from .costs import SoftGoal as SoftGoal
+from .differential import DifferentialIkResult as DifferentialIkResult
+from .differential import differential_ik as differential_ik
 from .goals import ComGoal as ComGoal
 from .goals import ConfigurationGoal as ConfigurationGoal
 from .goals import Goal as Goal
@@ -10,6 +16,7 @@ from .goals import PositionGoal as PositionGoal
 from .ik import IkResult as IkResult
 from .ik import IkStatus as IkStatus
 from .ik import solve_ik as solve_ik
+from .look_at import LookAtGoal as LookAtGoal
 from .optimize import optimize_trajectory as optimize_trajectory
 from .problem import TrajectoryProblem as TrajectoryProblem
 from .profiles import ProfileSamples as ProfileSamples

@@ -6,117 +6,21 @@ problems get more starts without blocking easy ones.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from ..algorithms.jacobians import jacobian
-from ..algorithms.kinematics import link_pose
-from ..model.configuration import clamp, integrate, random_configuration
-from ..model.model import Model
-from ..spatial import so3
-from ..spatial._small import matmul
-from ..spatial.safe import safe_norm
-from ..sweeps.block_matrix import inverse_by_blocks
+from ..model.configuration import random_configuration
+from ._ik_problem import Judgement, Problem
 
 LANES = 256  # on a CPU the arrays of this many stay in the cache of a core
 _STEPS = 4  # of a lane between two checks of its progress
 _CHOICE = 16  # random configurations, of which the one nearest to the target is a start
 _SLOW = 0.5  # a lane whose squared error falls less than by this factor in `_STEPS` steps gives up
-_DAMPING = 1e-2  # per squared error [rad^2], as of Sugihara 2011
-_LEAST_DAMPING = 0.1  # times the root of the machine epsilon: what a singular matrix needs
-_LONGEST_STEP = 1.0  # rad or m of one joint
-
-product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
-
-
-class Setup(NamedTuple):
-    """Static data: hashable."""
-
-    links: tuple[int, ...]
-    ref: int | None
-    joints: tuple[int, ...]
-    attempts: int
-    iterations: int
-    from_q0: bool
-
-
-class Problem(eqx.Module):
-    """The data shared by all problems of a batch.
-
-    Args:
-        model: The robot.
-        tolerance: Of position [m] and of orientation [rad].
-        length: How many metres of error count as much as one radian.
-        setup: Static data.
-    """
-
-    model: Model
-    tolerance: Float[Array, "2"]
-    length: Float[Array, ""]
-    setup: Setup = eqx.field(static=True)
-
-    @property
-    def velocities(self) -> np.ndarray:
-        """Indices into v of the joints that may move."""
-        return np.concatenate([np.r_[self.model.tree.v_slices[i]] for i in self.setup.joints])
-
-    @property
-    def moving(self) -> np.ndarray:
-        """For each coordinate of q, whether its joint may move."""
-        mask = np.zeros(self.model.nq, bool)
-        for i in self.setup.joints:
-            mask[self.model.tree.q_slices[i]] = True
-        return mask
-
-    def poses(self, q: Float[Array, "nq"]) -> Float[Array, "k 4 4"]:
-        """Poses of the links that have targets."""
-        return jnp.stack([link_pose(self.model, q, k, self.setup.ref) for k in self.setup.links])
-
-    def jacobian(self, q: Float[Array, "nq"]) -> Float[Array, "k 6 m"]:
-        """Their Jacobians with respect to the joints that may move, lengths measured in `length`."""
-        rows = [jacobian(self.model, q, k, ref=self.setup.ref) for k in self.setup.links]
-        unit = jnp.concatenate([jnp.ones(3, q.dtype), jnp.full(3, 1.0 / self.length, q.dtype)])
-        return jnp.stack(rows)[:, :, self.velocities] * unit[None, :, None]
-
-    def error(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Float[Array, "k 6"]:
-        """Rotation vectors [rad] and distances [`length`] that lead from the poses to the targets."""
-        pose = self.poses(q)
-        turn = jax.vmap(lambda T, G: so3.log(matmul(G[:3, :3], T[:3, :3].T)))(pose, target)
-        return jnp.concatenate([turn, (target[:, :3, 3] - pose[:, :3, 3]) / self.length], axis=1)
-
-    def size(self, error: Float[Array, "k 6"]) -> Float[Array, "2"]:
-        """The largest distance [m] and angle [rad] of an error."""
-        distance, angle = safe_norm(error[:, 3:]).max(), safe_norm(error[:, :3]).max()
-        return jnp.stack([distance * self.length, angle])
-
-    def blocked(self, q: Float[Array, "nq"], push: Float[Array, "m"] | float) -> Bool[Array, "m"]:
-        """Which of the moving joints are at a limit and pushed against it."""
-        tree, infinite = self.model.tree, jnp.full(1, jnp.inf, q.dtype)
-        single = {tree.v_slices[i].start: tree.q_slices[i].start for i in self.setup.joints if tree.joints[i].nq == 1}
-        at = np.array([single.get(v, self.model.nq) for v in self.velocities.tolist()])
-        below = jnp.concatenate([q - self.model.position_lower, infinite])[at]
-        above = jnp.concatenate([self.model.position_upper - q, infinite])[at]
-        return ((above <= 0) & (push > 0)) | ((below <= 0) & (push < 0))
-
-    def move(self, q: Float[Array, "nq"], step: Float[Array, "m"]) -> Float[Array, "nq"]:
-        """The configuration after a step, within the limits."""
-        dv = jnp.zeros(self.model.nv, q.dtype).at[self.velocities].set(step, unique_indices=True)
-        return jnp.where(self.moving, clamp(self.model, integrate(self.model, q, dv)), q)
-
-    def improved(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Float[Array, "nq"]:
-        r"""One step of damped least squares, $J^T (J J^T + \lambda I)^{-1} e$ with $\lambda \propto |e|^2$."""
-        e, J = self.error(q, target).reshape(-1), self.jacobian(q).reshape(-1, len(self.velocities))
-        J = jnp.where(self.blocked(q, jnp.sum(J * e[:, None], axis=0))[None, :], 0.0, J)
-        damping = _DAMPING * jnp.sum(e * e) + _LEAST_DAMPING * np.sqrt(jnp.finfo(e.dtype).eps)
-        inverse = inverse_by_blocks(product(J, J.T) + damping * jnp.eye(e.size, dtype=e.dtype))
-        step = product(J.T, product(inverse, e))
-        return self.move(q, step * jnp.minimum(1.0, _LONGEST_STEP / jnp.maximum(jnp.abs(step).max(), 1e-30)))
 
 
 class Found(NamedTuple):
@@ -126,6 +30,7 @@ class Found(NamedTuple):
     q: Float[Array, "n nq"]
     attempts: Int[Array, "n"]
     iterations: Int[Array, "n"]
+    distance: Float[Array, "n"] | None
 
 
 class _Lanes(NamedTuple):
@@ -152,16 +57,18 @@ class _Starts(eqx.Module):
     chosen: Int[Array, "n a"]
 
 
-def search(problem: Problem, target: Float[Array, "n k 4 4"], q0: Float[Array, "n nq"], key: PRNGKeyArray) -> Found:
+def search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKeyArray) -> Found:
     """Solves a batch of problems."""
-    n, attempts = len(target), problem.setup.attempts
+    n, attempts = len(q0), problem.setup.attempts
     lanes = min(LANES, max(8, n), n * attempts)
     problem, starts = _prepare(problem, target, q0, key)
-    usable = jnp.isfinite(target).all(axis=(1, 2, 3)) & jnp.isfinite(q0).all(axis=1)
+    usable = finite(target) & jnp.isfinite(q0).all(axis=1)
+    judged = jax.eval_shape(problem.judged, q0[0], jax.tree.map(lambda x: x[0], target))
+    distance = None if judged.distance is None else jnp.full(n, jnp.nan, q0.dtype)
     none, zero = jnp.full(lanes, n), jnp.zeros(lanes, int)
     state = (
         _Lanes(none, zero, jnp.zeros((lanes, q0.shape[1]), q0.dtype), jnp.zeros(lanes, q0.dtype), zero),
-        Found(jnp.where(usable, jnp.inf, 0.0).astype(q0.dtype), q0, jnp.zeros(n, int), jnp.zeros(n, int)),
+        Found(jnp.where(usable, jnp.inf, 0.0).astype(q0.dtype), q0, jnp.zeros(n, int), jnp.zeros(n, int), distance),
         _Queue(jnp.zeros((), int), jnp.zeros((), int)),
     )
 
@@ -171,30 +78,27 @@ def search(problem: Problem, target: Float[Array, "n k 4 4"], q0: Float[Array, "
 
     def advance(state: tuple[_Lanes, Found, _Queue]) -> tuple[_Lanes, Found, _Queue]:
         lanes, queue = _refill(problem, starts, q0, *state)
-        own = target[jnp.minimum(lanes.problem, n - 1)]
-        q, error = jax.vmap(_pursue, in_axes=(None, 0, 0))(problem, lanes.q, own)
-        lanes, found = _collect(problem, lanes, q, error, state[1])
+        own = jax.tree.map(lambda x: x[jnp.minimum(lanes.problem, n - 1)], target)
+        pursued = jax.vmap(_pursue, in_axes=(None, 0, 0))(problem, lanes.q, own)
+        lanes, found = _collect(problem, lanes, *pursued, state[1])
         return lanes, found, queue
 
     return jax.lax.while_loop(unfinished, advance, state)[1]
 
 
-def _prepare(problem: Problem, target: Array, q0: Array, key: PRNGKeyArray) -> tuple[Problem, _Starts]:
+def finite(target: Any) -> Bool[Array, "n"]:
+    """For each problem, whether its target is finite."""
+    found = [jnp.isfinite(x).all(axis=tuple(range(1, x.ndim))) for x in jax.tree.leaves(target)]
+    return functools.reduce(jnp.logical_and, found)
+
+
+def _prepare(problem: Problem, target: Any, q0: Array, key: PRNGKeyArray) -> tuple[Problem, _Starts]:
     """The scale of lengths, and starts that are near to the targets."""
     model, attempts = problem.model, problem.setup.attempts
     seeds = jax.vmap(random_configuration, in_axes=(None, 0))(model, jax.random.split(key, attempts * _CHOICE))
     seeds = jnp.where(problem.moving[None], seeds.astype(q0.dtype), q0[:1])
-    poses = jax.vmap(problem.poses)(seeds)
-    spread = jnp.sqrt(jnp.mean(jnp.var(poses[:, :, :3, 3], axis=0).sum(axis=-1)))
-    problem = eqx.tree_at(lambda p: p.length, problem, jnp.where(spread > 0, spread, 1.0).astype(q0.dtype))
-
-    def features(T: Array) -> Array:
-        R, p = T[..., :3, :3] / np.sqrt(2.0), T[..., :3, 3] / problem.length
-        return jnp.concatenate([R.reshape(len(T), -1), p.reshape(len(T), -1)], axis=1)
-
-    own, wanted = features(poses), features(target)
-    distance = jnp.sum(own * own, axis=1)[None] - 2.0 * wanted @ own.T
-    nearest = jnp.argmin(distance.reshape(len(target), attempts, _CHOICE), axis=2)
+    problem, distance = problem.ranked(seeds, target)
+    nearest = jnp.argmin(distance.reshape(len(q0), attempts, _CHOICE), axis=2)
     return problem, _Starts(seeds, nearest + _CHOICE * jnp.arange(attempts)[None])
 
 
@@ -226,22 +130,22 @@ def _refill(
     return lanes, _Queue(queue.sweep + last // count, order[last % count])
 
 
-def _pursue(problem: Problem, q: Array, target: Array) -> tuple[Array, Array]:
-    """The configuration some steps later, and its error."""
+def _pursue(problem: Problem, q: Array, target: Any) -> tuple[Array, Judgement]:
+    """The configuration some steps later, and what is known of it."""
     q = jax.lax.fori_loop(0, _STEPS, lambda _, q: problem.improved(q, target), q)
-    return q, problem.error(q, target)
+    return q, problem.judged(q, target)
 
 
-def _collect(problem: Problem, lanes: _Lanes, q: Array, error: Array, found: Found) -> tuple[_Lanes, Found]:
+def _collect(problem: Problem, lanes: _Lanes, q: Array, known: Judgement, found: Found) -> tuple[_Lanes, Found]:
     """Takes over what is better than what was found, and frees the lanes that are done."""
     n, p = len(found.merit), len(lanes.problem)
     active, steps = lanes.problem < n, lanes.steps + _STEPS
-    reached = active & (jax.vmap(problem.size)(error) <= problem.tolerance[None]).all(axis=1)
-    merit = jnp.where(reached, 0.0, jnp.sum(error * error, axis=(1, 2)))
+    reached = active & known.reached
+    merit = jnp.where(reached, 0.0, known.error)
     hopeless = (steps >= problem.setup.iterations) | ~(merit < _SLOW * lanes.merit)
-    known = jnp.concatenate([found.merit, jnp.zeros(1, merit.dtype)])
-    candidate = jnp.where(active & (merit < known[lanes.problem]), merit, jnp.inf)
-    best = known.at[lanes.problem].min(candidate)
+    before = jnp.concatenate([found.merit, jnp.zeros(1, merit.dtype)])
+    candidate = jnp.where(active & (merit < before[lanes.problem]), merit, jnp.inf)
+    best = before.at[lanes.problem].min(candidate)
     holder = (
         jnp.full(n + 1, -1)
         .at[lanes.problem]
@@ -253,6 +157,7 @@ def _collect(problem: Problem, lanes: _Lanes, q: Array, error: Array, found: Fou
         found.q.at[taken].set(q, mode="drop"),
         found.attempts.at[taken].set(lanes.attempt + 1, mode="drop"),
         found.iterations.at[taken].set(steps, mode="drop"),
+        None if found.distance is None else found.distance.at[taken].set(known.distance, mode="drop"),
     )
     done = reached | hopeless | (best[lanes.problem] == 0)
     return _Lanes(jnp.where(done, n, lanes.problem), lanes.attempt, q, merit, steps), found

@@ -12,16 +12,15 @@ from jaxtyping import Array, Float
 from ..joints.revolute import Revolute
 from ..model.configuration import random_configuration
 from ..spatial._small import eliminate
-from ._ik_search import product
+from ._ik_problem import DAMPING, LEAST_DAMPING, product
 from ._rows import path_rows, relative
 from .goals import ALONG, ComGoal, Goal, PoseGoal, PositionGoal
+from .look_at import LookAtGoal
 from .problem import TrajectoryProblem
 
 _CHOICE = 16  # random configurations, of which the one nearest to the goals is a start
 _STEPS = 48
 _PATIENCE = 8  # steps after which a search whose squared error did not halve starts anew
-_DAMPING = 1e-2  # per squared error, as in `solve_ik`
-_LEAST_DAMPING = 0.1  # times the root of the machine epsilon
 _GAP = 1e-4  # [rad, m] to the limits of position
 _FAST = 0.8  # the mean velocity of a motion that keeps its limit of velocity, relative to that
 
@@ -69,7 +68,7 @@ def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
         push = -product(J.T, e)
         J = jnp.where((((x >= high) & (push > 0)) | ((x <= low) & (push < 0)))[None], 0.0, J)
         size = jnp.sum(e * e)
-        damping = _DAMPING * size + _LEAST_DAMPING * np.sqrt(jnp.finfo(x.dtype).eps)
+        damping = DAMPING * size + LEAST_DAMPING * np.sqrt(jnp.finfo(x.dtype).eps)
         step = -product(J.T, damped_solution(product(J, J.T), e, damping))
         return jnp.clip(x + step / jnp.maximum(1.0, jnp.abs(step).max()), low, high), size
 
@@ -101,7 +100,7 @@ def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
 
 def _without_whole_turns(problem: TrajectoryProblem, x: Array, low: Array, high: Array) -> Array:
     """Revolute joints come as near to their start as whole turns and their limits allow."""
-    if not all(isinstance(goal, PoseGoal | PositionGoal | ComGoal) for goal in problem.goals):
+    if not all(isinstance(goal, PoseGoal | PositionGoal | ComGoal | LookAtGoal) for goal in problem.goals):
         return x
     tree = problem.model.tree
     joints = {tree.q_slices[i].start: joint for i, joint in enumerate(tree.joints) if tree.mimics[i] is None}

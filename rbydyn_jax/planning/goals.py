@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from .._errors import ArgumentError
 from ..algorithms.centroidal import center_of_mass, com_jacobian
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
+from ..model.configuration import difference
 from ..model.model import Model
 from ..spatial import so3
 from ..spatial._small import matmul
@@ -33,7 +34,15 @@ class Moving(NamedTuple):
 
 
 class Goal(eqx.Module):
-    """A condition on the configuration, at one instant of the motion or all along it."""
+    """A condition on the configuration, at one instant of the motion or all along it.
+
+    Args:
+        varies: The array that has a leading axis for a batch of inverse kinematics, and its number of axes without.
+        lengths: Which entries of the error are lengths; the others are angles.
+    """
+
+    varies: ClassVar[tuple[str, int]]
+    lengths: ClassVar[slice] = slice(0, 0)
 
     @property
     @abc.abstractmethod
@@ -57,6 +66,15 @@ class Goal(eqx.Module):
         """The links that it concerns."""
         return ()
 
+    def place(self, model: Model, q: Float[Array, "nq"]) -> tuple[Array, Array]:
+        """What tells how near a configuration is to the goal: numbers like angles (a,) [rad] and lengths (l,) [m]."""
+        return jnp.zeros(0, q.dtype), jnp.zeros(0, q.dtype)
+
+    def wanted(self) -> tuple[Array, Array]:
+        """The place at which the goal is reached."""
+        nothing = getattr(self, self.varies[0]).reshape(-1)[:0]
+        return nothing, nothing
+
 
 class PoseGoal(Goal):
     """A link is to have a pose, of the world or of another link: two hands that hold one object.
@@ -76,6 +94,8 @@ class PoseGoal(Goal):
     at: float | str = eqx.field(static=True, default=1.0)
     position_band: Float[Array, ""] | float = 1e-3
     orientation_band: Float[Array, ""] | float = 1e-2
+    varies = ("target", 2)
+    lengths = slice(3, 6)
 
     @property
     def when(self) -> float | str:
@@ -93,6 +113,12 @@ class PoseGoal(Goal):
         e = jnp.concatenate([turn, (self.target[:3, 3] - T[:3, 3]) / LENGTH])
         return e, jnp.concatenate([turned, -J[3:] / LENGTH])
 
+    def place(self, model: Model, q: Array) -> tuple[Array, Array]:
+        return _place(link_pose(model, q, self.link, self.ref))
+
+    def wanted(self) -> tuple[Array, Array]:
+        return _place(self.target)
+
     def band(self) -> Array:
         return jnp.repeat(jnp.stack([jnp.asarray(self.orientation_band), jnp.asarray(self.position_band) / LENGTH]), 3)
 
@@ -104,8 +130,8 @@ class PoseGoal(Goal):
             else pose(target, f"{name}.target")
         )
         ref = None if self.ref is None else model.link_index(self.ref)
-        bands = _bands(name, dtype, position_band=self.position_band, orientation_band=self.orientation_band)
-        return PoseGoal(model.link_index(self.link), target.astype(dtype), ref, _time(self.at, name), *bands)
+        given = bands(name, dtype, position_band=self.position_band, orientation_band=self.orientation_band)
+        return PoseGoal(model.link_index(self.link), target.astype(dtype), ref, time(self.at, name), *given)
 
 
 class PositionGoal(Goal):
@@ -124,6 +150,8 @@ class PositionGoal(Goal):
     ref: str | int | None = eqx.field(static=True, default=None)
     at: float | str = eqx.field(static=True, default=1.0)
     position_band: Float[Array, ""] | float = 1e-3
+    varies = ("position", 1)
+    lengths = slice(0, 3)
 
     @property
     def when(self) -> float | str:
@@ -138,6 +166,12 @@ class PositionGoal(Goal):
         J = jacobian(model, q, self.link, ref=self.ref)[3:, np.array(moving.v)]
         return (self.position - p) / LENGTH, -J / LENGTH
 
+    def place(self, model: Model, q: Array) -> tuple[Array, Array]:
+        return jnp.zeros(0, q.dtype), link_pose(model, q, self.link, self.ref)[:3, 3]
+
+    def wanted(self) -> tuple[Array, Array]:
+        return self.position[:0], self.position
+
     def band(self) -> Array:
         return jnp.repeat(jnp.asarray(self.position_band) / LENGTH, 3)
 
@@ -145,8 +179,8 @@ class PositionGoal(Goal):
         position = check_array(self.position, f"{name}.position", (3,)).astype(dtype)
         check_finite(position, f"{name}.position")
         ref = None if self.ref is None else model.link_index(self.ref)
-        bands = _bands(name, dtype, position_band=self.position_band)
-        return PositionGoal(model.link_index(self.link), position, ref, _time(self.at, name), *bands)
+        given = bands(name, dtype, position_band=self.position_band)
+        return PositionGoal(model.link_index(self.link), position, ref, time(self.at, name), *given)
 
 
 class ComGoal(Goal):
@@ -163,6 +197,8 @@ class ComGoal(Goal):
     at: float | str = eqx.field(static=True, default=1.0)
     axes: tuple[int, ...] = eqx.field(static=True, default=(0, 1, 2))
     position_band: Float[Array, ""] | float = 1e-3
+    varies = ("position", 1)
+    lengths = slice(0, 3)
 
     @property
     def when(self) -> float | str:
@@ -173,6 +209,12 @@ class ComGoal(Goal):
         c, J = center_of_mass(model, q), com_jacobian(model, q)[:, np.array(moving.v)]
         return (self.position - c)[axes] / LENGTH, -J[axes] / LENGTH
 
+    def place(self, model: Model, q: Array) -> tuple[Array, Array]:
+        return jnp.zeros(0, q.dtype), center_of_mass(model, q)[np.array(self.axes)]
+
+    def wanted(self) -> tuple[Array, Array]:
+        return self.position[:0], self.position[np.array(self.axes)]
+
     def band(self) -> Array:
         return jnp.repeat(jnp.asarray(self.position_band) / LENGTH, len(self.axes))
 
@@ -181,9 +223,7 @@ class ComGoal(Goal):
         check_finite(position, f"{name}.position")
         if not self.axes or not set(self.axes) <= {0, 1, 2}:
             raise ArgumentError(f"{name}.axes must be some of 0, 1 and 2, got {self.axes}")
-        return ComGoal(
-            position, _time(self.at, name), self.axes, *_bands(name, dtype, position_band=self.position_band)
-        )
+        return ComGoal(position, time(self.at, name), self.axes, *bands(name, dtype, position_band=self.position_band))
 
 
 class ConfigurationGoal(Goal):
@@ -196,14 +236,15 @@ class ConfigurationGoal(Goal):
 
     q: Float[Array, "nq"]
     at: float = eqx.field(static=True, default=1.0)
+    varies = ("q", 1)
 
     @property
     def when(self) -> float | str:
         return self.at
 
     def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
-        at = np.array(moving.q)
-        return (self.q - q)[at], -jnp.eye(len(at), dtype=q.dtype)
+        e = difference(model, q, self.q)[np.array(moving.v)]
+        return e, -jnp.eye(len(e), dtype=q.dtype)
 
     def band(self) -> Array:
         return jnp.zeros(1)
@@ -213,10 +254,15 @@ class ConfigurationGoal(Goal):
         check_finite(q, f"{name}.q")
         if isinstance(self.at, str):
             raise ArgumentError(f"{name}.at must be a share of the duration, got {self.at!r}")
-        return ConfigurationGoal(q, float(_time(self.at, name)))
+        return ConfigurationGoal(q, float(time(self.at, name)))
 
 
-def _time(at: Any, name: str) -> float | str:
+def _place(T: Float[Array, "4 4"]) -> tuple[Array, Array]:
+    return T[:3, :3].reshape(-1) / np.sqrt(2.0), T[:3, 3]
+
+
+def time(at: Any, name: str) -> float | str:
+    """When a goal is to be reached, checked."""
     if at == ALONG:
         return ALONG
     if isinstance(at, bool) or not isinstance(at, int | float) or not 0.0 <= at <= 1.0:
@@ -224,9 +270,10 @@ def _time(at: Any, name: str) -> float | str:
     return float(at)
 
 
-def _bands(name: str, dtype: Any, **bands: Any) -> list[Array]:
-    found = [check_array(x, f"{name}.{key}", ()).astype(dtype) for key, x in bands.items()]
-    for key, x in zip(bands, found, strict=True):
+def bands(name: str, dtype: Any, **given: Any) -> list[Array]:
+    """Bands along the path, checked."""
+    found = [check_array(x, f"{name}.{key}", ()).astype(dtype) for key, x in given.items()]
+    for key, x in zip(given, found, strict=True):
         if not isinstance(x, Tracer) and not x >= 0:
             raise ArgumentError(f"{name}.{key} must not be negative, got {float(x)}")
     return found

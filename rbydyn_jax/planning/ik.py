@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,19 +13,28 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._check import check_array, check_integer, check_key, check_pose, check_positive, check_sequence, jit_public
-from .._errors import DtypeError, ModelError, ShapeError
-from ..model.configuration import neutral, qdot_from_v
+from .._check import check_array, check_integer, check_key, check_pose, check_positive, jit_public
+from .._errors import RbydynError
+from ..collision import CapsulePairs, World
+from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
-from ._ik_search import Problem, Setup, product, search
+from ._clearance import check_clearance, checked_clearance
+from ._ik_arguments import asked, batch_size, check_goal_values, checked_poses, checked_types, moving, start
+from ._ik_problem import PoseProblem, Problem, Setup, product
+from ._ik_refine import refined
+from ._ik_search import finite, search
+from ._ik_tasks import TaskProblem, Wanted
+from .costs import Cost
+from .goals import Goal
 
 
 class IkStatus(IntEnum):
-    """Outcome of the search for one target."""
+    """Outcome of the search for one target; `IN_COLLISION`: the goals are reached, but not with the clearance."""
 
     SOLVED = 0
     NOT_FOUND = 1
     NOT_FINITE = 2
+    IN_COLLISION = 3
 
 
 class IkResult(eqx.Module):
@@ -33,10 +43,11 @@ class IkResult(eqx.Module):
     Args:
         q: The solution, or the best configuration found [rad, m].
         status: An `IkStatus`.
-        position_error: Largest distance of a link's origin from its target [m].
-        orientation_error: Largest angle between a link's axes and its target's [rad].
+        position_error: Largest distance from a target: of a link's origin, or of the centre of mass [m].
+        orientation_error: Largest angle from a target: of a link's axes, or of joints [rad].
         attempts: The start that led to it, counted from 1.
         iterations: Steps taken from that start.
+        distance: The smallest distance of the pairs and from the world [m]; None without `clearance`.
     """
 
     q: Float[Array, "*b nq"]
@@ -45,25 +56,34 @@ class IkResult(eqx.Module):
     orientation_error: Float[Array, "*b"]
     attempts: Int[Array, "*b"]
     iterations: Int[Array, "*b"]
+    distance: Float[Array, "*b"] | None = None
 
     @property
     def solved(self) -> Array:
-        """Whether the tolerances are met."""
+        """Whether the tolerances are met, and the clearance is kept."""
         return self.status == IkStatus.SOLVED
 
 
 @jit_public(
-    *("link", "ref", "joints", "attempts", "iterations"),
+    *("link", "ref", "joints", "collision_pairs", "attempts", "iterations"),
     target=check_pose,
+    goals=check_goal_values,
+    costs=check_goal_values,
+    clearance=check_clearance,
     position_tolerance=check_positive,
     orientation_tolerance=check_positive,
 )
 def solve_ik(
     model: Model,
-    link: str | int | tuple[str | int, ...],
-    target: Float[Array, "*b 4 4"],
+    link: str | int | tuple[str | int, ...] | None = None,
+    target: Float[Array, "*b 4 4"] | None = None,
     *,
     ref: str | int | None = None,
+    goals: Sequence[Goal] = (),
+    costs: Sequence[Cost] = (),
+    clearance: Float[Array, ""] | float | None = None,
+    collision_pairs: CapsulePairs | None = None,
+    world: World | None = None,
     joints: tuple[str | int, ...] | None = None,
     q0: Float[Array, "*b nq"] | None = None,
     key: PRNGKeyArray | None = None,
@@ -72,7 +92,8 @@ def solve_ik(
     attempts: int = 64,
     iterations: int = 48,
 ) -> IkResult:
-    r"""Inverse kinematics: a configuration within the position limits that brings one or several links to given poses.
+    r"""Inverse kinematics: a configuration within the position limits that brings one or several links to given poses,
+    reaches other goals, and keeps a distance from itself and from a world.
 
     Damped least squares from many starts. A step is $\Delta q = J^T (J J^T + \lambda I)^{-1} e$ with the damping
     $\lambda$ proportional to $|e|^2$ [Sugihara 2011], which approaches Gauss-Newton near a solution. Joints that are
@@ -83,17 +104,31 @@ def solve_ik(
     so pass a batch as a leading axis, not by `jax.vmap`, which waits for the slowest. The choice of starts takes memory
     for 16 scalars per target and attempt.
 
-    The derivatives are those of the implicit function theorem at the solution, with respect to the target, the robot,
-    and joints in `q0` that are not among `joints`: $dq = J^+ de$, the minimum-norm change for a redundant arm. They are
-    zero for joints at a limit, for configurations that are not solutions, and in directions in which the link cannot
-    move (singular poses).
+    With a `clearance`, a step that would end too near to something is led away from it in the nullspace of the goals;
+    starts in collision come last, and what reaches the goals in collision is no solution. With `costs`, the solution is
+    moved along its goals to where their sum is smallest nearby: projected Gauss-Newton steps with Levenberg damping.
+
+    The derivatives are those of the implicit function theorem at the solution, with respect to the target, the goals,
+    the robot, and joints in `q0` that are not among `joints`: $dq = J^+ de$, the minimum-norm change for a redundant
+    arm. They are zero for joints at a limit, for configurations that are not solutions, and in directions in which the
+    link cannot move (singular poses). The clearance counts as kept by a small change. With `costs` there are none.
 
     Args:
         model: The robot.
-        link: The link, by name or index; or a tuple of links that are to reach their targets together.
+        link: The link, by name or index; or a tuple of links that are to reach their targets together; or None, if
+            there are `goals`.
         target: Its pose T_ref_link; (k, 4, 4) for k links. A leading axis is a batch of problems.
         ref: The link relative to which targets are given; None is the world.
-        joints: The joints that may move, by name or index; default is all on the way between `ref` and the links.
+        goals: More to be reached: `PoseGoal` (with `ref`: relative to another link), `PositionGoal`, `LookAtGoal`,
+            `ComGoal`, `ConfigurationGoal`. When they are to be reached, and their bands, do not matter. The target,
+            position, point or configuration may have a leading axis for a batch of problems.
+        costs: What is to be small beside: `SoftGoal`, `Manipulability`. Their goals may have a batch axis, too.
+        clearance: Minimum distance of every pair of collision shapes, and of the shapes that move from the world [m];
+            None does not look at collisions.
+        collision_pairs: The pairs of shapes to keep apart; default is `collision.pairs(model)`.
+        world: Obstacles to stay clear of; default is none.
+        joints: The joints that may move, by name or index; default is all on the way between `ref` and the links, and
+            between links and references of `goals`; all, if a goal is of the centre of mass or of joints.
         q0: Start of the first attempt, and position of all other joints [rad, m]; default is the neutral configuration,
             clamped to the limits, with a random start of the first attempt.
         key: Key of the random starts; default is `jax.random.key(0)`.
@@ -106,11 +141,14 @@ def solve_ik(
         The first solution, or else the nearest configuration found; `status` tells which.
 
     Raises:
-        ArgumentError: `attempts` or `iterations` is less than 1, a tolerance is not positive, or a target is no rigid
-            transform, where values are known.
+        ArgumentError: There is nothing to reach, `attempts` or `iterations` is less than 1, a tolerance is not
+            positive, a clearance is not finite, a target is no rigid transform, where values are known, or there is a
+            world or pairs and no clearance.
         DtypeError: An argument is of another type.
-        ModelError: No joint moves a link, or a joint that may move is a mimic joint or is listed twice.
+        ModelError: No joint moves a link, a joint that may move is a mimic joint or is listed twice, or there is a
+            clearance and the robot has no collision shapes that could keep it.
         NameNotFoundError: There is no such link or joint.
+        RbydynError: The derivatives of a solution with `costs` are asked for.
         ShapeError: An argument has another shape.
 
     Example:
@@ -122,79 +160,57 @@ def solve_ik(
         (True, True)
     """
     check_model(model)
-    single = isinstance(link, str | int)
-    if not single and not isinstance(link, tuple):
-        raise DtypeError(f"link must be a name, an index, or a tuple of these, got {link!r}")
-    links = tuple(model.link_index(k) for k in ((link,) if single else link))
-    base = None if ref is None else model.link_index(ref)
+    poses = checked_poses(model, link, target, ref)
+    checked_types(goals, costs)
     attempts, iterations = check_integer(attempts, "attempts", 1), check_integer(iterations, "iterations", 1)
-    target = check_array(target, "target")
-    shape = (4, 4) if single else (len(links), 4, 4)
-    batched = target.ndim == len(shape) + 1
-    target = check_array(target, "target", ((None,) if batched else ()) + shape, "T_ref_link")
-    if target.size == 0:
-        raise ShapeError(f"target must hold at least one pose, got shape {target.shape}")
-    targets = target.reshape(-1, len(links), 4, 4)
-    start = _start(model, q0, len(targets), batched)
-    dtype = jnp.result_type(targets, start)
-    setup = Setup(links, base, _moving(model, links, base, joints), attempts, iterations, q0 is not None)
+    count = batch_size(poses, (*goals, *costs))
+    q0s = start(model, q0, count)
+    arrays = [x for x in jax.tree.leaves((poses.target, goals, costs)) if not isinstance(x, float)]
+    dtype = jnp.result_type(q0s, *arrays)
+    n = 1 if count is None else count
+    keep = checked_clearance(model, clearance, collision_pairs, world, dtype)
     default = 1e-6 if dtype == jnp.float64 else 1e-5
     given = (position_tolerance, orientation_tolerance)
     names = ("position_tolerance", "orientation_tolerance")
     tolerance = [default if x is None else check_array(x, name, ()) for x, name in zip(given, names, strict=True)]
-    model = jax.tree.map(lambda x: x.astype(dtype), check_model(model))
-    problem = Problem(model, jnp.stack([jnp.asarray(x, dtype) for x in tolerance]), jnp.ones((), dtype), setup)
-    key = jax.random.key(0) if key is None else check_key(key)
-    result = _solve(problem, targets.astype(dtype), start.astype(dtype), key)
-    return result if batched else jax.tree.map(lambda x: x[0], result)
-
-
-def _start(model: Model, q0: Array | None, n: int, batched: bool) -> Float[Array, "n nq"]:
-    if q0 is None:
-        low, high = model.position_lower, model.position_upper
-        q0 = jnp.clip(neutral(model), low, high)
-    q0 = check_array(q0, "q0")
-    if q0.ndim == 2 and batched:
-        return check_array(q0, "q0", (n, model.nq), "number of targets, model.nq")
-    return jnp.broadcast_to(check_array(q0, "q0", (model.nq,), "model.nq")[None], (n, model.nq))
-
-
-def _moving(
-    model: Model, links: tuple[int, ...], ref: int | None, joints: Sequence[str | int] | None
-) -> tuple[int, ...]:
-    """The joints that may move, those that others mimic instead of the ones that mimic."""
-    tree = model.tree
-    paths = [frozenset(() if k is None else tree.path(tree.link_bodies[k])) for k in (*links, ref)]
-    between = frozenset().union(*(path ^ paths[-1] for path in paths[:-1]))
-    leaders = [i if m is None else m.source for i, m in enumerate(tree.mimics)]
-    on_the_way = {leaders[i] for i in between}
-    if joints is None:
-        chosen = sorted(on_the_way)
+    model = jax.tree.map(lambda x: x.astype(dtype), model)
+    wanted, ends = asked(model, poses, goals, costs, n, dtype)
+    setup = Setup(moving(model, ends, joints), attempts, iterations, q0 is not None)
+    data = model, jnp.stack([jnp.asarray(x, dtype) for x in tolerance]), jnp.ones((), dtype), setup
+    if goals or costs or keep is not None:
+        problem, todo = TaskProblem(*data, clearance=keep), wanted
     else:
-        chosen = [model.joint_index(k) for k in check_sequence(joints, "joints", "joints, by name or index")]
-    if not on_the_way.intersection(chosen):
-        names = ", ".join(repr(tree.link_names[k]) for k in links)
-        raise ModelError(f"none of the joints that may move moves {names}")
-    for i in chosen:
-        if tree.mimics[i] is not None or chosen.count(i) > 1:
-            reason = "is listed twice" if tree.mimics[i] is None else "mimics another: name that one"
-            raise ModelError(f"joint {tree.joint_names[i]!r} {reason}")
-    return tuple(chosen)
+        assert poses.target is not None  # or there were nothing to reach
+        problem = PoseProblem(*data, links=poses.links, ref=poses.ref)
+        todo = poses.target.reshape(n, -1, 4, 4).astype(dtype)
+    key = jax.random.key(0) if key is None else check_key(key)
+    result = _solve(problem, todo, jnp.broadcast_to(q0s.astype(dtype), (n, model.nq)), key)
+    return result if count is not None else jax.tree.map(lambda x: x[0], result)
 
 
 @jax.custom_jvp
-def _solve(problem: Problem, target: Array, q0: Array, key: PRNGKeyArray) -> IkResult:
+def _solve(problem: PoseProblem | TaskProblem, target: Any, q0: Array, key: PRNGKeyArray) -> IkResult:
     found = search(problem, target, q0, key)
-    distance, angle = jax.vmap(lambda q, T: problem.size(problem.error(q, T)))(found.q, target).T
-    reached = (distance <= problem.tolerance[0]) & (angle <= problem.tolerance[1])
-    finite = jnp.isfinite(target).all(axis=(1, 2, 3)) & jnp.isfinite(q0).all(axis=1)
-    status = jnp.where(reached, IkStatus.SOLVED, jnp.where(finite, IkStatus.NOT_FOUND, IkStatus.NOT_FINITE))
-    return IkResult(found.q, status, distance, angle, found.attempts, found.iterations)
+    q, distance, keep = found.q, found.distance, None
+    if isinstance(problem, TaskProblem):
+        keep = problem.clearance
+        if target.costs:
+            q, distance = refined(problem, q, target, found.merit == 0, distance)
+    errors = jax.vmap(problem.deviation)(q, target)
+    reached = kept = (errors <= problem.tolerance[None]).all(axis=1)
+    if keep is not None and distance is not None:
+        kept = reached & (distance >= keep.distance)
+    known = finite(target) & jnp.isfinite(q0).all(axis=1)
+    missed = jnp.where(known, jnp.where(reached, IkStatus.IN_COLLISION, IkStatus.NOT_FOUND), IkStatus.NOT_FINITE)
+    status = jnp.where(kept, IkStatus.SOLVED, missed)
+    return IkResult(q, status, errors[:, 0], errors[:, 1], found.attempts, found.iterations, distance)
 
 
 @_solve.defjvp
 def _solve_jvp(primals: tuple, tangents: tuple) -> tuple[IkResult, IkResult]:
     problem, target, q0, key = primals
+    if isinstance(target, Wanted) and target.costs:
+        raise RbydynError("solve_ik has no derivatives with costs: stop the gradient, or leave the costs out")
     result = _solve(problem, target, q0, key)
     moves = jax.vmap(partial(_follow, problem, tangents[0]))(result.q, target, tangents[1], tangents[2], result.solved)
     zeros = jax.tree.map(_no_tangent, result)
@@ -206,12 +222,12 @@ def _no_tangent(x: Array) -> Array | np.ndarray:
 
 
 def _follow(
-    problem: Problem, d_problem: Problem, q: Array, target: Array, d_target: Array, d_q0: Array, solved: Array
+    problem: Problem, d_problem: Problem, q: Array, target: Any, d_target: Any, d_q0: Array, solved: Array
 ) -> Array:
     """The change of a solution that keeps its error zero."""
     d_still = jnp.where(problem.moving, 0.0, d_q0)
-    _, d_error = jax.jvp(lambda p, x, T: p.error(x, T), (problem, q, target), (d_problem, d_still, d_target))
-    J, d_error = problem.jacobian(q).reshape(-1, len(problem.velocities)), d_error.reshape(-1)
+    given, changes = (problem, q, target), (d_problem, d_still, d_target)
+    J, (_, d_error) = problem.rows(q, target)[1], jax.jvp(lambda p, x, T: p.rows(x, T)[0], given, changes)
     J = jnp.where((problem.blocked(q, 1.0) | problem.blocked(q, -1.0))[None, :], 0.0, J)
     step = product(jnp.linalg.pinv(J, rtol=1e3 * jnp.finfo(q.dtype).eps), d_error)
     dv = jnp.zeros(problem.model.nv, q.dtype).at[problem.velocities].set(step, unique_indices=True)

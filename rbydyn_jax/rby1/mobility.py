@@ -158,6 +158,40 @@ def rolling_constraint(model: Model) -> Float[Array, "m nv"]:
     return jnp.asarray(A, model.inertias.dtype)
 
 
+@jit_public()
+def rolling_motions(model: Model) -> Float[Array, "nv k"]:
+    """The velocities of rolling without slip, as columns: a basis of the solutions of `rolling_constraint`.
+
+    First those of the base with its wheels: for two wheels 1 rad/s about the middle between them, and 1 m/s forward;
+    for mecanum wheels also 1 m/s to the left. Then 1 rad/s or 1 m/s of each other coordinate. These are the `motions`
+    of `planning.differential_ik`.
+
+    Args:
+        model: A robot of `with_planar_base`.
+
+    Raises:
+        ModelError: The robot has no planar base, or no wheels that are known.
+
+    Example:
+        >>> from rbydyn_jax.rby1.mobility import rolling_constraint, rolling_motions, with_planar_base
+        >>> robot = with_planar_base(robots.rby1a())  # 22 joints, 2 wheels, 3 coordinates of the base
+        >>> motions = rolling_motions(robot)
+        >>> motions.shape, bool(jnp.allclose(rolling_constraint(robot) @ motions, 0.0, atol=1e-6))
+        ((27, 24), True)
+    """
+    model = check_model(model)
+    base, wheels = _coordinates(model.tree)
+    mobile = _mobile_base(model)
+    twists = _to_base(mobile)[:, : 2 if mobile.kind == "differential" else 3]
+    others = np.setdiff1d(np.arange(model.nv), np.concatenate([base, wheels]))
+    count = twists.shape[1]
+    motions = np.zeros((model.nv, count + len(others)))
+    motions[base, :count] = twists
+    motions[wheels, :count] = _to_wheels(mobile) @ twists
+    motions[others, count + np.arange(len(others))] = 1.0
+    return jnp.asarray(motions, model.inertias.dtype)
+
+
 def _mobile_base(model: Model) -> MobileBase:
     base = check_model(model).tree.mobile_base
     if base is None or base.kind not in ("differential", "mecanum"):

@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..spatial._small import solve_definite
+from ._small import solve_definite
 
 ITERATIONS = 50
-_GOOD = {"float64": 1e-9, "float32": 1e-5}  # errors at which the iteration ends,
+_GOOD = {"float64": 1e-12, "float32": 1e-5}  # errors at which the iteration ends,
 _ENOUGH = {"float64": 1e-7, "float32": 1e-3}  # and errors of what counts as a solution
 _TO_BOUNDARY = 0.99  # share of the step to the nearest bound
 
@@ -56,8 +56,8 @@ def solved(program: Program, point: Point) -> Bool[Array, ""]:
 def solve(program: Program) -> Point:
     """The best iterate: no solution if `solved` is false: the program has none, or is unbounded."""
     dtype = program.c.dtype
-    ones = jnp.ones_like(program.h)
-    start = Point(jnp.zeros_like(program.c), jnp.zeros_like(program.b), ones, ones)
+    slack = jnp.maximum(program.h, 1.0)
+    start = Point(jnp.zeros_like(program.c), jnp.zeros_like(program.b), 1.0 / slack, slack)  # centred
 
     def unsolved(carry: tuple[Point, Array, Point, Array]) -> Array:
         _, count, _, least = carry

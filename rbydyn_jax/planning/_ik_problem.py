@@ -1,0 +1,190 @@
+"""What a search for configurations works on: the error of poses, and a step that makes it smaller."""
+
+from __future__ import annotations
+
+import abc
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ..algorithms.jacobians import jacobian
+from ..algorithms.kinematics import link_pose
+from ..model.configuration import clamp, integrate
+from ..model.model import Model
+from ..spatial import so3
+from ..spatial._small import matmul
+from ..spatial.safe import safe_norm
+from ..sweeps.block_matrix import inverse_by_blocks
+
+DAMPING = 1e-2  # per squared error [rad^2], as of Sugihara 2011
+LEAST_DAMPING = 0.1  # times the root of the machine epsilon: what a singular matrix needs
+_LONGEST_STEP = 1.0  # rad or m of one joint
+
+product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
+
+
+class Setup(NamedTuple):
+    """Static data: hashable."""
+
+    joints: tuple[int, ...]
+    attempts: int
+    iterations: int
+    from_q0: bool
+
+
+class Judgement(NamedTuple):
+    """What is known of a configuration.
+
+    Args:
+        error: Squared error; where the goals are reached, what is lacking of the clearance.
+        reached: Whether it is a solution.
+        distance: The smallest distance [m]; None where there is no clearance to be kept.
+    """
+
+    error: Float[Array, "*n"]
+    reached: Bool[Array, "*n"]
+    distance: Float[Array, "*n"] | None
+
+
+class Problem(eqx.Module):
+    """The data shared by all problems of a batch. What differs between them is an argument: `target`, a pytree.
+
+    Args:
+        model: The robot.
+        tolerance: Of position [m] and of orientation [rad].
+        length: How many metres of error count as much as one radian.
+        setup: Static data.
+    """
+
+    model: Model
+    tolerance: Float[Array, "2"]
+    length: Float[Array, ""]
+    setup: Setup = eqx.field(static=True)
+
+    @abc.abstractmethod
+    def improved(self, q: Float[Array, "nq"], target: Any) -> Float[Array, "nq"]:
+        """The configuration after one step."""
+
+    @abc.abstractmethod
+    def deviation(self, q: Float[Array, "nq"], target: Any) -> Float[Array, "2"]:
+        """The largest distance [m] and angle [rad] from what is to be reached."""
+
+    @abc.abstractmethod
+    def judged(self, q: Float[Array, "nq"], target: Any) -> Judgement:
+        """How far a configuration is from a solution."""
+
+    @abc.abstractmethod
+    def ranked(self, seeds: Float[Array, "s nq"], target: Any) -> tuple[Problem, Float[Array, "n s"]]:
+        """The problem with its scale of lengths, and how promising each seed is for each target: less is better."""
+
+    @abc.abstractmethod
+    def rows(self, q: Float[Array, "nq"], target: Any) -> tuple[Float[Array, "e"], Float[Array, "e m"]]:
+        """The error, and minus its derivatives by the joints that may move."""
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """Indices into v of the joints that may move."""
+        return np.concatenate([np.r_[self.model.tree.v_slices[i]] for i in self.setup.joints])
+
+    @property
+    def moving(self) -> np.ndarray:
+        """For each coordinate of q, whether its joint may move."""
+        mask = np.zeros(self.model.nq, bool)
+        for i in self.setup.joints:
+            mask[self.model.tree.q_slices[i]] = True
+        return mask
+
+    def blocked(self, q: Float[Array, "nq"], push: Float[Array, "m"] | float) -> Bool[Array, "m"]:
+        """Which of the moving joints are at a limit and pushed against it."""
+        tree, infinite = self.model.tree, jnp.full(1, jnp.inf, q.dtype)
+        single = {tree.v_slices[i].start: tree.q_slices[i].start for i in self.setup.joints if tree.joints[i].nq == 1}
+        at = np.array([single.get(v, self.model.nq) for v in self.velocities.tolist()])
+        below = jnp.concatenate([q - self.model.position_lower, infinite])[at]
+        above = jnp.concatenate([self.model.position_upper - q, infinite])[at]
+        return ((above <= 0) & (push > 0)) | ((below <= 0) & (push < 0))
+
+    def move(self, q: Float[Array, "nq"], step: Float[Array, "m"]) -> Float[Array, "nq"]:
+        """The configuration after a step, within the limits."""
+        dv = jnp.zeros(self.model.nv, q.dtype).at[self.velocities].set(step, unique_indices=True)
+        return jnp.where(self.moving, clamp(self.model, integrate(self.model, q, dv)), q)
+
+    def shortened(self, step: Float[Array, "m"]) -> Float[Array, "m"]:
+        """The step, its largest entry at most 1 rad or 1 m."""
+        return step * jnp.minimum(1.0, _LONGEST_STEP / jnp.maximum(jnp.abs(step).max(), 1e-30))
+
+    def scaled(self, spread: Float[Array, ""]) -> Self:
+        """The problem with a scale of lengths, of how far positions are spread."""
+        return eqx.tree_at(lambda p: p.length, self, jnp.where(spread > 0, spread, 1.0).astype(self.length.dtype))
+
+
+class PoseProblem(Problem):
+    """Links are to have poses.
+
+    Args:
+        links: The links; static.
+        ref: The link relative to which their targets are given, or None; static.
+    """
+
+    links: tuple[int, ...] = eqx.field(static=True)
+    ref: int | None = eqx.field(static=True)
+
+    def poses(self, q: Float[Array, "nq"]) -> Float[Array, "k 4 4"]:
+        """Poses of the links that have targets."""
+        return jnp.stack([link_pose(self.model, q, k, self.ref) for k in self.links])
+
+    def jacobian(self, q: Float[Array, "nq"]) -> Float[Array, "k 6 m"]:
+        """Their Jacobians with respect to the joints that may move, lengths measured in `length`."""
+        rows = [jacobian(self.model, q, k, ref=self.ref) for k in self.links]
+        unit = jnp.concatenate([jnp.ones(3, q.dtype), jnp.full(3, 1.0 / self.length, q.dtype)])
+        return jnp.stack(rows)[:, :, self.velocities] * unit[None, :, None]
+
+    def error(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Float[Array, "k 6"]:
+        """Rotation vectors [rad] and distances [`length`] that lead from the poses to the targets."""
+        pose = self.poses(q)
+        turn = jax.vmap(lambda T, G: so3.log(matmul(G[:3, :3], T[:3, :3].T)))(pose, target)
+        return jnp.concatenate([turn, (target[:, :3, 3] - pose[:, :3, 3]) / self.length], axis=1)
+
+    def size(self, error: Float[Array, "k 6"]) -> Float[Array, "2"]:
+        """The largest distance [m] and angle [rad] of an error."""
+        distance, angle = safe_norm(error[:, 3:]).max(), safe_norm(error[:, :3]).max()
+        return jnp.stack([distance * self.length, angle])
+
+    def improved(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Float[Array, "nq"]:
+        r"""One step of damped least squares, $J^T (J J^T + \lambda I)^{-1} e$ with $\lambda \propto |e|^2$."""
+        e, J = self.error(q, target).reshape(-1), self.jacobian(q).reshape(-1, len(self.velocities))
+        J = jnp.where(self.blocked(q, jnp.sum(J * e[:, None], axis=0))[None, :], 0.0, J)
+        damping = DAMPING * jnp.sum(e * e) + LEAST_DAMPING * np.sqrt(jnp.finfo(e.dtype).eps)
+        inverse = inverse_by_blocks(product(J, J.T) + damping * jnp.eye(e.size, dtype=e.dtype))
+        step = product(J.T, product(inverse, e))
+        return self.move(q, self.shortened(step))
+
+    def judged(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Judgement:
+        error = self.error(q, target)
+        return Judgement(jnp.sum(error * error), (self.size(error) <= self.tolerance).all(), None)
+
+    def deviation(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Array:
+        return self.size(self.error(q, target))
+
+    def rows(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> tuple[Array, Array]:
+        return self.error(q, target).reshape(-1), self.jacobian(q).reshape(-1, len(self.velocities))
+
+    def ranked(self, seeds: Float[Array, "s nq"], target: Float[Array, "n k 4 4"]) -> tuple[PoseProblem, Array]:
+        poses = jax.vmap(self.poses)(seeds)
+        spread = jnp.sqrt(jnp.mean(jnp.var(poses[:, :, :3, 3], axis=0).sum(axis=-1)))
+        scaled = self.scaled(spread)
+
+        def features(T: Array) -> Array:
+            R, p = T[..., :3, :3] / np.sqrt(2.0), T[..., :3, 3] / scaled.length
+            return jnp.concatenate([R.reshape(len(T), -1), p.reshape(len(T), -1)], axis=1)
+
+        return scaled, squared_distances(features(target), features(poses))
+
+
+def squared_distances(wanted: Float[Array, "n f"], own: Float[Array, "s f"]) -> Float[Array, "n s"]:
+    """Between rows, without what is the same for all columns."""
+    return jnp.sum(own * own, axis=1)[None] - 2.0 * wanted @ own.T

@@ -1,0 +1,100 @@
+"""Solutions of inverse kinematics moved along their goals to where a cost is smallest nearby."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ..model.model import Model
+from ..spatial._small import solve_definite
+from ._ik_problem import product
+from ._ik_search import LANES
+from ._ik_tasks import TaskProblem, Wanted, damped_inverse
+from .costs import Cost, Expansion
+from .goals import Moving
+
+_STEPS = 64
+_CORRECTIONS = 3  # steps back to the goals after each step along them
+_LONGEST_STEP = 0.3  # rad or m of one joint
+_FIRST_DAMPING, _LESS, _MORE = 1e-3, 0.1, 8.0  # Levenberg's, relative to the curvature, and its factors
+_HOPELESS = 1e8  # damping
+_FLAT = 1e-10  # relative decrease of the cost that a step has to promise
+
+
+def refined(
+    problem: TaskProblem,
+    q: Float[Array, "n nq"],
+    target: Wanted,
+    solved: Bool[Array, "n"],
+    distance: Float[Array, "n"] | None,
+) -> tuple[Array, Array | None]:
+    """The solutions with the smallest cost nearby, and their smallest distances; what is no solution stays."""
+    return jax.lax.map(lambda given: _refined(problem, *given), (q, target, solved, distance), batch_size=LANES)
+
+
+def total(model: Model, costs: tuple[Cost, ...], q: Array, moving: Moving) -> Expansion:
+    """The sum of costs."""
+    found = [cost.expand(model, q, moving) for cost in costs]
+    return reduce(lambda a, b: jax.tree.map(jnp.add, a, b), found)
+
+
+class _State(NamedTuple):
+    steps: Int[Array, ""]
+    q: Float[Array, "nq"]
+    distance: Float[Array, ""] | None
+    cost: Float[Array, ""]
+    damping: Float[Array, ""]
+    promise: Float[Array, ""]
+
+
+def _refined(
+    problem: TaskProblem, q: Array, target: Wanted, solved: Array, distance: Array | None
+) -> tuple[Array, Array | None]:
+    def value(x: Array) -> Array:
+        return total(problem.model, target.costs, x, problem.indices).value
+
+    def unfinished(s: _State) -> Array:
+        return solved & (s.steps < _STEPS) & (s.damping < _HOPELESS) & (s.promise > _FLAT * scale)
+
+    def advance(s: _State) -> _State:
+        step, promise = _along(problem, s.q, target, s.damping)
+        moved = problem.move(s.q, step)
+        moved = jax.lax.fori_loop(0, _CORRECTIONS, lambda _, x: problem.improved(x, target), moved)
+        known, cost = problem.judged(moved, target), value(moved)
+        better = known.reached & (cost < s.cost)
+        kept = jax.tree.map(
+            lambda a, b: jnp.where(better, a, b), (moved, known.distance, cost), (s.q, s.distance, s.cost)
+        )
+        q, distance, cost = kept
+        damping = s.damping * jnp.where(better, _LESS, _MORE).astype(cost.dtype)
+        return _State(s.steps + 1, q, distance, cost, damping, promise)
+
+    cost = value(q)
+    scale = jnp.abs(cost) + 1.0
+    damping, infinite = jnp.asarray(_FIRST_DAMPING, q.dtype), jnp.asarray(jnp.inf, q.dtype)
+    end = jax.lax.while_loop(unfinished, advance, _State(jnp.zeros((), int), q, distance, cost, damping, infinite))
+    return end.q, end.distance
+
+
+def _along(problem: TaskProblem, q: Array, target: Wanted, damping: Array) -> tuple[Array, Array]:
+    """A step along the goals, which makes a model of the cost smaller, and by how much it does."""
+    _, J = problem.rows(q, target)
+    _, g, H = total(problem.model, target.costs, q, problem.indices)
+    step, keep, count = jnp.zeros_like(g), problem.clearance, len(g)
+    d, G = (jnp.zeros(0, q.dtype), J[:0]) if keep is None else keep.slopes(problem.model, q, problem.indices)
+    for first in (True, False):  # limits and distances that hold a first step back are kept by the second
+        free = ~problem.blocked(q, step)
+        near = jnp.zeros(len(d), bool) if first or keep is None else d + product(G, step) < keep.distance
+        rows = jnp.concatenate([J, jnp.where(near[:, None], G, 0.0)])
+        rows, pushed = jnp.where(free[None], rows, 0.0), jnp.where(free, g, 0.0)
+        P = jnp.where(free[None] & free[:, None], jnp.eye(count, dtype=q.dtype), 0.0)
+        P = P - product(rows.T, product(damped_inverse(rows, jnp.zeros((), q.dtype)), rows))
+        size = damping * jnp.maximum(jnp.trace(H) / count, jnp.finfo(q.dtype).tiny)
+        curvature = product(P, product(H, P)) + size * jnp.eye(count, dtype=q.dtype)
+        step = -product(P, solve_definite(curvature, product(P, pushed)))
+    length = jnp.maximum(1.0, jnp.abs(step).max() / _LONGEST_STEP)
+    return step / length, -0.5 * jnp.sum(g * step)

@@ -1,0 +1,103 @@
+"""The goal that an axis of a link points at something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array, check_finite
+from .._errors import ArgumentError, DtypeError, ShapeError
+from ..algorithms.jacobians import jacobian
+from ..algorithms.kinematics import link_pose
+from ..model.model import Model
+from ..spatial._small import matmul, matvec
+from ..spatial.safe import safe_norm
+from .goals import Goal, Moving, bands, time
+
+_PARALLEL = 1e-4  # sine of the angle below which its ratio to the angle is a series
+
+
+class LookAtGoal(Goal):
+    """An axis of a link, from its origin, is to point at a point: a camera at an object, a hand at a hole.
+
+    Args:
+        link: The link, by name or index; static.
+        point: The point in the axes of `ref` [m].
+        axis: The axis in the axes of the link, of any length; static.
+        ref: The link relative to which the point is given; None is the world; static.
+        at: When: a share of the duration in [0, 1], or ``"path"`` for the whole motion; static.
+        orientation_band: Along the path: the largest deviation about each of two axes that counts as none [rad].
+    """
+
+    link: str | int = eqx.field(static=True)
+    point: Float[Array, "3"]
+    axis: tuple[float, float, float] = eqx.field(static=True, default=(0.0, 0.0, 1.0))
+    ref: str | int | None = eqx.field(static=True, default=None)
+    at: float | str = eqx.field(static=True, default=1.0)
+    orientation_band: Float[Array, ""] | float = 1e-2
+    varies = ("point", 1)
+
+    @property
+    def when(self) -> float | str:
+        return self.at
+
+    @property
+    def links(self) -> tuple[str | int, ...]:
+        return (self.link,) if self.ref is None else (self.link, self.ref)
+
+    def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
+        T = link_pose(model, q, self.link, self.ref)
+        J = jacobian(model, q, self.link, ref=self.ref)[:, np.array(moving.v)]
+        into = matmul(jnp.asarray(_frame(self.axis), q.dtype), T[:3, :3].T)  # the axis becomes z
+        x, y, z = w = self.point - T[:3, 3]
+        zero = jnp.zeros_like(x)
+        across = jnp.stack([jnp.stack([zero, -z, y]), jnp.stack([z, zero, -x]), jnp.stack([-y, x, zero])])
+        local = matvec(into, w)
+        slope = matmul(into, matmul(across, J[:3]) - J[3:])
+        return _deviation(local), matmul(jax.jacfwd(_deviation)(local), slope)
+
+    def band(self) -> Array:
+        return jnp.repeat(jnp.asarray(self.orientation_band), 2)
+
+    def checked(self, model: Model, dtype: Any, name: str) -> LookAtGoal:
+        point = check_array(self.point, f"{name}.point", (3,)).astype(dtype)
+        check_finite(point, f"{name}.point")
+        ref = None if self.ref is None else model.link_index(self.ref)
+        (band,) = bands(name, dtype, orientation_band=self.orientation_band)
+        axis = _axis(self.axis, f"{name}.axis")
+        return LookAtGoal(model.link_index(self.link), point, axis, ref, time(self.at, name), band)
+
+
+def _deviation(w: Float[Array, "3"]) -> Float[Array, "2"]:
+    """The angle from z to w, times the direction of the x and y coordinates of w."""
+    across = w[:2] / jnp.maximum(safe_norm(w), jnp.finfo(w.dtype).tiny)
+    sine, cosine = safe_norm(across), w[2] / jnp.maximum(safe_norm(w), jnp.finfo(w.dtype).tiny)
+    ahead = (sine < _PARALLEL) & (cosine > 0)
+    s = jnp.where(ahead, 1.0, jnp.maximum(sine, jnp.finfo(w.dtype).eps))
+    ratio = jnp.where(ahead, 1.0 + jnp.sum(across * across) / 6.0, jnp.arctan2(s, jnp.where(ahead, 1.0, cosine)) / s)
+    behind = (sine < jnp.finfo(w.dtype).eps) & (cosine <= 0)  # any turn by pi will do
+    return jnp.where(behind, jnp.array([np.pi, 0.0], w.dtype), ratio * across)
+
+
+def _frame(axis: tuple[float, float, float]) -> np.ndarray:
+    """A rotation matrix that takes the axis to z."""
+    z = np.array(axis) / np.linalg.norm(axis)
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z])
+
+
+def _axis(axis: Any, name: str) -> tuple[float, float, float]:
+    if not isinstance(axis, tuple) or not all(isinstance(x, int | float) for x in axis):
+        raise DtypeError(f"{name} must be a tuple of three numbers, got {axis!r}")
+    if len(axis) != 3:
+        raise ShapeError(f"{name} must be a tuple of three numbers, got {len(axis)}")
+    x, y, z = (float(x) for x in axis)
+    if not np.isfinite(axis).all() or not np.linalg.norm(axis) > 0:
+        raise ArgumentError(f"{name} must be finite and not zero, got {axis}")
+    return x, y, z
