@@ -125,7 +125,6 @@ def _pinocchio(
         "fk": (twin.fk, (q,)),
         "jacobian": (lambda q: twin.jacobian(q, tip), (q,)),
         "rnea": (twin.rnea, (q, v, a, f_ext)),
-        "coriolis_matrix": (twin.coriolis_matrix, (q, v)),
         "potential_energy": (twin.potential_energy, (q,)),
         "center_of_mass": (fixed.center_of_mass, (q,)),
         "com_jacobian": (lambda q: fixed.share * twin.com_jacobian(q), (q,)),
@@ -137,6 +136,8 @@ def _pinocchio(
     out["total_mass"] = relative(np.asarray(rb.total_mass(model)), np.asarray(fixed.total))
     out["crba"] = relative(ours["crba"], inertia)
     out["kinetic_energy"] = relative(ours["kinetic_energy"], 0.5 * np.einsum("bi,bij,bj->b", v, inertia, v))
+    motion = float(np.abs(inertia).max() * np.abs(v).max())  # one joint alone may have no Coriolis forces
+    out["coriolis_matrix"] = relative(ours["coriolis_matrix"], batch(twin.coriolis_matrix, q, v), motion)
     # Gravity may do no work on any joint: forces are measured by those of the motion.
     forces = float(np.abs(ours["rnea"]).max(initial=0.0))
     out["gravity_forces"] = relative(ours["gravity_forces"], batch(twin.gravity, q), forces)
