@@ -15,7 +15,11 @@ import mpmath
 import numpy as np
 from mpmath import mp, mpf
 
+import rbydyn_jax as rb
+from rbydyn_jax.constraints import Contact, contact_forces, joint_limit_forces
+from rbydyn_jax.planning import trapezoidal_profile
 from rbydyn_jax.spatial import mrp, quaternions, rpy, safe, transformations
+from rbydyn_jax.testing import random_tree
 from tests.helpers import X64
 
 mp.dps = 120
@@ -289,6 +293,109 @@ CASES: dict[str, Case] = {
             "no time": Point((*P, *P, 0.0)),
             "a turn": Point((2 * np.pi, 0, 0, 0, 0, 0, 1.0)),
             "half a turn": Point((0, 0, np.pi, 0, 0, 0, 1.0)),
+        },
+    ),
+}
+
+_BALL = rb.build_model(rb.RobotBuilder("ball").link("w").link("a", 1.0, inertia=0.1).spherical("j", "w", "a"))
+_FREE = rb.build_model(rb.RobotBuilder("free").link("w").link("a", 1.0, inertia=0.1).floating("j", "w", "a"))
+_ARM = random_tree(2, ("revolute", "prismatic"), 2)
+_WIDTH, _STIFF, _ALPHA, _MU, _DAMPING = 0.1, 5e3, 0.2, 0.8, 100.0
+# In the dynamics the square of a quaternion has to be a number, and its inverse squared.
+_SOME = 1e-50 if X64 else 1e-6
+
+
+def _pressed(x: jax.Array, friction: float) -> jax.Array:
+    """Force of a ball at a depth, moving up and sideways."""
+    contact = Contact("a", stiffness=_STIFF, dissipation=_ALPHA, friction=friction, friction_damping=_DAMPING)
+    q = rb.neutral(_FREE).at[6].set(-x[0])
+    return contact_forces(_FREE, q, jnp.zeros(6, x.dtype).at[3].set(x[2]).at[5].set(x[1]), (contact,)).forces[0]
+
+
+def _of_contact(x: Numbers, friction: float) -> Numbers:
+    depth, up, slip = x
+    normal = _STIFF * depth**1.5 * (1 - mpf(1.5) * mpf(_ALPHA) * up)
+    held = max(-friction * normal, min(friction * normal, -_DAMPING * slip))
+    return [held, mpf(0), normal]
+
+
+def _duration(x: Numbers) -> Numbers:
+    """Minimum time to rest after x[2] - x[0] from the speed x[1], at most 1 and with acceleration 2."""
+    way, speed = x[2] - x[0], x[1]
+    after = way - speed * abs(speed) / 4
+    sign = -1 if after < 0 else 1
+    u, D = sign * speed, sign * way + speed**2 / 4
+    w = min(mpf(1), mpmath.sqrt(2 * D))
+    return [u / 2 + sign * after / w if u > w else (w - u) / 2 + D / w]
+
+
+def _nothing(x: Numbers) -> Numbers:
+    return [mpf(0)] * 3
+
+
+# Functions of a robot, and of planning.
+CASES |= {
+    "normalize": Case(lambda x: rb.normalize(_BALL, x), _unit, _lengths()),
+    "fk": Case(
+        lambda x: rb.link_pose(_BALL, x, "a")[:3, :3].ravel(),
+        _matrix,
+        {"unit": Point(Q), "short": Point(tuple(_SOME * y for y in Q)), "long": Point(tuple(y / _SOME for y in Q))},
+    ),
+    "integrate": Case(
+        lambda x: rb.integrate(_BALL, x[:4], x[4:]),
+        lambda x: _multiply(x[:4], _exp(x[4:])),
+        {"no motion": Point((*Q, 0, 0, 0)), "hardly any": Point((*Q, TINY, 0, 0)), "a turn": Point((*Q, 0, 2 * np.pi, 0))},
+    ),
+    "difference": Case(
+        lambda x: rb.difference(_BALL, x[:4], x[4:]),
+        lambda x: _log(_multiply(_conjugate(x[:4]), x[4:])),
+        {
+            "none": Point((*Q, *Q)),
+            "other sign": Point((*Q, *(-y for y in Q))),
+            "short": Point((*(SMALL * y for y in Q), *(SMALL * y for y in (0.4, 0.1, -0.2, 0.6)))),
+        },
+        own_steps=True,
+    ),
+    "friction_forces": Case(
+        lambda x: rb.friction_forces(_ARM, x, width=_WIDTH),
+        lambda x: [-mpf(float(f)) * mpmath.tanh(v / mpf(_WIDTH)) for f, v in zip(_ARM.friction, x, strict=True)],
+        {"at rest": Point((0.0, 0.0)), "hardly moving": Point((1e-2, -1e-2)), "fast": Point((3.0, -0.2))},
+    ),
+    "friction_forces without width": Case(
+        lambda x: rb.friction_forces(_ARM, x), lambda x: [mpf(0)] * 2, {"at rest": Point((0.0, 0.0))}
+    ),
+    "joint_limit_forces": Case(
+        lambda x: joint_limit_forces(_ARM, _ARM.position_upper + x[:2], x[2:]),
+        lambda x: [mpf(0)] * 2,
+        {"at the limit": Point((0.0,) * 4), "at the limit, moving on": Point((0.0, 0.0, 1.0, 1.0))},
+    ),
+    "contact_forces": Case(
+        lambda x: _pressed(x, _MU),
+        lambda x: _of_contact(x, _MU),
+        {
+            "just touching": Point((0.0, 0, 0), exact=_nothing),
+            "just touching, sliding": Point((0.0, -0.5, 2.0), exact=_nothing),
+            "at rest": Point((1e-3, 0, 0)),
+            "sliding": Point((1e-3, -0.1, 2.0)),
+        },
+    ),
+    "contact_forces without friction": Case(
+        lambda x: _pressed(x, 0.0),
+        lambda x: _of_contact(x, 0.0),
+        {"at rest": Point((1e-3, 0, 0)), "sliding": Point((1e-3, 0, 1.0))},
+    ),
+    "trapezoidal_profile": Case(
+        lambda x: trapezoidal_profile(
+            x[:1], x[2:], jnp.ones_like(x[:1]), 2.0 * jnp.ones_like(x[:1]), start_velocity=x[1:2]
+        ).duration[None],
+        _duration,
+        {
+            "no way": Point((0.3, 0.0, 0.3), exact=_zero),
+            "from rest": Point((0.0, 0.0, 0.1)),
+            "starts at the speed limit": Point((0.0, 1.0, 2.0), 1),
+            "above the speed limit": Point((0.0, 2.0, 5.0)),
+            "away from the target": Point((0.0, -0.5, 1.0)),
+            "beyond the target": Point((0.0, 2.0, 0.1)),
         },
     ),
 }

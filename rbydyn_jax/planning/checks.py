@@ -15,7 +15,6 @@ from ..algorithms.kinematics import link_pose
 from ..collision import CapsulePairs, World, signed_distances, world_distances
 from ..model.model import Model, check_model
 from ..spatial import se3
-from ..spatial.safe import safe_norm
 from ._arguments import checked_world, default_pairs, outside_jit, pose, warn_of_no_shapes
 from ._rows import joint_forces
 from .trajectory import Trajectory, TrajectorySamples, check_kind, sample_trajectory
@@ -143,8 +142,8 @@ def _measure(
     middle, half = jnp.where(bounded, 0.5 * (low + high), 0.0), jnp.where(bounded, 0.5 * (high - low), jnp.inf)
     passed = jnp.any(((at.q < low[None]) | (at.q > high[None])) & ~bounded[None])
     return TrajectoryReport(
-        position_error=safe_norm(end[:3, 3] - target[:3, 3]),
-        orientation_error=safe_norm(se3.log(se3.inverse(end) @ target)[:3]),
+        position_error=jnp.linalg.norm(end[:3, 3] - target[:3, 3]),
+        orientation_error=jnp.linalg.norm(se3.log(se3.inverse(end) @ target)[:3]),
         distance=None if distances is None else distances.min(),
         position_ratio=jnp.where(passed, jnp.inf, _ratio(at.q - middle[None], half)),
         velocity_ratio=_ratio(at.v, model.velocity_limit),

@@ -1,7 +1,7 @@
 """One robot at many configurations: every core function against Pinocchio and MuJoCo.
 
-Errors are relative to the largest entry of the expected array, solves by their residual: what Pinocchio's mass matrix,
-or an engine's inverse dynamics, makes of our solution, relative to the sum of the magnitudes of its terms.
+Errors are relative to the largest entry of the expected array, or of its terms where they may cancel. Solves are judged
+by their residual: what an engine's inverse dynamics makes of our solution, relative to the magnitudes of its terms.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ def relative(got: np.ndarray, want: np.ndarray, scale: float | None = None) -> f
     return float(error / size) if size and np.isfinite(error) else 0.0 if error == 0 else np.inf
 
 
-def residual(inertia: np.ndarray, x: np.ndarray, rest: np.ndarray) -> float:
-    """M x + rest, relative to the magnitudes of its terms, of the worst row of a batch."""
+def residual(inertia: np.ndarray, x: np.ndarray, rest: np.ndarray, least: float = 0.0) -> float:
+    """M x + rest, relative to the magnitudes of its terms or to `least`, of the worst row of a batch."""
     if not x.size:
         return 0.0
     left, terms = inertia @ x + rest, np.abs(inertia) @ np.abs(x) + np.abs(rest)
     axes = tuple(range(1, left.ndim))
-    worst = (np.abs(left).max(axes) / terms.max(axes)).max()
+    worst = (np.abs(left).max(axes) / np.maximum(terms.max(axes), least)).max()
     return float(worst) if np.isfinite(worst) else np.inf
 
 
@@ -127,7 +127,6 @@ def _pinocchio(
         "rnea": (twin.rnea, (q, v, a, f_ext)),
         "potential_energy": (twin.potential_energy, (q,)),
         "center_of_mass": (fixed.center_of_mass, (q,)),
-        "com_jacobian": (lambda q: fixed.share * twin.com_jacobian(q), (q,)),
         "centroidal_momentum_matrix": (fixed.momentum_matrix, (q,)),
         "centroidal_momentum": (lambda q, v: fixed.momentum_matrix(q) @ v, (q, v)),
         "rnea_derivatives": (lambda *s: np.stack(twin.rnea_derivatives(*s)), (q, v, a, f_ext)),
@@ -138,6 +137,9 @@ def _pinocchio(
     out["kinetic_energy"] = relative(ours["kinetic_energy"], 0.5 * np.einsum("bi,bij,bj->b", v, inertia, v))
     motion = float(np.abs(inertia).max() * np.abs(v).max())  # one joint alone may have no Coriolis forces
     out["coriolis_matrix"] = relative(ours["coriolis_matrix"], batch(twin.coriolis_matrix, q, v), motion)
+    moved = max(float(np.abs(ours[name]).max()) for name in ("com_jacobian", "jacobian"))  # opposite masses cancel
+    com_jacobian = batch(lambda q: fixed.share * twin.com_jacobian(q), q)
+    out["com_jacobian"] = relative(ours["com_jacobian"], com_jacobian, moved)
     # Gravity may do no work on any joint: forces are measured by those of the motion.
     forces = float(np.abs(ours["rnea"]).max(initial=0.0))
     out["gravity_forces"] = relative(ours["gravity_forces"], batch(twin.gravity, q), forces)
@@ -145,10 +147,11 @@ def _pinocchio(
     if "aba" in ours:
         rest = batch(lambda q, v, f: twin.rnea(q, v, zero, f), q, v, f_ext) - tau
         out["aba"] = residual(inertia, ours["aba"][..., None], rest[..., None])
-        slopes = (twin.rnea_derivatives(*s)[:2] for s in zip(q, v, ours["aba"], f_ext, strict=True))
-        right = *(np.stack(x) for x in zip(*slopes, strict=True)), np.broadcast_to(-np.eye(model.nv), inertia.shape)
-        parts = zip(np.moveaxis(ours["aba_derivatives"], 1, 0), right, strict=True)
-        out["aba_derivatives"] = max(residual(inertia, x, rest) for x, rest in parts)
+        slopes = np.stack([twin.rnea_derivatives(*s) for s in zip(q, v, ours["aba"], f_ext, strict=True)], axis=1)
+        right = *slopes[:2], np.broadcast_to(-np.eye(model.nv), inertia.shape)
+        least = (float(np.abs(slopes).max()),) * 2 + (1.0,)
+        parts = zip(np.moveaxis(ours["aba_derivatives"], 1, 0), right, least, strict=True)
+        out["aba_derivatives"] = max(residual(inertia, *part) for part in parts)
     return out
 
 

@@ -1,0 +1,51 @@
+"""A slice of `python -m tests.robots`: RB-Y1, an arm with mimic fingers and random trees; and the check can fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rbydyn_jax.joints import JOINT_TYPES
+from rbydyn_jax.testing import random_tree
+from tests.helpers import RBY1_DIRECTORY, X64, example_robot, oracle
+
+pytestmark = pytest.mark.skipif(not X64, reason="the oracles are in float64")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rby1ub", "panda", "pendulum", "every type", "ties"])
+def test_slice(name):
+    oracle("pinocchio")
+    oracle("mujoco")
+    from .comparison import compare
+    from .sources import Robot, pin_model
+    from .tables import BOUND
+
+    if name == "rby1ub":
+        if not RBY1_DIRECTORY.is_dir():
+            pytest.skip(f"no vendor files in {RBY1_DIRECTORY}")
+        model, twin, _ = Robot("RB-Y1", name, RBY1_DIRECTORY / "rby1ub_model.urdf").build()
+    elif name == "panda":
+        model, twin, _ = Robot(name, name, example_robot("panda_description/urdf/panda.urdf")).build()
+    else:
+        types = tuple(JOINT_TYPES) if name == "every type" else ("revolute", "prismatic")
+        n = {"pendulum": 1, "every type": len(types), "ties": 5}[name]
+        model = random_tree(4, types, n, mimics=2 * (name == "ties"))
+        twin = pin_model(model)
+    errors, notes = compare(model, twin, 100)
+    assert errors and max(errors.values()) <= BOUND, max(errors, key=errors.__getitem__)
+    engines = {engine for _, engine in errors}
+    assert engines == {"Pinocchio"} if "MuJoCo" in notes else engines == {"Pinocchio", "MuJoCo"}
+    assert len({function for function, _ in errors}) >= 16
+
+
+def test_errors_are_seen():
+    oracle("pinocchio")
+    oracle("mujoco")
+    from .comparison import relative, residual
+
+    assert relative(np.array([1.0, 2.0]), np.array([1.0, 4.0])) == 0.5
+    assert relative(np.array([np.nan]), np.array([1.0])) == np.inf
+    assert relative(np.array([1e-30]), np.array([0.0])) == np.inf
+    assert residual(np.eye(2)[None], np.ones((1, 2, 1)), -np.ones((1, 2, 1))) == 0.0
+    assert residual(np.eye(2)[None], np.ones((1, 2, 1)), np.zeros((1, 2, 1))) == 1.0
