@@ -34,11 +34,13 @@ STEP = mpf(10) ** -25
 
 
 class Point(NamedTuple):
-    """A point, the order of the last derivative to look at, and what is documented there if not `exact`."""
+    """A point, the order of the last derivative to look at, what is documented there if not `exact`, and the size of
+    what cancels in the value."""
 
     x: Sequence[float]
     order: int = 2
     exact: Exact | None = None
+    size: float = 0.0
 
 
 class Case(NamedTuple):
@@ -237,7 +239,7 @@ CASES: dict[str, Case] = {
             "small angle": Point((BESIDE, 1.0)),
             "half a turn": Point((1.0, 0.0)),
             "just above half a turn": Point((1.0, -BESIDE)),
-            "short": Point((0.36e-20, 0.8e-10)),
+            "short": Point((0.36e-10, 0.8e-5)),
         },
     ),
     "quaternions.normalize": Case(lambda x: quaternions.normalize(x), _unit, _lengths()),
@@ -350,8 +352,8 @@ CASES |= {
         lambda x: rb.difference(_BALL, x[:4], x[4:]),
         lambda x: _log(_multiply(_conjugate(x[:4]), x[4:])),
         {
-            "none": Point((*Q, *Q)),
-            "other sign": Point((*Q, *(-y for y in Q))),
+            "none": Point((*Q, *Q), size=1.0),
+            "other sign": Point((*Q, *(-y for y in Q)), size=1.0),
             "short": Point((*(SMALL * y for y in Q), *(SMALL * y for y in (0.4, 0.1, -0.2, 0.6)))),
         },
         own_steps=True,
