@@ -1,7 +1,7 @@
 """Where derivatives go wrong: singular points of functions, with the same functions in 120 digits.
 
-`exact` takes and returns mpmath numbers. Its derivatives are central differences in 120 digits, so that they owe nothing
-to the rules of the library; a point where another value is documented brings its own.
+`exact` takes and returns mpmath numbers. Its derivatives are central differences in 120 digits and owe nothing to the
+rules of the library; a point where another value is documented brings its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ mp.dps = 120
 Numbers = list[Any]
 Exact = Callable[[Numbers], Numbers]
 
-# Lengths whose squares, or whose cubes, are no numbers of the dtype. `order` is that of the last derivative that is one.
+# Lengths whose powers leave the range of the dtype: of `TINY` the square, of `SMALL` a higher one.
 SMALL, TINY = (1e-100, 1e-200) if X64 else (1e-11, 1e-30)
 LARGE = 1 / TINY
 BESIDE = 1e-9 if X64 else 1e-4
@@ -52,9 +52,7 @@ class Case(NamedTuple):
     own_steps: bool = False  # in proportion to each input, for functions that are singular where one vanishes
 
 
-def differences(
-    exact: Exact, x: Sequence[float], own_steps: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def differences(exact: Exact, x: Sequence[float], own_steps: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Value, Jacobian and second derivatives (outputs, inputs, inputs)."""
     at = [mpf(float(v)) for v in x]
     size = max([abs(v) for v in at]) or mpf(1)
@@ -101,7 +99,10 @@ def _unit(a: Numbers) -> Numbers:
 
 def _multiply(a: Numbers, b: Numbers) -> Numbers:
     turn = _cross(a[1:], b[1:])
-    return [a[0] * b[0] - _dot(a[1:], b[1:]), *(a[0] * y + b[0] * x + c for x, y, c in zip(a[1:], b[1:], turn))]
+    return [
+        a[0] * b[0] - _dot(a[1:], b[1:]),
+        *(a[0] * y + b[0] * x + c for x, y, c in zip(a[1:], b[1:], turn, strict=True)),
+    ]
 
 
 def _conjugate(q: Numbers) -> Numbers:
@@ -346,7 +347,11 @@ CASES |= {
     "integrate": Case(
         lambda x: rb.integrate(_BALL, x[:4], x[4:]),
         lambda x: _multiply(x[:4], _exp(x[4:])),
-        {"no motion": Point((*Q, 0, 0, 0)), "hardly any": Point((*Q, TINY, 0, 0)), "a turn": Point((*Q, 0, 2 * np.pi, 0))},
+        {
+            "no motion": Point((*Q, 0, 0, 0)),
+            "hardly any": Point((*Q, TINY, 0, 0)),
+            "a turn": Point((*Q, 0, 2 * np.pi, 0)),
+        },
     ),
     "difference": Case(
         lambda x: rb.difference(_BALL, x[:4], x[4:]),
