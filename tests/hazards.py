@@ -173,15 +173,14 @@ Q = (0.5, -0.3, 0.7, 0.2)
 P = (0.3, -1.2, 0.7)
 
 
-def _lengths(tail: Sequence[float] = (), **more: Point) -> dict[str, Point]:
+def _lengths(tail: Sequence[float] = ()) -> dict[str, Point]:
     """A quaternion of every length; the derivatives along it grow as its length shrinks."""
-    scaled = lambda size: tuple(float(np.float32(size) if not X64 else size) * x for x in Q)  # noqa: E731
+    scaled = lambda size: tuple(size * x for x in Q)  # noqa: E731
     return {
         "unit": Point((*Q, *tail)),
         "small": Point((*scaled(SMALL), *tail)),
         "tiny": Point((*scaled(TINY), *tail), 1),
         "large": Point((*scaled(LARGE), *tail), 1),
-        **more,
     }
 
 
@@ -248,7 +247,7 @@ CASES: dict[str, Case] = {
     "quaternions.rotate": Case(
         lambda x: quaternions.rotate(x[:4], x[4:]), lambda x: _rotate(x[:4], x[4:]), _lengths(P), own_steps=True
     ),
-    "quaternions.log": Case(lambda x: quaternions.log(x), _log, _lengths(**_ROTATIONS)),
+    "quaternions.log": Case(lambda x: quaternions.log(x), _log, _lengths() | _ROTATIONS),
     "quaternions.slerp": Case(
         lambda x: quaternions.slerp(x[:4], x[4:8], x[8]),
         _slerp,
@@ -280,7 +279,7 @@ CASES: dict[str, Case] = {
         lambda x: _rpy(_matrix(x)),
         {"identity": Point((1.0, 0, 0, 0)), "small": Point(tuple(SMALL * x for x in Q)), "oblique": Point(Q)},
     ),
-    "mrp.from_quaternion": Case(lambda x: mrp.from_quaternion(x), _of_mrp, _lengths(**_ROTATIONS)),
+    "mrp.from_quaternion": Case(lambda x: mrp.from_quaternion(x), _of_mrp, _lengths() | _ROTATIONS),
     "mrp.principal": Case(
         lambda x: mrp.principal(x),
         _principal,
@@ -317,7 +316,7 @@ def _pressed(x: jax.Array, friction: float) -> jax.Array:
 
 def _of_contact(x: Numbers, friction: float) -> Numbers:
     depth, up, slip = x
-    normal = _STIFF * depth**1.5 * (1 - mpf(1.5) * mpf(_ALPHA) * up)
+    normal: Any = _STIFF * depth**1.5 * (1 - mpf(1.5) * mpf(_ALPHA) * up)
     held = max(-friction * normal, min(friction * normal, -_DAMPING * slip))
     return [held, mpf(0), normal]
 
