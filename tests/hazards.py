@@ -228,7 +228,7 @@ CASES: dict[str, Case] = {
             "by little": Point((1.0, -SMALL)),
             "tiny by tiny": Point((TINY, TINY), 1),
             "zero by tiny": Point((0.0, TINY), 1),
-            "by much": Point((1.0, LARGE)),
+            "by much": Point((1.0, LARGE), 1),
         },
         own_steps=True,
     ),
