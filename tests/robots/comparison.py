@@ -77,7 +77,8 @@ def compare(model: Model, twin: PinRobot, count: int) -> tuple[Errors, str]:
     try:
         other = mujoco_model(model)
     except ValueError as reason:
-        notes.append(f"MuJoCo: {str(reason).splitlines()[0].removeprefix('Error: ')}")
+        text = str(reason).splitlines()[0].removeprefix("Error: ")
+        notes.append(text if text.startswith("MuJoCo") else f"MuJoCo: {text}")
     else:
         errors |= {(name, "MuJoCo"): e for name, e in _mujoco(model, other, tip, rows, ours).items()}
     return errors, "; ".join(notes)
