@@ -327,7 +327,8 @@ def _duration(x: Numbers) -> Numbers:
     after = way - speed * abs(speed) / 4
     sign = -1 if after < 0 else 1
     u, D = sign * speed, sign * way + speed**2 / 4
-    w = min(mpf(1), mpmath.sqrt(2 * D))
+    fastest: Any = mpmath.sqrt(2 * D)
+    w = min(1, fastest)
     return [u / 2 + sign * after / w if u > w else (w - u) / 2 + D / w]
 
 

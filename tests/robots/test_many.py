@@ -1,4 +1,4 @@
-"""A slice of `python -m tests.robots`: RB-Y1, and small trees, with mimic joints and without; and the check can fail."""
+"""A slice of `python -m tests.robots`: RB-Y1, small trees with mimic joints and without; and the check can fail."""
 
 from __future__ import annotations
 
