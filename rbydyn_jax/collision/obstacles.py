@@ -17,6 +17,7 @@ from ..shapes.box import Box
 from ..shapes.capsule import Capsule
 from ..shapes.cylinder import Cylinder
 from ..shapes.half_space import HalfSpace
+from ..spatial.safe import safe_norm
 
 Obstacle = Capsule | Box | Cylinder | HalfSpace
 
@@ -127,7 +128,7 @@ def half_space(point: Float[Array, "3"], normal: Float[Array, "3"]) -> HalfSpace
     point, normal = _position(point, "point"), _position(normal, "normal")
     if not isinstance(normal, Tracer) and not np.linalg.norm(np.asarray(normal)) > 0:
         raise ArgumentError("normal must not be zero")
-    return HalfSpace(point, normal / jnp.linalg.norm(normal))
+    return HalfSpace(point, normal / safe_norm(normal))
 
 
 class World(eqx.Module):

@@ -114,7 +114,8 @@ def friction_force(
     sticking = -stiffness * bristle - damping * slip
     limit, size2 = friction * normal, jnp.sum(sticking * sticking)
     slides = size2 > limit * limit
-    ratio = jnp.where(slides, limit * jax.lax.rsqrt(jnp.where(slides, size2, 1.0)), 1.0)
+    sticks = jnp.where(limit > 0.0, 1.0, 0.0)  # without friction nothing does, at no slip either
+    ratio = jnp.where(slides, limit * jax.lax.rsqrt(jnp.where(slides, size2, 1.0)), sticks)
     force = ratio * sticking
     return force, jnp.divide(-(stiffness * bristle + force), damping)
 

@@ -58,7 +58,7 @@ class Floating(JointType):
         return jnp.concatenate([rotation, q[4:] + quaternions.to_matrix(q[:4]) @ T[:3, 3]])
 
     def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
-        phi = quaternions.log(quaternions.multiply(quaternions.conjugate(q0[:4]), q1[:4]))
+        phi = quaternions.log(quaternions.multiply(quaternions.conjugate(quaternions.normalize(q0[:4])), q1[:4]))
         p = quaternions.to_matrix(q0[:4]).T @ (q1[4:] - q0[4:])
         return jnp.concatenate([phi, so3.left_jacobian_inverse(phi) @ p])
 
@@ -67,11 +67,11 @@ class Floating(JointType):
         return jnp.concatenate([rotation, quaternions.to_matrix(q[:4]) @ v[3:]])
 
     def v_from_qdot(self, q: jax.Array, qdot: jax.Array) -> jax.Array:
-        w = 2.0 * quaternions.multiply(quaternions.conjugate(q[:4]), qdot[:4])[1:] / jnp.sum(q[:4] * q[:4])
-        return jnp.concatenate([w, quaternions.to_matrix(q[:4]).T @ qdot[4:]])
+        turning = quaternions.angular_velocity(q[:4], qdot[:4])
+        return jnp.concatenate([turning, quaternions.to_matrix(q[:4]).T @ qdot[4:]])
 
     def normalize(self, q: jax.Array) -> jax.Array:
-        return jnp.concatenate([q[:4] / jnp.sqrt(jnp.sum(q[:4] * q[:4])), q[4:]])
+        return jnp.concatenate([quaternions.normalize(q[:4]), q[4:]])
 
     def problem(self, q: np.ndarray) -> str:
         return Spherical().problem(q[:4])

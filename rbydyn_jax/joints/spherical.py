@@ -43,16 +43,16 @@ class Spherical(JointType):
         return quaternions.multiply(q, quaternions.exp(dv))
 
     def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
-        return quaternions.log(quaternions.multiply(quaternions.conjugate(q0), q1))
+        return quaternions.log(quaternions.multiply(quaternions.conjugate(quaternions.normalize(q0)), q1))
 
     def qdot_from_v(self, q: jax.Array, v: jax.Array) -> jax.Array:
         return 0.5 * quaternions.multiply(q, jnp.concatenate([jnp.zeros(1, v.dtype), v]))
 
     def v_from_qdot(self, q: jax.Array, qdot: jax.Array) -> jax.Array:
-        return 2.0 * quaternions.multiply(quaternions.conjugate(q), qdot)[1:] / jnp.sum(q * q)
+        return quaternions.angular_velocity(q, qdot)
 
     def normalize(self, q: jax.Array) -> jax.Array:
-        return q / jnp.sqrt(jnp.sum(q * q))
+        return quaternions.normalize(q)
 
     def problem(self, q: np.ndarray) -> str:
         return "starts with the quaternion zero, which is no rotation" if vanishes(q[:4]) else ""

@@ -144,6 +144,7 @@ def _profile(
     quickest = jnp.minimum(limit, safe_sqrt(a * D))
     overspeed = u > quickest  # then the first part brakes to the limit
     alone = jnp.where(overspeed, u / a + safe_divide(E, quickest), (quickest - u) / a + safe_divide(D, quickest))
+    alone = jnp.where((D == 0.0) & (u == 0.0), 0.0, alone)
     valid = jnp.all((limit > 0.0) & (a > 0.0) & (a < jnp.inf))
     duration = jnp.where(valid, jnp.maximum(minimum_time, jnp.max(alone, initial=0.0)), jnp.nan)
 

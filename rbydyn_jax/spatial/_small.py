@@ -52,6 +52,18 @@ def cross(a: Float[Array, "3"], b: Float[Array, "3"]) -> Float[Array, "3"]:
     return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
+def binary_scale(x: Float[Array, "... n"]) -> Float[Array, "... 1"]:
+    """Powers of two, held constant, that bring the vectors along the last axis to a length of about 1; 1 for zero.
+
+    The squares of scaled vectors neither underflow nor overflow, and scaling by a power of two rounds nothing.
+    """
+    size = jax.lax.stop_gradient(jnp.max(jnp.abs(x), axis=-1, keepdims=True, initial=0.0))
+    exponent = jnp.frexp(size)[1]
+    # Of the largest numbers the reciprocal is subnormal, which devices take as zero.
+    most = -jnp.finfo(x.dtype).minexp - 1
+    return jnp.ldexp(jnp.ones_like(size), -jnp.clip(exponent, -most, most))
+
+
 def eliminate(k: int | Array, rows: Float[Array, "n m"]) -> Float[Array, "n m"]:
     """Step k of Gauss-Jordan elimination without pivoting, which makes column k that of the identity."""
     pivot = rows[k] / rows[k, k]

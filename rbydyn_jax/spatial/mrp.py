@@ -38,8 +38,8 @@ def from_quaternion(q: Float[Array, "4"]) -> Float[Array, "3"]:
         >>> from_quaternion(jnp.array([0.0, 1.0, 0.0, 0.0])).tolist()
         [1.0, 0.0, 0.0]
     """
-    q = quaternions.canonical(q)
-    return q[1:] / (jnp.sqrt(dot(q, q)) + q[0])
+    q = quaternions.canonical(quaternions.normalize(q))
+    return q[1:] / (1.0 + q[0])
 
 
 @jitted

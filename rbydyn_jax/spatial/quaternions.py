@@ -14,12 +14,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_rotation
-from ._small import cross, dot, jitted
+from ._small import binary_scale, cross, dot, jitted
 from .safe import angle_ratio, stumpff
 
 
 def _check(q, name: str = "q") -> Array:
     return check_array(q, name, (4,), "a quaternion wxyz")
+
+
+def _scaled(q: Array) -> Array:
+    """A multiple of q whose square neither underflows nor overflows; what does not depend on |q| may use it for q."""
+    return q * binary_scale(q)
 
 
 @jitted
@@ -46,7 +51,7 @@ def conjugate(q: Float[Array, "4"]) -> Float[Array, "4"]:
 @jitted
 def normalize(q: Float[Array, "4"]) -> Float[Array, "4"]:
     """The quaternion scaled to unit length; the zero quaternion is no rotation and gives NaN."""
-    q = _check(q)
+    q = _scaled(_check(q))
     return q / jnp.sqrt(dot(q, q))
 
 
@@ -75,7 +80,7 @@ def rotate(q: Float[Array, "4"], p: Float[Array, "3"]) -> Float[Array, "3"]:
         >>> rotate(jnp.array([1.0, 0, 0, 1]), jnp.array([1.0, 0, 0])).tolist()
         [0.0, 1.0, 0.0]
     """
-    q, p = _check(q), check_array(p, "p", (3,))
+    q, p = _scaled(_check(q)), check_array(p, "p", (3,))
     u = cross(q[1:], p)
     return p + 2.0 / dot(q, q) * (q[0] * u + cross(q[1:], u))
 
@@ -83,7 +88,7 @@ def rotate(q: Float[Array, "4"], p: Float[Array, "3"]) -> Float[Array, "3"]:
 @jitted
 def to_matrix(q: Float[Array, "4"]) -> Float[Array, "3 3"]:
     """Rotation matrix of a quaternion of any length but zero."""
-    q = _check(q)
+    q = _scaled(_check(q))
     w, x, y, z = q * jnp.sqrt(2.0 / dot(q, q))
     return jnp.stack(
         [
@@ -144,7 +149,7 @@ def log(q: Float[Array, "4"]) -> Float[Array, "3"]:
         >>> [round(float(x), 4) for x in log(jnp.array([0.0, 0.0, 2.0, 0.0]))]
         [0.0, 3.1416, 0.0]
     """
-    q = canonical(q)
+    q = _scaled(canonical(q))
     return angle_ratio(dot(q[1:], q[1:]), q[0]) * q[1:]
 
 
@@ -166,7 +171,7 @@ def slerp(a: Float[Array, "4"], b: Float[Array, "4"], t: Float[Array, ""] | floa
         [0.7071, 0.0, 0.0, 0.7071]
     """
     a, b, t = _check(a, "a"), _check(b, "b"), check_array(t, "t", ())
-    return multiply(normalize(a), exp(t * log(multiply(conjugate(a), b))))
+    return multiply(normalize(a), exp(t * log(multiply(conjugate(_scaled(a)), _scaled(b)))))
 
 
 @jitted
@@ -184,7 +189,9 @@ def angular_velocity(q: Float[Array, "4"], qdot: Float[Array, "4"]) -> Float[Arr
         $\omega$ [rad/s]; a change of the length of q does not enter.
     """
     q = _check(q)
-    return 2.0 / dot(q, q) * multiply(conjugate(q), _check(qdot, "qdot"))[1:]
+    scale = binary_scale(q)
+    q, qdot = q * scale, _check(qdot, "qdot") * scale
+    return 2.0 / dot(q, q) * multiply(conjugate(q), qdot)[1:]
 
 
 @jitted

@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, check_integer
 from .._errors import ArgumentError, ShapeError
+from ._small import binary_scale
 
 # Below this x the higher Stumpff functions are summed, above it their closed form cancels too little to matter.
 _SERIES_LIMIT = 9.0
@@ -131,13 +132,22 @@ def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
         >>> float(jax.grad(safe_sqrt)(0.0))
         0.0
     """
-    x = check_array(x, "x")
-    zero = x == 0
-    return jnp.where(zero, 0.0, jnp.sqrt(jnp.where(zero, 1.0, x)))
+    return _sqrt(check_array(x, "x"))
+
+
+@jax.custom_jvp
+def _sqrt(x: Array) -> Array:
+    return jnp.sqrt(x)
+
+
+@_sqrt.defjvp
+def _sqrt_jvp(primals, tangents):
+    root = _sqrt(*primals)
+    return root, _quotient(0.5 * tangents[0], root)
 
 
 def safe_norm(x: Float[Array, "... n"]) -> Float[Array, "..."]:
-    r"""Euclidean norm over the last axis; at the zero vector it has the subgradient 0.
+    r"""Euclidean norm over the last axis, of vectors of any length; at the zero vector it has the subgradient 0.
 
     Example:
         >>> float(safe_norm(jnp.array([3.0, 4.0])))
@@ -148,7 +158,8 @@ def safe_norm(x: Float[Array, "... n"]) -> Float[Array, "..."]:
     x = check_array(x, "x")
     if x.ndim == 0:
         raise ShapeError("x must have at least one axis, got a scalar")
-    return safe_sqrt(jnp.sum(jnp.square(x), axis=-1))
+    scale = binary_scale(x)
+    return _sqrt(jnp.sum(jnp.square(x * scale), axis=-1)) / scale[..., 0]
 
 
 def safe_divide(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -158,6 +169,18 @@ def safe_divide(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, 
         >>> float(safe_divide(jnp.array(1.0), jnp.array(0.0)))
         0.0
     """
-    a, b = _alike(a=a, b=b)
+    return _quotient(*_alike(a=a, b=b))
+
+
+@jax.custom_jvp
+def _quotient(a: Array, b: Array) -> Array:
     zero = b == 0
     return jnp.where(zero, 0.0, a / jnp.where(zero, 1.0, b))
+
+
+@_quotient.defjvp
+def _quotient_jvp(primals, tangents):
+    # No power of b is formed, which may underflow.
+    (a, b), (da, db) = primals, tangents
+    ratio = _quotient(a, b)
+    return ratio, _quotient(da, b) - ratio * _quotient(db, b)

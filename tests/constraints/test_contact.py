@@ -75,21 +75,6 @@ def test_forces_enter_the_dynamics_at_their_points():
     assert (np.asarray(found.depths) > 0).any()
 
 
-@pytest.mark.slow
-def test_derivatives_are_finite_at_the_edge_of_touch():
-    ball = falling_ball()
-
-    def force(x):
-        q = rb.neutral(ball).at[6].set(x)
-        return contact_forces(ball, q, jnp.zeros(6), (Contact("ball"),)).forces[0, 2]
-
-    slopes = jax.jit(jax.vmap(lambda x: (jax.grad(force)(x), jax.grad(jax.grad(force))(x))))
-    first, second = slopes(jnp.array([0.1, 0.0, -1e-3]))
-    assert np.isfinite(first).all() and np.isfinite(second).all()
-    assert_close(first, [0.0, 0.0, -1.5 * 5e4 * 1e-3**0.5], kind="solve")
-    assert_close(second, [0.0, 0.0, 0.75 * 5e4 * 1e-3**-0.5], kind="solve")
-
-
 def test_springs_at_the_limits():
     """Only hinges and slides with limits have them, and they never pull."""
     model = random_tree(2, ("revolute", "prismatic", "continuous", "spherical"), 5)

@@ -99,12 +99,31 @@ class MujocoRobot:
         X = self.velocity_map(q)
         return X.T @ M @ X
 
-    def rnea(self, q, v, a) -> np.ndarray:
-        """Inverse dynamics."""
+    def rnea(self, q, v, a, f_ext=None) -> np.ndarray:
+        """Inverse dynamics under our external wrenches (nb, 6), in body axes at body origins."""
         self._forward(q, v)
         self.data.qacc[:] = self.acceleration(q, v, a)
         mujoco.mj_inverse(self.model, self.data)
-        return self.velocity_map(q).T @ self.data.qfrc_inverse
+        pushed = np.zeros(self.model.nv)
+        for name, wrench in zip(self.ours.joint_names, float64(f_ext) if f_ext is not None else (), strict=False):
+            body = self.data.body(name)
+            R = body.xmat.reshape(3, 3)
+            mujoco.mj_applyFT(self.model, self.data, R @ wrench[3:], R @ wrench[:3], body.xpos, body.id, pushed)
+        return self.velocity_map(q).T @ (self.data.qfrc_inverse - pushed)
+
+    def energies(self, q, v) -> np.ndarray:
+        """Potential and kinetic energy."""
+        self._forward(q, v)
+        mujoco.mj_energyPos(self.model, self.data)
+        mujoco.mj_energyVel(self.model, self.data)
+        return self.data.energy.copy()
+
+    def com_and_momentum(self, q, v) -> tuple[np.ndarray, np.ndarray]:
+        """Centre of mass of all that moves, and the momentum [l; p] about it."""
+        self._forward(q, v)
+        mujoco.mj_subtreeVel(self.model, self.data)
+        momentum = self.model.body_subtreemass[0] * self.data.subtree_linvel[0]
+        return self.data.subtree_com[0].copy(), np.concatenate([self.data.subtree_angmom[0], momentum])
 
 
 def mujoco_model(model: Model) -> MujocoRobot:

@@ -86,6 +86,10 @@ class PinRobot:
         assert frame < len(self.model.frames), f"pinocchio has no link {link}"
         return frame
 
+    def _columns(self, J) -> np.ndarray:
+        """Angular rows first, columns of our velocities; of a robot with one joint pinocchio returns a vector."""
+        return swap_rows(np.reshape(J, (6, -1))) @ self.G
+
     # Kinematics
 
     def fk(self, q) -> np.ndarray:
@@ -96,14 +100,14 @@ class PinRobot:
     def jacobian(self, q, link: str, frame: str = "world_aligned") -> np.ndarray:
         """(6, nv), angular rows first."""
         J = pin.computeFrameJacobian(self.model, self.data, self.q(q), self._frame(link), FRAMES[frame])
-        return swap_rows(J) @ self.G
+        return self._columns(J)
 
     def jacobian_dot(self, q, v, link: str, frame: str = "world_aligned") -> np.ndarray:
         """Time derivative of `jacobian` along v."""
         pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q), self.v(v))
         pin.updateFramePlacements(self.model, self.data)
         dJ = pin.getFrameJacobianTimeVariation(self.model, self.data, self._frame(link), FRAMES[frame])
-        return swap_rows(dJ) @ self.G
+        return self._columns(dJ)
 
     def velocity(self, q, v, link: str, frame: str = "world_aligned") -> np.ndarray:
         """Twist [w; v] of a link."""
@@ -210,7 +214,7 @@ class PinRobot:
 
     def com_jacobian(self, q) -> np.ndarray:
         """(3, nv)."""
-        return pin.jacobianCenterOfMass(self.model, self.data, self.q(q)) @ self.G
+        return pin.jacobianCenterOfMass(self.model, self.data, self.q(q)).reshape(3, -1) @ self.G
 
     def com_motion(self, q, v, a) -> tuple[np.ndarray, np.ndarray]:
         """Velocity and acceleration of the centre of mass."""
@@ -220,7 +224,7 @@ class PinRobot:
     def momentum_matrix(self, q) -> np.ndarray:
         """(6, nv) about the world's origin."""
         com = self.center_of_mass(q)
-        Ag = swap_rows(pin.computeCentroidalMap(self.model, self.data, self.q(q))) @ self.G
+        Ag = self._columns(pin.computeCentroidalMap(self.model, self.data, self.q(q)))
         return change_velocity_origin(com).T @ Ag
 
 
@@ -251,7 +255,10 @@ def pin_model(model: Model) -> PinRobot:
 
 def pin_from_urdf(text: str, model: Model) -> PinRobot:
     """Lets pinocchio read a file; joints and links are matched with ours by name (planar joints are not supported)."""
-    twin = pin.buildModelFromXML(text)
+    if model.joint_names[:1] == ("floating_base",):
+        twin = pin.buildModelFromXML(text, pin.JointModelFreeFlyer(), "floating_base")
+    else:
+        twin = pin.buildModelFromXML(text)
     twin.gravity = pin.Motion(float64(model.gravity), np.zeros(3))
     ids = [twin.getJointId(name) for name in model.joint_names]
     robot = PinRobot(model, twin, ids, [np.eye(3)] * model.nb)

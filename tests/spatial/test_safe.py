@@ -69,29 +69,6 @@ def test_angle_ratio_of_half_an_angle_is_the_angle_over_its_sine():
     assert_close(got * np.sin(h), 2 * h)
 
 
-def test_norm_root_and_quotient_are_finite_at_zero_to_second_order():
-    zero = jnp.zeros(3, DTYPE)
-    assert float(safe.safe_norm(zero)) == 0.0
-
-    def all_derivatives(derivative):
-        quotient = derivative(safe.safe_divide, (0, 1))(zero[0] + 1, zero[0])
-        return derivative(safe.safe_norm)(zero), derivative(safe.safe_sqrt)(zero[0]), quotient
-
-    results = jax.jit(lambda: [all_derivatives(d) for d in (jax.jacfwd, jax.jacrev, jax.hessian)])()
-    assert all((np.asarray(x) == 0).all() for x in jax.tree.leaves(results))
-
-
-@pytest.mark.slow
-def test_norm_off_zero_is_the_euclidean_norm_with_its_derivatives():
-    x = np.asarray(array(np.random.default_rng(0).normal(size=(100, 3))))
-    r = np.linalg.norm(x, axis=1)
-    assert_close(safe.safe_norm(array(x)), r)
-    assert_close(jax.vmap(jax.grad(safe.safe_norm))(x), x / r[:, None])
-    u = x / r[:, None]
-    want = (np.eye(3) - u[:, :, None] * u[:, None, :]) / r[:, None, None]
-    assert_close(jax.vmap(jax.hessian(safe.safe_norm))(x), want)
-
-
 def test_nan_is_not_swallowed():
     nan = jnp.full((), jnp.nan, DTYPE)
     results = [safe.stumpff(k, nan) for k in range(5)]
