@@ -75,7 +75,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     | {"dt": 0.05, "x": np.zeros(2 * n), "patches": [PATCH], "wrench": X6, "com": X3, "kind": "revolute"}
     | {"predecessor": None, "successor": "tool", "half_sizes": (0.1, 0.1)},
     "planning.solve_ik": {"target": I4},
-    "planning.differential_ik": {"costs": [planning.LinkVelocity("tool", X6)], "dt": 0.1},
+    "planning.differential_ik": {"costs": [planning.LinkVelocity("tool", jnp.asarray(X6))], "dt": 0.1},
     "planning.trapezoidal_profile": {"start": X, "target": X, "velocity_limit": X, "acceleration_limit": X},
     "planning.rest_to_rest_basis": {"count": 3, "phase": X},
     "rb.attach": {"other": robots.pendulum(), "prefix": "p_"},
