@@ -98,7 +98,7 @@ class TaskProblem(Problem):
     def ranked(self, seeds: Float[Array, "s nq"], target: Wanted) -> tuple[TaskProblem, Array]:
         places = [jax.vmap(lambda q, g=g: g.place(self.model, q))(seeds) for g in _first(target).goals]
         lengths = jnp.concatenate([x for _, x in places], axis=1)
-        spread = jnp.sqrt(3.0 * jnp.mean(jnp.var(lengths, axis=0))) if lengths.shape[1] else jnp.zeros(())
+        spread = jnp.sqrt(3.0 * jnp.mean(jnp.var(lengths, axis=0))) if lengths.shape[1] else jnp.zeros((), seeds.dtype)
         scaled = self.scaled(spread)
 
         def features(angles: list[Array], lengths: list[Array]) -> Array:
