@@ -17,6 +17,7 @@ from ._small import solve_definite
 ITERATIONS = 50
 _GOOD = {"float64": 1e-12, "float32": 1e-5}  # errors at which the iteration ends,
 _ENOUGH = {"float64": 1e-7, "float32": 1e-3}  # and errors of what counts as a solution
+_SMALLEST = {"float64": 1e-9, "float32": 1e-5}  # slacks and multipliers in derivatives: smaller ones cost digits
 _TO_BOUNDARY = 0.99  # share of the step to the nearest bound
 
 
@@ -80,7 +81,8 @@ def _solve_jvp(primals: tuple[Program], tangents: tuple[Program]) -> tuple[Point
     (program,), (d_program,) = primals, tangents
     point = solve(program)
     _, change = jax.jvp(lambda data: _residuals(data, point), (program,), (d_program,))
-    return point, _newton(program, point, change, jnp.zeros_like(point.s))
+    z, s = (jnp.maximum(x, _SMALLEST[x.dtype.name]) for x in (point.z, point.s))
+    return point, _newton(program, point._replace(z=z, s=s), change, jnp.zeros_like(s))
 
 
 def _residuals(program: Program, point: Point) -> tuple[Array, Array, Array]:
