@@ -92,6 +92,7 @@ def test_integration_is_that_of_pinocchio(name):
         assert_close(row, want, None if X64 else 1e-4)
 
 
+@pytest.mark.slow
 @every_robot
 def test_integrating_nothing_changes_nothing(name):
     model, q = robot(name), states(name).q

@@ -137,6 +137,7 @@ LEAVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not X64, reason="finite differences need float64")
 @pytest.mark.parametrize("algorithm", ["fk", *slow(*(a for a in LEAVES if a != "fk"))])
 def test_gradients_with_respect_to_every_leaf(algorithm):

@@ -239,6 +239,7 @@ def test_forward_mode_equals_reverse_mode_and_hessian_is_symmetric():
     assert np.quantile(error, 0.9) < 1e-6  # the others cross an end of a capsule within the step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*slow("rby1a"), "two_link_arm"])
 def test_derivatives_are_finite_at_the_zero_pose(name):
     # Arms and torso hang or stand parallel there.

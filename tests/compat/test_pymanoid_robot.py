@@ -100,6 +100,7 @@ def test_pose_jacobian(humanoid, twin, tip):
     assert_close(J @ humanoid.qd, (pose(h) - pose(-h)) / (2 * h), kind="difference")
 
 
+@pytest.mark.slow
 def test_inverse_dynamics(humanoid, twin, qdd):
     q, qd = humanoid.q, humanoid.qd
     tm, tc, tg = humanoid.compute_inverse_dynamics(qdd)

@@ -85,6 +85,7 @@ def test_a_closed_loop_is_left_as_it_is():
     assert_close(found.q, q)
 
 
+@pytest.mark.slow
 def test_rows_of_a_batch_that_are_not_finite_leave_the_others_alone():
     """And no routine of LAPACK runs in the loop, which could wait for ever there."""
     model, loop = four_bar()

@@ -206,6 +206,7 @@ def test_inverse_after_forward_dynamics_with_loops(linkage):
     assert_close(again, a, kind="solve")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_produced_is_left_over(linkage):
     model, _, q, v = linkage
     zero = jnp.zeros(3)

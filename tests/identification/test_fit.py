@@ -104,6 +104,7 @@ def test_a_consistent_fit_predicts_torques_of_other_motions(huber):
         assert "friction of joint_4" in str(found)
 
 
+@pytest.mark.slow
 def test_payloads_and_single_links():
     true, *_ = measured()
     q, v, a = random_states(true, jax.random.key(2), 50)

@@ -114,6 +114,7 @@ def test_a_solution_beyond_the_limits_is_none():
     assert (result.q[:, 0] == tight.position_upper[0]).all()  # as near as it gets
 
 
+@pytest.mark.slow
 def test_the_first_attempt_starts_at_q0_and_other_joints_stay(panda):
     q = configurations(panda, 20)
     near = jax.vmap(rb.clamp, in_axes=(None, 0))(panda, q + 0.01).at[:, 2].set(q[:, 2])

@@ -178,6 +178,7 @@ def test_a_robot_without_shapes_is_warned_of(dtype):
         optimize_trajectory(model, jnp.ones(2, dtype), "lower", jnp.eye(4, dtype=dtype), duration=-1.0)
 
 
+@pytest.mark.slow
 def test_joints_must_have_one_coordinate_and_initial_must_fit(past_the_pole, dtype):
     model, good = past_the_pole
     with pytest.raises(DtypeError, match=r"initial must be a Trajectory, got TrajectoryResult; pass its .trajectory"):
