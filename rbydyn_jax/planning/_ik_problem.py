@@ -21,8 +21,8 @@ from ..spatial._small import matmul
 from ..spatial.safe import safe_norm
 from ..sweeps.block_matrix import inverse_by_blocks
 
-DAMPING = 1e-2  # per squared error [rad^2], as of Sugihara 2011
-LEAST_DAMPING = 0.1  # times the root of the machine epsilon: what a singular matrix needs
+_DAMPING = 1e-2  # per squared error [rad^2], as of Sugihara 2011
+_LEAST_DAMPING = 0.1  # times the root of the machine epsilon: what a singular matrix needs
 _LONGEST_STEP = 1.0  # rad or m of one joint
 
 product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
@@ -67,10 +67,6 @@ class Problem(eqx.Module):
     setup: Setup = eqx.field(static=True)
 
     @abc.abstractmethod
-    def improved(self, q: Float[Array, "nq"], target: Any) -> Float[Array, "nq"]:
-        """The configuration after one step."""
-
-    @abc.abstractmethod
     def deviation(self, q: Float[Array, "nq"], target: Any) -> Float[Array, "2"]:
         """The largest distance [m] and angle [rad] from what is to be reached."""
 
@@ -99,13 +95,23 @@ class Problem(eqx.Module):
             mask[self.model.tree.q_slices[i]] = True
         return mask
 
+    def improved(self, q: Float[Array, "nq"], target: Any) -> Float[Array, "nq"]:
+        r"""One step of damped least squares, $J^T (J J^T + \lambda I)^{-1} e$ with $\lambda \propto |e|^2$."""
+        e, J = self.rows(q, target)
+        J = jnp.where(self.blocked(q, jnp.sum(J * e[:, None], axis=0))[None, :], 0.0, J)
+        inverse = damped_inverse(J, jnp.sum(e * e))
+        step = self.led(q, product(J.T, product(inverse, e)), J, inverse)
+        return self.move(q, self.shortened(step))
+
+    def led(
+        self, q: Float[Array, "nq"], step: Float[Array, "m"], J: Float[Array, "e m"], inverse: Float[Array, "e e"]
+    ) -> Float[Array, "m"]:
+        """A step of `improved`, led away from what it must not come near."""
+        return step
+
     def blocked(self, q: Float[Array, "nq"], push: Float[Array, "m"] | float) -> Bool[Array, "m"]:
         """Which of the moving joints are at a limit and pushed against it."""
-        tree, infinite = self.model.tree, jnp.full(1, jnp.inf, q.dtype)
-        single = {tree.v_slices[i].start: tree.q_slices[i].start for i in self.setup.joints if tree.joints[i].nq == 1}
-        at = np.array([single.get(v, self.model.nq) for v in self.velocities.tolist()])
-        below = jnp.concatenate([q - self.model.position_lower, infinite])[at]
-        above = jnp.concatenate([self.model.position_upper - q, infinite])[at]
+        below, above = room(self.model, q, self.velocities)
         return ((above <= 0) & (push > 0)) | ((below <= 0) & (push < 0))
 
     def move(self, q: Float[Array, "nq"], step: Float[Array, "m"]) -> Float[Array, "nq"]:
@@ -154,15 +160,6 @@ class PoseProblem(Problem):
         distance, angle = safe_norm(error[:, 3:]).max(), safe_norm(error[:, :3]).max()
         return jnp.stack([distance * self.length, angle])
 
-    def improved(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Float[Array, "nq"]:
-        r"""One step of damped least squares, $J^T (J J^T + \lambda I)^{-1} e$ with $\lambda \propto |e|^2$."""
-        e, J = self.error(q, target).reshape(-1), self.jacobian(q).reshape(-1, len(self.velocities))
-        J = jnp.where(self.blocked(q, jnp.sum(J * e[:, None], axis=0))[None, :], 0.0, J)
-        damping = DAMPING * jnp.sum(e * e) + LEAST_DAMPING * np.sqrt(jnp.finfo(e.dtype).eps)
-        inverse = inverse_by_blocks(product(J, J.T) + damping * jnp.eye(e.size, dtype=e.dtype))
-        step = product(J.T, product(inverse, e))
-        return self.move(q, self.shortened(step))
-
     def judged(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Judgement:
         error = self.error(q, target)
         return Judgement(jnp.sum(error * error), (self.size(error) <= self.tolerance).all(), None)
@@ -188,3 +185,26 @@ class PoseProblem(Problem):
 def squared_distances(wanted: Float[Array, "n f"], own: Float[Array, "s f"]) -> Float[Array, "n s"]:
     """Between rows, without what is the same for all columns."""
     return jnp.sum(own * own, axis=1)[None] - 2.0 * wanted @ own.T
+
+
+def damped_inverse(J: Float[Array, "e m"], size: Array) -> Float[Array, "e e"]:
+    r"""$(J J^T + \lambda I)^{-1}$, damped in proportion to a squared error."""
+    return inverse_by_blocks(product(J, J.T) + damping(size) * jnp.eye(len(J), dtype=J.dtype))
+
+
+def damping(size: Float[Array, ""]) -> Float[Array, ""]:
+    r"""The $\lambda$ of damped least squares for a squared error."""
+    return _DAMPING * size + _LEAST_DAMPING * np.sqrt(jnp.finfo(size.dtype).eps)
+
+
+def room(model: Model, q: Float[Array, "nq"], velocities: np.ndarray) -> tuple[Float[Array, "m"], Float[Array, "m"]]:
+    """How far the joints with these indices into v are from their lower and upper limits.
+
+    Infinite for joints of several coordinates.
+    """
+    tree, infinite = model.tree, jnp.full(1, jnp.inf, q.dtype)
+    own = [i for i, joint in enumerate(tree.joints) if joint.nq == 1 and tree.mimics[i] is None]
+    single = {tree.v_slices[i].start: tree.q_slices[i].start for i in own}
+    at = np.array([single.get(v, model.nq) for v in velocities.tolist()])
+    below = jnp.concatenate([q - model.position_lower, infinite])[at]
+    return below, jnp.concatenate([model.position_upper - q, infinite])[at]

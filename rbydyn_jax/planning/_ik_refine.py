@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..model.model import Model
 from ..spatial._small import solve_definite
-from ._ik_problem import product
+from ._ik_problem import damped_inverse, product
 from ._ik_search import LANES
-from ._ik_tasks import TaskProblem, Wanted, damped_inverse
+from ._ik_tasks import TaskProblem, Wanted
 from .costs import Cost, Expansion
 from .goals import Moving
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from ..spatial.safe import safe_norm
 from ..sweeps.block_matrix import inverse_by_blocks
 from ._clearance import Clearance
-from ._ik_problem import DAMPING, LEAST_DAMPING, Judgement, Problem, product, squared_distances
+from ._ik_problem import Judgement, Problem, product, squared_distances
 from .costs import Cost
 from .goals import LENGTH, Goal, Moving
 
@@ -72,20 +72,13 @@ class TaskProblem(Problem):
         in_collision = jnp.square(self.tolerance.min()) * lacking / (self.length**2 + lacking)
         return Judgement(jnp.where(reached, in_collision, jnp.sum(e * e)), reached & (lacking == 0), nearest)
 
-    def improved(self, q: Float[Array, "nq"], target: Wanted) -> Float[Array, "nq"]:
-        r"""One step of damped least squares; where it would lead below the clearance, away from that in the nullspace.
+    def led(self, q: Float[Array, "nq"], step: Array, J: Array, inverse: Array) -> Array:
+        """Where a step would end below the clearance, away from that in the nullspace of the goals.
 
         The step to the goals comes first, so that what reaches them and is too near slides along them.
         """
-        e, J = self.rows(q, target)
-        J = jnp.where(self.blocked(q, jnp.sum(J * e[:, None], axis=0))[None, :], 0.0, J)
-        inverse = damped_inverse(J, jnp.sum(e * e))
-        step = product(J.T, product(inverse, e))
-        if self.clearance is not None:
-            step = step + self._retreat(self.clearance, q, step, J, inverse)
-        return self.move(q, self.shortened(step))
-
-    def _retreat(self, clearance: Clearance, q: Array, step: Array, J: Array, inverse: Array) -> Array:
+        if (clearance := self.clearance) is None:
+            return step
         d, G = clearance.slopes(self.model, q, self.indices)
         ahead = d + product(G, step)
         near = ahead < clearance.distance
@@ -93,7 +86,7 @@ class TaskProblem(Problem):
         G = jnp.where(near[:, None] & ~self.blocked(q, jnp.sum(G * lacking[:, None], axis=0))[None], G, 0.0)
         G = G - product(product(product(G, J.T), inverse), J)
         flat = _FLAT**2 * jnp.eye(len(d), dtype=q.dtype)
-        return product(G.T, product(inverse_by_blocks(product(G, G.T) + flat), lacking))
+        return step + product(G.T, product(inverse_by_blocks(product(G, G.T) + flat), lacking))
 
     def ranked(self, seeds: Float[Array, "s nq"], target: Wanted) -> tuple[TaskProblem, Array]:
         places = [jax.vmap(lambda q, g=g: g.place(self.model, q))(seeds) for g in _first(target).goals]
@@ -114,9 +107,3 @@ class TaskProblem(Problem):
 
 def _first(target: Wanted) -> Wanted:
     return jax.tree.map(lambda x: x[0], target)
-
-
-def damped_inverse(J: Float[Array, "e m"], size: Array) -> Float[Array, "e e"]:
-    r"""$(J J^T + \lambda I)^{-1}$, damped in proportion to a squared error."""
-    damping = DAMPING * size + LEAST_DAMPING * np.sqrt(jnp.finfo(J.dtype).eps)
-    return inverse_by_blocks(product(J, J.T) + damping * jnp.eye(len(J), dtype=J.dtype))

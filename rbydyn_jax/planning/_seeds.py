@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from ..joints.revolute import Revolute
 from ..model.configuration import random_configuration
 from ..spatial._small import eliminate
-from ._ik_problem import DAMPING, LEAST_DAMPING, product
+from ._ik_problem import damping, product
 from ._rows import path_rows, relative
 from .goals import ALONG, ComGoal, Goal, PoseGoal, PositionGoal
 from .look_at import LookAtGoal
@@ -68,8 +68,7 @@ def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
         push = -product(J.T, e)
         J = jnp.where((((x >= high) & (push > 0)) | ((x <= low) & (push < 0)))[None], 0.0, J)
         size = jnp.sum(e * e)
-        damping = DAMPING * size + LEAST_DAMPING * np.sqrt(jnp.finfo(x.dtype).eps)
-        step = -product(J.T, damped_solution(product(J, J.T), e, damping))
+        step = -product(J.T, damped_solution(product(J, J.T), e, damping(size)))
         return jnp.clip(x + step / jnp.maximum(1.0, jnp.abs(step).max()), low, high), size
 
     def advance(state: tuple[Array, ...]) -> tuple[Array, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,6 +16,7 @@ from .._errors import DtypeError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..model.configuration import integrate
 from ..model.model import Model
+from ._ik_problem import product
 from .goals import LENGTH, Goal, Moving
 
 
@@ -104,7 +104,7 @@ class Manipulability(Cost):
             there = integrate(model, q, jnp.zeros(model.nv, q.dtype).at[at].set(step, unique_indices=True))
             J = jacobian(model, there, self.link, ref=self.ref)[:, at]
             J = jnp.concatenate([J[:3], J[3:] / LENGTH])
-            return -0.5 * self.weight * _log_det(_product(J, J.T) + least * jnp.eye(6, dtype=q.dtype))
+            return -0.5 * self.weight * _log_det(product(J, J.T) + least * jnp.eye(6, dtype=q.dtype))
 
         value, gradient = jax.value_and_grad(lost)(jnp.zeros(len(at), q.dtype))
         return Expansion(value, gradient, self.weight * jnp.eye(len(at), dtype=q.dtype))
@@ -153,16 +153,13 @@ def _squares(e: Array, J: Array, weight: Any) -> Expansion:
     weighted = weight * e
     scaled = jnp.broadcast_to(weight, e.shape)[:, None] * J
     value, gradient = 0.5 * jnp.sum(weighted * e), jnp.sum(J * weighted[:, None], axis=0)
-    return Expansion(value, gradient, _product(J.T, scaled))
+    return Expansion(value, gradient, product(J.T, scaled))
 
 
 def _weight(weight: Any, dtype: Any, name: str, shape: tuple[int, ...] | None = None) -> Array:
     array = check_array(weight, name, () if isinstance(weight, int) else shape)
     check_not_negative(array, name)
     return array.astype(dtype)
-
-
-_product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 
 
 def _log_det(A: Float[Array, "n n"]) -> Array:

@@ -18,7 +18,7 @@ from ..model.model import Model, check_model
 from ..spatial._quadratic import Program, solve, solved
 from ._clearance import Clearance, check_clearance, checked_clearance
 from ._ik_arguments import check_goal_values, ends, moving
-from ._ik_problem import product
+from ._ik_problem import product, room
 from .costs import Cost, LinkVelocity, Manipulability, SoftGoal
 from .goals import Moving
 
@@ -170,14 +170,9 @@ def _limits(
     model: Model, q: Array, indices: Moving, keep: Clearance | None, dt: Array, share: Array
 ) -> tuple[Array, Array]:
     """F and h of F v <= h."""
-    tree, at = model.tree, np.array(indices.v)
-    single = {tree.v_slices[i].start: tree.q_slices[i].start for i, j in enumerate(tree.joints) if j.nq == 1}
-    place = np.array([single.get(v, model.nq) for v in indices.v])
-    free = jnp.full(1, jnp.inf, q.dtype)
-    bounds = []
-    for left in (model.position_upper - q, q - model.position_lower):
-        ahead = jnp.concatenate([left, free])[place] * share / dt
-        bounds.append(jnp.maximum(jnp.minimum(ahead, model.velocity_limit[at]), 0.0))
+    at = np.array(indices.v)
+    below, above = room(model, q, at)
+    bounds = [jnp.maximum(jnp.minimum(x * share / dt, model.velocity_limit[at]), 0.0) for x in (above, below)]
     eye = jnp.eye(len(at), dtype=q.dtype)
     F, h = [eye, -eye], bounds
     if keep is not None:

@@ -75,8 +75,9 @@ class LookAtGoal(Goal):
 
 def _deviation(w: Float[Array, "3"]) -> Float[Array, "2"]:
     """The angle from z to w, times the direction of the x and y coordinates of w."""
-    across = w[:2] / jnp.maximum(safe_norm(w), jnp.finfo(w.dtype).tiny)
-    sine, cosine = safe_norm(across), w[2] / jnp.maximum(safe_norm(w), jnp.finfo(w.dtype).tiny)
+    w = w / jnp.maximum(safe_norm(w), jnp.finfo(w.dtype).tiny)
+    across, cosine = w[:2], w[2]
+    sine = safe_norm(across)
     ahead = (sine < _PARALLEL) & (cosine > 0)
     s = jnp.where(ahead, 1.0, jnp.maximum(sine, jnp.finfo(w.dtype).eps))
     ratio = jnp.where(ahead, 1.0 + jnp.sum(across * across) / 6.0, jnp.arctan2(s, jnp.where(ahead, 1.0, cosine)) / s)
