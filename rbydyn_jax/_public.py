@@ -24,6 +24,8 @@ from .algorithms.energy import friction_forces as friction_forces
 from .algorithms.energy import kinetic_energy as kinetic_energy
 from .algorithms.energy import potential_energy as potential_energy
 from .algorithms.external_wrenches import external_wrenches as external_wrenches
+from .algorithms.generalized_momentum import GeneralizedMomentum as GeneralizedMomentum
+from .algorithms.generalized_momentum import generalized_momentum as generalized_momentum
 from .algorithms.inverse_dynamics import InverseDynamicsTerms as InverseDynamicsTerms
 from .algorithms.inverse_dynamics import bias_forces as bias_forces
 from .algorithms.inverse_dynamics import gravity_forces as gravity_forces

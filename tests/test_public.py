@@ -14,8 +14,8 @@ import pytest
 import rbydyn_jax as rb
 from tests.compilation.support import start
 
-SUBPACKAGES = ("collision", "compat", "constraints", "identification", "planning", "rby1", "robots", "spatial")
-SUBPACKAGES += ("testing", "viz")
+SUBPACKAGES = ("collision", "compat", "constraints", "estimation", "identification", "planning", "rby1", "robots")
+SUBPACKAGES += ("spatial", "testing", "viz")
 OPTIONAL = ("matplotlib", "tqdm", "mujoco", "pinocchio", "rby1_sdk", "diffrax")
 ERRORS = [x for x in vars(rb).values() if inspect.isclass(x) and issubclass(x, Exception)]
 
@@ -41,7 +41,7 @@ def test_dir_lists_functions_classes_and_subpackages_only():
     assert modules == sorted(SUBPACKAGES)
     assert {"rnea", "Model", "ArgumentError"} <= set(names)
     assert not [name for name in names if name.startswith("_")]
-    assert dir(rb.rby1) == ["builders", "commands", "dynamics", "impedance", "math", "mobility"]
+    assert dir(rb.rby1) == ["builders", "commands", "dynamics", "impedance", "math", "mobility", "states"]
 
 
 @pytest.mark.parametrize("name", ["rneaa", "algorithm", "_missing"])

@@ -78,6 +78,7 @@ ON_STATES: dict[str, Callable[[Model, State], Any]] = {
     "external_wrenches": lambda m, s: rb.external_wrenches(m, s.q, {LINK: s.f_ext[0]}),
     "fk": lambda m, s: rb.fk(m, s.q),
     "friction_forces": lambda m, s: rb.friction_forces(m, s.v),
+    "generalized_momentum": lambda m, s: rb.generalized_momentum(m, s.q, s.v),
     "gravito_inertial_wrench": lambda m, s: rb.gravito_inertial_wrench(m, s.q, s.v, s.a, s.point),
     "gravity_forces": lambda m, s: rb.gravity_forces(m, s.q),
     "hessian": lambda m, s: rb.hessian(m, s.q, LINK),

@@ -6,9 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float
 
@@ -35,7 +33,7 @@ from ..xla.structural import ZERO, Scalar, Scalars, add, mul, sub
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
 from .arguments import arguments
 from .crba import crba, mass_matrix_inverse
-from .rnea import newton_euler
+from .rnea import newton_euler, weightless
 
 
 class ArticulatedInertia(NamedTuple):
@@ -212,8 +210,8 @@ def _mass_solve_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tupl
     a = _mass_solve(*primals)
     if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
         return a, jvp_of(_plain_solve, primals, tangents)
-    weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
-    lost = jvp_of(lambda q: newton_euler(weightless, q, None, a, None), (q,), (tangents[1],))
+    floating = weightless(model)
+    lost = jvp_of(lambda q: newton_euler(floating, q, None, a, None), (q,), (tangents[1],))
     return a, _solved(model, q, tangents[2], lost)
 
 

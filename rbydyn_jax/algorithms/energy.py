@@ -9,12 +9,14 @@ from .._check import check_array, check_positive, jit_public
 from ..model.model import Model
 from .arguments import arguments
 from .centroidal import body_masses_and_coms
-from .crba import crba
+from .rnea import newton_euler, weightless
 
 
 @jit_public()
 def kinetic_energy(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, ""]:
     r"""Kinetic energy $\frac12 v^T M(q)\, v$ [J], that of the rotors (`model.armature`) included.
+
+    The torques that would accelerate a weightless robot by v, times v: O(n), with the derivatives of `rnea`.
 
     Args:
         model: The robot.
@@ -25,7 +27,7 @@ def kinetic_energy(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -
         ShapeError: An argument has another shape.
     """
     model, q, v = arguments(model, q=q, v=v)
-    return 0.5 * v @ (crba(model, q) @ v)
+    return 0.5 * v @ newton_euler(weightless(model), q, None, v, None)
 
 
 @jit_public()

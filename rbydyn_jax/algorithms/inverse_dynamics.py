@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import jit_public
@@ -11,7 +10,7 @@ from ..model.model import Model
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
 from .arguments import arguments
-from .rnea import joint_wrenches, newton_euler
+from .rnea import joint_wrenches, newton_euler, weightless
 
 
 @jit_public()
@@ -126,10 +125,10 @@ def inverse_dynamics_terms(
         ShapeError: An argument has another shape.
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
-    weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
+    floating = weightless(model)
     return InverseDynamicsTerms(
-        inertial=newton_euler(weightless, q, None, a, None),
-        coriolis=newton_euler(weightless, q, v, None, None),
+        inertial=newton_euler(floating, q, None, a, None),
+        coriolis=newton_euler(floating, q, v, None, None),
         gravity=newton_euler(model, q, None, None, None),
     )
 

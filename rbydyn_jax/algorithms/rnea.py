@@ -8,12 +8,14 @@ one, so that relative to it only the velocity, acceleration and virtual velocity
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..model.configuration import qdot_from_v, v_from_qdot
@@ -177,6 +179,11 @@ class _Adjoint(LinearMap):
     def matrix(self, parameters: tuple[Any, ...]) -> list[Any] | None:
         blocks = _Tangent(self.wrt).matrix(parameters)
         return None if blocks is None else [[block.T] for block in blocks[0]]
+
+
+def weightless(model: Model) -> Model:
+    """The robot without gravity."""
+    return dataclasses.replace(model, gravity=jnp.zeros_like(model.gravity))
 
 
 @jax.custom_jvp

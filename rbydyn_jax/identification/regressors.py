@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 
-import equinox as eqx
 import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Float
@@ -19,6 +18,7 @@ from .._errors import ArgumentError
 from ..algorithms.arguments import arguments
 from ..algorithms.energy import sign_of_motion
 from ..algorithms.kinematics import body_poses
+from ..algorithms.rnea import weightless
 from ..model.model import Model
 from ..spatial.algebra import O3, Force, Transform, Vec3
 from ..sweeps.plan import traverse
@@ -154,8 +154,7 @@ def momentum_regressor(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"
         ShapeError: An argument has another shape.
     """
     model, q, v = arguments(model, q=q, v=v)
-    weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
-    return traverse(weightless, _torques, q, None, v, result="joint_matrix")
+    return traverse(weightless(model), _torques, q, None, v, result="joint_matrix")
 
 
 @jit_public()

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from . import impedance as impedance
     from . import math as math
     from . import mobility as mobility
+    from . import states as states
 
     def __getattr__(name: str) -> Any: ...
 else:
     from .._lazy import lazy_submodules as _lazy_submodules
 
-    _SUBMODULES = ("builders", "commands", "dynamics", "impedance", "math", "mobility")
+    _SUBMODULES = ("builders", "commands", "dynamics", "impedance", "math", "mobility", "states")
     _submodule, __dir__ = _lazy_submodules(__name__, *_SUBMODULES)
 
     def __getattr__(name):

@@ -35,6 +35,15 @@ def test_crba(name):
 
 @float32
 @every_robot
+def test_generalized_momentum(name):
+    model, s, twin = robot(name), states(name), pin_robot(name)
+    found = run(lambda q, v: rb.generalized_momentum(model, q, v), s.q, s.v)
+    assert_close(found.momentum, by_rows(lambda q, v: twin.crba(q) @ v, s.q, s.v))
+    assert_close(found.drift, by_rows(lambda q, v: twin.coriolis_matrix(q, v).T @ v - twin.gravity(q), s.q, s.v))
+
+
+@float32
+@every_robot
 def test_aba(name):
     model, s = robot(name), states(name)
     compare(lambda *x: rb.aba(model, *x), pin_robot(name).aba, s.q, s.v, s.tau, s.f_ext, kind="solve")

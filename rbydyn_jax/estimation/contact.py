@@ -1,0 +1,168 @@
+"""Where a robot is touched, and with which wrench, from the external torques of its joints."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from .._check import check_array, check_not_negative, jit_public
+from ..algorithms.arguments import arguments
+from ..algorithms.jacobians import jacobian, point_jacobian
+from ..model.model import Model
+
+
+class ContactWrench(eqx.Module):
+    """A wrench on a link that explains external torques.
+
+    Attributes:
+        wrench: [n; f] about the origin of the link, in world axes [N m, N].
+        unexplained: What is left of the torques [N m, N].
+        observed: The directions of wrenches that the joints feel, orthonormal columns; `wrench` is in their span, and
+            what a wrench has beyond it is unknown.
+        rank: Their number; the other columns of `observed` are zero.
+    """
+
+    wrench: Float[Array, "6"]
+    unexplained: Float[Array, "nv"]
+    observed: Float[Array, "6 6"]
+    rank: Int[Array, ""]
+
+
+class ContactForce(eqx.Module):
+    """A force at a point of a link that explains external torques.
+
+    Attributes:
+        force: In world axes [N].
+        unexplained: What is left of the torques [N m, N].
+        observed: The directions of forces that the joints feel, orthonormal columns.
+        rank: Their number; the other columns of `observed` are zero.
+    """
+
+    force: Float[Array, "3"]
+    unexplained: Float[Array, "nv"]
+    observed: Float[Array, "3 3"]
+    rank: Int[Array, ""]
+
+
+def _solved(J: Float[Array, "m nv"], torques: Float[Array, "nv"], cutoff: float) -> tuple[Array, Array, Array, Array]:
+    """The smallest x with J^T x nearest to the torques, what is left, the span, its rank."""
+    columns, sizes, rows = jnp.linalg.svd(J, full_matrices=False)
+    felt: Bool[Array, "k"] = sizes > cutoff * sizes[0]
+    inverse = jnp.where(felt, 1.0 / jnp.where(felt, sizes, 1.0), 0.0)
+    x = columns @ (inverse * (rows @ torques))
+    span = jnp.where(felt, columns, 0.0)
+    full = jnp.zeros((len(J), len(J)), J.dtype).at[:, : span.shape[1]].set(span)
+    return x, torques - J.T @ x, full, jnp.sum(felt)
+
+
+@jit_public("link", "cutoff")
+def contact_wrench(
+    model: Model,
+    q: Float[Array, "nq"],
+    torques: Float[Array, "nv"],
+    link: str | int,
+    *,
+    cutoff: float = 1e-3,
+) -> ContactWrench:
+    r"""The wrench on a link nearest to external torques: least squares of $\tau_{ext} = J^T [n; f]$.
+
+    By the singular values of the Jacobian at the link's origin; directions that the joints hardly feel, near a
+    singularity or with fewer than six joints, are left out, and `ContactWrench.observed` tells which are left.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        torques: External torques, such as those of `external_torques` [N m, N].
+        link: The link that is touched, by name or index.
+        cutoff: Singular values below this part of the largest are left out.
+
+    Raises:
+        ArgumentError: `cutoff` is negative.
+        NameNotFoundError: There is no such link.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> from rbydyn_jax.estimation import contact_wrench
+        >>> arm, q = robots.two_link_arm(), jnp.array([0.3, 0.8])
+        >>> torques = jacobian(arm, q, "tool").T @ jnp.array([0.0, 0.0, 0.0, 5.0, 2.0, 0.0])
+        >>> found = contact_wrench(arm, q, torques, "tool")
+        >>> int(found.rank), bool(jnp.abs(found.unexplained).max() < 1e-5)
+        (2, True)
+    """
+    model, q, torques = arguments(model, q=q, torques=torques)
+    check_not_negative(cutoff, "cutoff")
+    return ContactWrench(*_solved(jacobian(model, q, link), torques, cutoff))
+
+
+@jit_public("link", "cutoff")
+def contact_force(
+    model: Model,
+    q: Float[Array, "nq"],
+    torques: Float[Array, "nv"],
+    link: str | int,
+    point: Float[Array, "3"],
+    *,
+    cutoff: float = 1e-3,
+) -> ContactForce:
+    r"""The force at a point of a link nearest to external torques: least squares of $\tau_{ext} = J_P^T f$.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        torques: External torques, such as those of `external_torques` [N m, N].
+        link: The link that is touched, by name or index.
+        point: The point in the axes of the link, from its origin [m].
+        cutoff: Singular values below this part of the largest are left out.
+
+    Raises:
+        ArgumentError: `cutoff` is negative.
+        NameNotFoundError: There is no such link.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> from rbydyn_jax.estimation import contact_force
+        >>> arm, q = robots.two_link_arm(), jnp.array([0.3, 0.8])
+        >>> torques = jacobian(arm, q, "tool")[3:].T @ jnp.array([5.0, 2.0, 0.0])
+        >>> contact_force(arm, q, torques, "tool", jnp.zeros(3)).force.round(3).tolist()
+        [5.0, 2.0, 0.0]
+    """
+    model, q, torques, point = arguments(model, q=q, torques=torques, point=point)
+    check_not_negative(cutoff, "cutoff")
+    return ContactForce(*_solved(point_jacobian(model, q, link, point), torques, cutoff))
+
+
+@jit_public(threshold=check_not_negative)
+def touched_body(model: Model, torques: Float[Array, "nv"], threshold: Float[Array, "nv"] | float) -> Int[Array, ""]:
+    """The body that is touched: the last one of a chain whose joint feels an external torque; -1 if there is none.
+
+    A wrench on a body is felt by the joints that carry it, and by no other [Haddadin, De Luca, Albu-Schaeffer 2017,
+    sec. III-B]. The body that is touched is this one, or one behind it on whose joints the wrench has no effect.
+
+    Args:
+        model: The robot.
+        torques: External torques, such as those of `external_torques` [N m, N].
+        threshold: What counts as felt, of each velocity or of all [N m, N]: above the noise and the errors of the
+            model.
+
+    Returns:
+        The index of the body; its name is that of link `model.tree.principal_links[body]`.
+
+    Raises:
+        ArgumentError: `threshold` is negative.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> from rbydyn_jax.estimation import touched_body
+        >>> int(touched_body(robots.two_link_arm(), jnp.array([-4.0, 0.1]), 1.0))
+        0
+    """
+    model, torques = arguments(model, torques=torques)
+    bound = check_array(threshold, "threshold", () if jnp.ndim(threshold) == 0 else (model.nv,)).astype(torques.dtype)
+    tree = model.tree
+    bodies = [i for i, mimic in enumerate(tree.mimics) if mimic is None for _ in range(tree.joints[i].nv)]
+    depths = np.array([len(tree.path(i)) for i in bodies], int)
+    felt = jnp.abs(torques) > bound
+    last = jnp.argmax(jnp.where(felt, depths, 0))
+    return jnp.where(jnp.any(felt), jnp.asarray(bodies)[last], -1)

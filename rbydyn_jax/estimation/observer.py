@@ -1,0 +1,175 @@
+r"""The momentum observer: external torques without accelerations.
+
+The momentum of a robot changes by $\dot p = \tau - \tau_{fric} + C^T v - g + \tau_{ext}$. The observer integrates what
+is known of it and pulls its prediction $\hat p$ to the measured momentum; the pull
+$r = K (p - \hat p)$ is a first-order low pass of the external torques, $\dot r = K (\tau_{ext} - r)$, each joint for
+itself [De Luca, Albu-Schaeffer, Haddadin and Hirzinger 2006].
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._check import check_array, check_positive, jit_public
+from .._errors import ShapeError
+from ..algorithms.arguments import arguments
+from ..algorithms.energy import damping_forces, friction_forces
+from ..algorithms.generalized_momentum import generalized_momentum
+from ..model.model import Model, check_model
+
+
+class MomentumObserver(eqx.Module):
+    """An observer after a sample.
+
+    Attributes:
+        torque: The estimate of the external torques [N m, N].
+        momentum: The predicted generalised momentum [kg m^2/s, kg m/s].
+        rate: The known rate of the momentum at the sample [N m, N].
+    """
+
+    torque: Float[Array, "nv"]
+    momentum: Float[Array, "nv"]
+    rate: Float[Array, "nv"]
+
+
+def _measured(model: Model, q: Array, v: Array, tau: Array, width: float | None) -> tuple[Array, Array]:
+    """The momentum and its known rate."""
+    found = generalized_momentum(model, q, v)
+    return found.momentum, tau + damping_forces(model, v) + friction_forces(model, v, width=width) + found.drift
+
+
+def _gains(gain: Float[Array, "nv"] | float, nv: int, dtype: jnp.dtype) -> Array:
+    return jnp.broadcast_to(check_array(gain, "gain", () if jnp.ndim(gain) == 0 else (nv,)), (nv,)).astype(dtype)
+
+
+@jit_public("width")
+def start_observer(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    tau: Float[Array, "nv"],
+    *,
+    width: float | None = None,
+) -> MomentumObserver:
+    """An observer at its first sample, with no external torques.
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        tau: Torques or forces of the motors, without external ones [N m, N].
+        width: Of the smooth Coulomb friction [rad/s, m/s]; None is that of sign(v). See `friction_forces`.
+
+    Raises:
+        ArgumentError: `width` is not positive.
+        ShapeError: An argument has another shape.
+    """
+    model, q, v, tau = arguments(model, q=q, v=v, tau=tau)
+    momentum, rate = _measured(model, q, v, tau, width)
+    return MomentumObserver(jnp.zeros_like(rate), momentum, rate)
+
+
+@jit_public("width", dt=check_positive, gain=check_positive)
+def observe(
+    model: Model,
+    observer: MomentumObserver,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    tau: Float[Array, "nv"],
+    dt: Float[Array, ""] | float,
+    gain: Float[Array, "nv"] | float,
+    *,
+    width: float | None = None,
+) -> MomentumObserver:
+    r"""The observer after one more sample.
+
+    The known rate is integrated by the trapezoidal rule and the observer itself by the implicit Euler method, so that
+    it is stable for every gain: $r_{k+1} = (r_k + K \Delta t\, \tau_{ext}) / (1 + K \Delta t)$. O(n).
+
+    Args:
+        model: The robot, with its damping and friction.
+        observer: The observer after the sample before.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        tau: Torques or forces of the motors, without external ones [N m, N].
+        dt: Time since the sample before [s].
+        gain: Bandwidth of the low pass, of each velocity or of all [1/s]. Noise of the velocities enters with the gain.
+        width: Of the smooth Coulomb friction [rad/s, m/s]; None is that of sign(v). See `friction_forces`.
+
+    Raises:
+        ArgumentError: `dt`, `gain` or `width` is not positive.
+        ShapeError: An argument has another shape.
+
+    Example:
+        A hanging pendulum of 2 kg that does not move, though its motor pulls with 3 N m, is held from outside:
+
+        >>> from rbydyn_jax.estimation import observe, start_observer
+        >>> arm, at, tau = robots.pendulum(mass=2.0), (jnp.zeros(1), jnp.zeros(1)), jnp.array([3.0])
+        >>> observer = start_observer(arm, *at, jnp.zeros(1))
+        >>> for _ in range(100):
+        ...     observer = observe(arm, observer, *at, tau, 0.01, 20.0)
+        >>> round(float(observer.torque[0]), 3)
+        -3.0
+    """
+    model, q, v, tau = arguments(model, q=q, v=v, tau=tau)
+    step = check_array(dt, "dt", ()).astype(v.dtype)
+    gains = _gains(gain, model.nv, v.dtype)
+    momentum, rate = _measured(model, q, v, tau, width)
+    predicted = observer.momentum + 0.5 * step * (observer.rate + rate)
+    torque = gains * (momentum - predicted) / (1.0 + gains * step)
+    return MomentumObserver(torque, predicted + step * torque, rate)
+
+
+@jit_public("width", configurations=(), period=check_positive, gain=check_positive)
+def external_torques(
+    model: Model,
+    q: Float[Array, "t nq"],
+    v: Float[Array, "t nv"],
+    tau: Float[Array, "t nv"],
+    period: Float[Array, ""] | float,
+    gain: Float[Array, "nv"] | float,
+    *,
+    width: float | None = None,
+) -> Float[Array, "t nv"]:
+    """The external torques along a log: `observe`, sample after sample.
+
+    Momenta and rates of all samples are computed as one batch; what is scanned is a low pass.
+
+    Args:
+        model: The robot, with its damping and friction.
+        q: Configurations [rad, m].
+        v: Velocities [rad/s, m/s].
+        tau: Torques or forces of the motors, without external ones [N m, N].
+        period: Time between two rows [s].
+        gain: Bandwidth of the low pass, of each velocity or of all [1/s].
+        width: Of the smooth Coulomb friction [rad/s, m/s]; None is that of sign(v).
+
+    Returns:
+        A row for each sample, the first one zero.
+
+    Raises:
+        ArgumentError: `period`, `gain` or `width` is not positive.
+        ShapeError: An argument has another shape, or there is no row.
+    """
+    model = check_model(model)
+    v = check_array(v, "v", (None, model.nv), "times, model.nv")
+    if not len(v):
+        raise ShapeError("v must have a row for each sample, got none")
+    q = check_array(q, "q", (len(v), model.nq), "rows of v, model.nq")
+    tau = check_array(tau, "tau", (len(v), model.nv), "rows of v, model.nv")
+    step = check_array(period, "period", ()).astype(v.dtype)
+    gains = _gains(gain, model.nv, v.dtype)
+    momentum, rate = jax.vmap(lambda q, v, tau: _measured(model, q, v, tau, width))(q, v, tau)
+    changes = jnp.diff(momentum, axis=0) - 0.5 * step * (rate[1:] + rate[:-1])
+
+    def advance(torque: Array, change: Array) -> tuple[Array, Array]:
+        # p - p_hat is r / K before the step.
+        torque = (torque + gains * change) / (1.0 + gains * step)
+        return torque, torque
+
+    start = jnp.zeros_like(momentum[0])
+    _, rest = jax.lax.scan(advance, start, changes)
+    return jnp.concatenate([start[None], rest])
