@@ -82,7 +82,7 @@ class Drag:
         self.text.content = "drag the gizmo"
 
     def solve(self) -> None:
-        """Brings the links to their gizmos, or as near as it gets; of targets that came in the meantime the last counts."""
+        """Brings the links to their gizmos, or as near as it gets; of several targets that came the last counts."""
         with self._solving:
             targets = self._targets()
             if np.array_equal(targets, self._solved):

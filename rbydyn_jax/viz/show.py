@@ -109,4 +109,4 @@ def _waited(viewer: Viewer, block: bool | None) -> Viewer:
 
 def _interactive() -> bool:
     """Whether this is a notebook or a prompt, which go on living after the call."""
-    return hasattr(sys, "ps1") or "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None
+    return hasattr(sys, "ps1") or ("IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None)

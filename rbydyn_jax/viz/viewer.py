@@ -35,17 +35,17 @@ from .state import Gaps, Poses, batch_poses, default_pairs, numpy, robot_state
 class Viewer:
     """A robot in a browser, served by viser (extra `view`) from this process.
 
-    The page has sliders for the joints, the collision shapes, the visuals of a URDF file, frames of links, the centre of
-    mass, and lines between the nearest pairs, red at contact and green from 150 mm on. It is a context manager, and in
-    a notebook it shows the page.
+    The page has sliders for the joints, the collision shapes, the visuals of a URDF file, frames of links, the centre
+    of mass, and lines between the nearest pairs, red at contact and green from 150 mm on. It is a context manager, and
+    in a notebook it shows the page.
 
     Args:
         model: The robot.
         q: Its configuration (nq,) [rad, m]; default is the neutral one, clamped to the limits.
         world: Obstacles.
         urdf: The URDF file whose visuals are shown; see `missing_meshes`.
-        packages: Folders in which ``package://`` of the URDF file is looked for, before ROS_PACKAGE_PATH and the folders
-            around the file.
+        packages: Folders in which ``package://`` of the URDF file is looked for, before ROS_PACKAGE_PATH and the
+            folders around the file.
         collision_pairs: The pairs whose distances are shown; default is `collision.pairs(model)`.
         nearest: How many of the nearest pairs are shown.
         host: The network interface; ``"0.0.0.0"`` lets other machines in.
