@@ -4,6 +4,7 @@ Both packages are imported only when something is shown.
 """
 
 from ..shapes.capsule import capsule_surface as capsule_surface
+from .animation import animate as animate
 from .motion import plot_motion as plot_motion
 from .playback import Playback as Playback
 from .robot import draw_robot as draw_robot

@@ -14,6 +14,7 @@ from ..model.model import Model, single_shapes
 from ..shapes.half_space import HalfSpace
 from ..spatial.quaternions import from_matrix
 from .meshes import surface_mesh, visual_mesh
+from .skeleton import bones
 from .state import Gaps, Poses, RobotState
 from .visuals import read_visuals
 
@@ -112,22 +113,6 @@ def gap_colors(gaps: Gaps) -> np.ndarray:
     return np.repeat((220.0 * rgb).astype(np.uint8)[:, None], 2, axis=1)
 
 
-def bones(model: Model) -> np.ndarray:
-    """The links (n, 2) between which lines stand for a robot: the link of each body's parent and its own, and then the
-    link of a body and each other link on it."""
-    tree = model.tree
-    roots = [k for k, body in enumerate(tree.link_bodies) if body < 0]
-    found = []
-    for link, body in enumerate(tree.link_bodies):
-        if body < 0:
-            continue
-        own, parent = tree.principal_links[body], tree.parents[body]
-        start = own if own != link else tree.principal_links[parent] if parent >= 0 else next(iter(roots), None)
-        if start is not None:
-            found.append((start, link))
-    return np.array(found, int).reshape(-1, 2)
-
-
 def add_world(scene: Any, world: World) -> None:
     """Adds the obstacles of a world, and the points of its cloud."""
     for kind, places in world.places.items():
@@ -141,7 +126,7 @@ def add_world(scene: Any, world: World) -> None:
                 scene.add_mesh_simple(f"/world/{k}", mesh.vertices, mesh.faces, color=OBSTACLE, opacity=0.7)
     if world.points is not None:
         size = max(2.0 * float(world.point_radius), 0.004)
-        scene.add_point_cloud("/world/points", np.asarray(world.points), OBSTACLE, point_size=size)
+        scene.add_point_cloud("/world/points", np.asarray(world.points), OBSTACLE, point_size=size, precision="float32")
 
 
 def _add_plane(scene: Any, name: str, plane: HalfSpace) -> None:

@@ -18,6 +18,9 @@ from ..collision.world import moving_shapes
 from ..model.model import Model
 from ..spatial.quaternions import from_matrix
 
+# A page takes little computing: what the user waits for is the compiler.
+QUICK = {"xla_backend_optimization_level": 0}
+
 
 class Poses(NamedTuple):
     """Poses T_world_link of all links: positions [m] and unit quaternions."""
@@ -49,13 +52,13 @@ def poses_of(model: Model, q: Array) -> Poses:
     return Poses(T[:, :3, 3], jax.vmap(from_matrix)(T[:, :3, :3]))
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=QUICK)
 def batch_poses(model: Model, q: Float[Array, "n nq"]) -> Poses:
     """The poses of all links in each of the configurations."""
     return jax.vmap(poses_of, in_axes=(None, 0))(model, q)
 
 
-@partial(jax.jit, static_argnames=("chosen", "count"))
+@partial(jax.jit, static_argnames=("chosen", "count"), compiler_options=QUICK)
 def robot_state(model: Model, q: Array, world: World | None, chosen: CapsulePairs | None, count: int) -> RobotState:
     """All that is shown of a configuration, with the `count` nearest pairs among `chosen` and with the world."""
     found = []

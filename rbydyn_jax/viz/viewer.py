@@ -114,7 +114,7 @@ class Viewer:
         size = max(float(np.linalg.norm(high - low)), 0.1)
         middle = 0.5 * (low + high)
         self._server.initial_camera.look_at = tuple(middle)
-        self._server.initial_camera.position = tuple(middle + size * np.array([1.1, -0.8, 0.45]))
+        self._server.initial_camera.position = tuple(middle + size * np.array([0.95, -0.55, 0.3]))
         scene.add_grid("/grid", width=20.0, height=20.0, cell_size=0.5, infinite_grid=True, fade_distance=12.0)
         self._robot = RobotScene(scene, self.model, urdf, packages, size)
         if self.world is not None:

@@ -14,6 +14,7 @@ from ..io.findings import Findings
 from ..io.urdf import read_bytes
 from ..io.urdf_links import read_geometry
 from ..io.urdf_values import Scope
+from ..io.xacro import expand_xacro
 from ..io.xml import XmlElement, parse_xml
 from ..shapes import Geometry
 
@@ -32,13 +33,15 @@ class Visual:
 
 
 def read_visuals(path: str | Path) -> list[Visual]:
-    """The visuals of all links of a URDF file; those that cannot be read are left out.
+    """The visuals of all links of a URDF or xacro file; those that cannot be read are left out.
 
     Raises:
         DtypeError: `path` is not a path.
+        MissingExtraError: It is a xacro file, and xacrodoc is not installed.
         ParseError: There is no such file, or it is no XML.
     """
-    root = parse_xml(read_bytes(path), str(path))
+    text = read_bytes(path) if Path(path).suffix != ".xacro" else expand_xacro(path)
+    root = parse_xml(text, str(path))
     scope = Scope(Findings(str(path)), "visual")
     materials = {m.get("name"): color for m in root.children("material") if (color := _color(m, scope)) is not None}
     found = []
