@@ -11,7 +11,7 @@ from .._check import check_number, check_positive, require
 from .._errors import ArgumentError, RbydynError
 from ..model.model import Model
 from .motion_data import motion_grid
-from .robot import FEATURE, VIEW, draw_robot, robot_points
+from .robot import FEATURE, VIEW, draw_robot, make_room, robot_points
 
 _INCHES, _DPI = 5.0, 100
 
@@ -66,9 +66,7 @@ def animate(
         for t, q in zip(times, frames, strict=True):
             axes.clear()
             draw_robot(axes, model, q, color=color, alpha=alpha)
-            limits = np.stack([room.min(axis=0), room.max(axis=0)], axis=1)
-            axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
+            make_room(axes, room)
             axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title=f"t = {t:.2f} s")
-            axes.set_aspect("equal")
             axes.view_init(elev=VIEW[0], azim=VIEW[1])
             writer.grab_frame()

@@ -35,8 +35,8 @@ class MotionData(NamedTuple):
 class MotionGrid(NamedTuple):
     """Times [s] and configurations [rad, m], and velocities and accelerations where they are known."""
 
-    times: Float[np.ndarray, "t"]
-    q: Float[np.ndarray, "t nq"]
+    times: Any
+    q: Any
     v: Any = None
     a: Any = None
 
@@ -90,9 +90,9 @@ def motion_data(
 
 @partial(jax.jit, static_argnames="chosen", compiler_options=QUICK)
 def _measured(
-    model: Model, q: Any, v: Array | None, a: Array | None, world: World | None, chosen: CapsulePairs | None
+    model: Model, q: Any, v: Any, a: Any, world: World | None, chosen: CapsulePairs | None
 ) -> tuple[Array | None, Array | None]:
-    """Joint forces, if there are velocities, and the minimum distance, if there are shapes."""
+    """Joint forces, if velocities and accelerations are known, and the minimum distance, if there are shapes."""
     tau = None if v is None else jax.vmap(joint_forces, in_axes=(None, 0, 0, 0))(model, q, v, a)
     found = []
     if chosen is not None:

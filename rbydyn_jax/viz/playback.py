@@ -124,7 +124,7 @@ def _plot(gui: Any, title: str, times: np.ndarray, curves: dict[str, np.ndarray]
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
     line = np.array([low, high + 0.05 * (high - low)])
     data = (times, *values, line)
-    series = [{"label": "t [s]"}]
+    series: list[dict[str, Any]] = [{"label": "t [s]"}]
     series += [{"label": name, "stroke": c, "width": 2} for name, c in zip(curves, _COLORS, strict=False)]
     series.append({"label": "now", "stroke": "#d62728", "width": 2})
     handle = gui.add_uplot(with_line(data, times[0]), tuple(series), title=title, aspect=1.5)

@@ -10,7 +10,7 @@ import numpy as np
 from .._check import require
 from ..algorithms.kinematics import fk
 from ..model.model import Model, single_shapes
-from .skeleton import bones
+from .skeleton import bones, has_body
 
 FEATURE = "rbydyn_jax.viz"
 VIEW = (28.0, -18.0)  # elevation and azimuth of the camera [deg]
@@ -28,7 +28,7 @@ def draw_robot(
 ) -> None:
     """Draws a configuration into 3-D axes of matplotlib, which keep its proportions.
 
-    Where no link has a collision shape, frames stand at the links: x red, y green, z blue.
+    Where most bodies have no collision shape, frames stand at the links: x red, y green, z blue.
 
     Args:
         axes: Axes with ``projection="3d"``.
@@ -50,10 +50,10 @@ def draw_robot(
     origins = poses[sorted(shown), :3, 3]
     if skeleton:
         ends = np.array([ends for ends in bones(model) if ends[1] in shown], int).reshape(-1, 2)
-        _draw_lines(axes, poses[ends, :3, 3], [color], 1.5 if len(quads) else 4.0)
-        if not len(quads):
+        _draw_lines(axes, poses[ends, :3, 3], [color], 1.5 if has_body(model) else 4.0)
+        if not has_body(model):
             _draw_frames(axes, poses[sorted(shown)])
-    _fit(axes, np.concatenate([quads.reshape(-1, 3), origins]))
+    make_room(axes, np.concatenate([quads.reshape(-1, 3), origins]))
 
 
 def robot_surface(model: Model, q: Any, links: Iterable[str] | None = None) -> np.ndarray:
@@ -103,9 +103,12 @@ def _draw_frames(axes: Any, poses: np.ndarray) -> None:
         _draw_lines(axes, np.stack([origins, origins + length * poses[:, :3, k]], axis=1), [color], 1.5)
 
 
-def _fit(axes: Any, points: np.ndarray) -> None:
+def make_room(axes: Any, points: np.ndarray) -> None:
     """Makes room for points beside what is drawn already, with one scale for all three axes."""
-    axes.auto_scale_xyz(*points.T, had_data=True)
+    low, high = points.min(axis=0), points.max(axis=0)
+    half = np.maximum(0.5 * (high - low), 0.2 * (high - low).max())
+    room = 0.5 * (low + high) + np.array([[-1.0], [1.0]]) * half
+    axes.auto_scale_xyz(*room.T, had_data=True)
     axes.set_aspect("equal")
 
 

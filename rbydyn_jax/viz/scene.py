@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..collision import World
@@ -38,6 +39,7 @@ class RobotScene:
         frames: The frame of each link.
         shapes: The meshes of the collision shapes.
         visuals: The meshes of the visuals.
+        bones: The lines from link to link.
         missing: Names of the mesh files that were not found or could not be read.
     """
 
@@ -54,7 +56,6 @@ class RobotScene:
         self._line = 0.006 * size
         self.gaps = self._lines("/pairs", self._line)
         self.bones = self._lines("/bones", 2.0 * self._line)
-        self.bones.visible = not (self.visuals or self.shapes)
         self._ends = bones(model)
 
     def _lines(self, name: str, thickness: float) -> Any:
@@ -138,7 +139,7 @@ def _add_plane(scene: Any, name: str, plane: HalfSpace) -> None:
         width=_PLANE,
         height=_PLANE,
         position=plane.point,
-        wxyz=np.asarray(from_matrix(R)),
+        wxyz=np.asarray(from_matrix(jnp.asarray(R))),
         plane_color=OBSTACLE,
         plane_opacity=0.4,
     )

@@ -21,3 +21,9 @@ def bones(model: Model) -> np.ndarray:
         if start is not None:
             found.append((start, link))
     return np.array(found, int).reshape(-1, 2)
+
+
+def has_body(model: Model) -> bool:
+    """Whether most of the bodies have a collision shape, so that these are enough to recognise the robot."""
+    covered = {model.tree.link_bodies[link] for link in model.tree.shape_links} - {-1}
+    return 2 * len(covered) >= model.nb

@@ -29,6 +29,7 @@ from .meshes import FEATURE
 from .motion_data import motion_data
 from .playback import Playback
 from .scene import FORCE, RobotScene, add_ghosts, add_world
+from .skeleton import has_body
 from .state import Gaps, Poses, batch_poses, default_pairs, numpy, robot_state
 
 
@@ -84,7 +85,7 @@ class Viewer:
         if not isinstance(world, World | None):
             raise DtypeError(f"world must be a collision.World, got {type(world).__name__}")
         viser = require("viser", "view", FEATURE)
-        self._x64 = bool(jax.config.jax_enable_x64)
+        self._x64 = jnp.zeros(()).dtype == np.float64
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._moving = False
@@ -147,7 +148,7 @@ class Viewer:
             "shapes": (robot.shapes, not robot.visuals),
             "nearest pairs": ([robot.gaps] if self._state.gaps is not None else [], True),
             "centre of mass": ([robot.com] if np.isfinite(self._state.com).all() else [], False),
-            "bones": ([robot.bones], not (robot.visuals or robot.shapes)),
+            "bones": ([robot.bones], not (robot.visuals or has_body(self.model))),
         }
         for label, (handles, initial) in groups.items():
             if handles:
@@ -212,7 +213,10 @@ class Viewer:
         if self._contacts:
             links = [self.model.link_index(contact.link) for contact in self._contacts]
             points = [np.asarray(contact.point, float) for contact in self._contacts]
-            at = [self.poses.position[k] + rotated(self.poses.wxyz[k], p) for k, p in zip(links, points, strict=True)]
+            at = [
+                self.poses.position[k] + rotated(np.asarray(self.poses.wxyz[k]), p)
+                for k, p in zip(links, points, strict=True)
+            ]
             self._arrows.points = np.stack([at, at + self._per_newton * self._forces], axis=1)
 
     def _distance_text(self, gaps: Gaps | None) -> str:
