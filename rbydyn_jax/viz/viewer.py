@@ -56,7 +56,8 @@ class Viewer:
     Attributes:
         model: The robot.
         world: Obstacles.
-        pairs: The pairs whose distances are shown.
+        pairs: The pairs whose distances are shown; None if the robot has none.
+        server: The `viser.ViserServer`, for what else is to be shown.
 
     Raises:
         ArgumentError: `q` is not finite, or a joint has no position there, or `nearest` is less than 1.
@@ -98,24 +99,24 @@ class Viewer:
         self._playback: Playback | None = None
         port = check_integer(port, "port", 0)
         with contextlib.redirect_stdout(io.StringIO()):  # viser prints its addresses, of websockets, too
-            self._server = viser.ViserServer(host=host, port=port, verbose=False)
+            self.server = viser.ViserServer(host=host, port=port, verbose=False)
         try:
             self._build(urdf, packages)
         except BaseException:
             self._stop()
             raise
         if not quiet:
-            print(_announcement(self.url, self._server.get_port()), flush=True)
+            print(_announcement(self.url, self.server.get_port()), flush=True)
 
     # The page
 
     def _build(self, urdf: str | Path | None, packages: Sequence[str | Path]) -> None:
-        scene, gui, poses = self._server.scene, self._server.gui, self._state.poses
+        scene, gui, poses = self.server.scene, self.server.gui, self._state.poses
         low, high = poses.position.min(axis=0), poses.position.max(axis=0)
         size = max(float(np.linalg.norm(high - low)), 0.1)
         middle = 0.5 * (low + high)
-        self._server.initial_camera.look_at = tuple(middle)
-        self._server.initial_camera.position = tuple(middle + size * np.array([0.95, -0.55, 0.3]))
+        self.server.initial_camera.look_at = tuple(middle)
+        self.server.initial_camera.position = tuple(middle + size * np.array([0.95, -0.55, 0.3]))
         scene.add_grid("/grid", width=20.0, height=20.0, cell_size=0.5, infinite_grid=True, fade_distance=12.0)
         self._robot = RobotScene(scene, self.model, urdf, packages, size)
         if self.world is not None:
@@ -184,6 +185,16 @@ class Viewer:
         self.move(self._checked(q))
 
     @property
+    def sliders(self) -> dict[str, Any]:
+        """The sliders by the name of their joint, with ``[k]`` behind it where a joint has several coordinates."""
+        return self._sliders.by_name
+
+    @property
+    def gizmos(self) -> dict[str, Any]:
+        """The gizmos by the name of their link; see `drag`."""
+        return self._drag.gizmos
+
+    @property
     def poses(self) -> Poses:
         """The poses of the links that are shown."""
         return self._state.poses
@@ -194,7 +205,7 @@ class Viewer:
             self._q, self._state = q, self._computed(q)
             self._moving = True
             try:
-                with self._server.atomic():
+                with self.server.atomic():
                     self._show_state()
                     self._sliders.show(q)
                     if not dragged:
@@ -210,14 +221,11 @@ class Viewer:
     def _show_state(self) -> None:
         self._robot.move(self._state)
         self._text.content = self._distance_text(self._state.gaps)
-        if self._contacts:
-            links = [self.model.link_index(contact.link) for contact in self._contacts]
-            points = [np.asarray(contact.point, float) for contact in self._contacts]
-            at = [
-                self.poses.position[k] + rotated(np.asarray(self.poses.wxyz[k]), p)
-                for k, p in zip(links, points, strict=True)
-            ]
-            self._arrows.points = np.stack([at, at + self._per_newton * self._forces], axis=1)
+        links = [self.model.link_index(contact.link) for contact in self._contacts]
+        points = [np.asarray(contact.point, float) for contact in self._contacts]
+        start = [self.poses.position[k] + rotated(self.poses.wxyz[k], p) for k, p in zip(links, points, strict=True)]
+        at = np.array(start).reshape(-1, 3)
+        self._arrows.points = np.stack([at, at + self._per_newton * self._forces], axis=1)
 
     def _distance_text(self, gaps: Gaps | None) -> str:
         if gaps is None:
@@ -243,7 +251,7 @@ class Viewer:
         check_finite(q, "q")
         with self._lock, self.precision():
             poses = numpy(batch_poses(self.model, jnp.asarray(q, self.model.inertias.dtype)))
-            add_ghosts(self._server.scene, self.model, poses, opacity)
+            add_ghosts(self.server.scene, self.model, poses, opacity)
 
     def show_forces(self, contacts: Sequence[Contact], forces: Float[Any, "c 3"]) -> None:
         """Shows forces at points of links as arrows, which move with the links; half the robot long for its weight.
@@ -303,7 +311,7 @@ class Viewer:
             self.show_forces(contacts, forces[0])
         if self._playback is not None:
             self._playback.close()
-        self._playback = Playback(self, self._server, data, forces)
+        self._playback = Playback(self, self.server, data, forces)
         return self._playback
 
     def set_forces(self, forces: np.ndarray) -> None:
@@ -316,7 +324,7 @@ class Viewer:
     @property
     def url(self) -> str:
         """Where the page is."""
-        return f"http://localhost:{self._server.get_port()}"
+        return f"http://localhost:{self.server.get_port()}"
 
     @property
     def missing_meshes(self) -> tuple[str, ...]:
@@ -345,7 +353,7 @@ class Viewer:
     def _stop(self) -> None:
         self._closed.set()
         with contextlib.redirect_stdout(io.StringIO()):  # viser prints that it stops
-            self._server.stop()
+            self.server.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -357,7 +365,7 @@ class Viewer:
         return f'<iframe src="{self.url}" width="100%" height="600" style="border: 0"></iframe>'
 
 
-def rotated(wxyz: np.ndarray, p: np.ndarray) -> np.ndarray:
+def rotated(wxyz: Any, p: np.ndarray) -> np.ndarray:
     """A point (3,) turned by a unit quaternion."""
     t = 2.0 * np.cross(wxyz[1:], p)
     return p + wxyz[0] * t + np.cross(wxyz[1:], t)
