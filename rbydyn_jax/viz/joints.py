@@ -38,14 +38,14 @@ class JointSliders:
                 at = place.start + k
                 turns = k in joint.angles
                 reach = _REACH["angle" if turns else "length"]
-                low = min(lower[at] if np.isfinite(lower[at]) else -reach, float(q[at]))
-                high = max(upper[at] if np.isfinite(upper[at]) else reach, float(q[at]))
+                low = min(lower[at] if np.isfinite(lower[at]) else -reach, round(float(q[at]), 6))
+                high = max(upper[at] if np.isfinite(upper[at]) else reach, round(float(q[at]), 6))
                 slider = gui.add_slider(
                     name if joint.nq == 1 else f"{name}[{k}]",
                     min=float(low),
                     max=float(high),
                     step=0.001,
-                    initial_value=float(q[at]),
+                    initial_value=round(float(q[at]), 6),
                     hint=f"{'rad' if turns else 'm'}, limits {lower[at]:.4g} .. {upper[at]:.4g}",
                 )
                 slider.on_update(lambda _: changed())
@@ -61,4 +61,4 @@ class JointSliders:
     def show(self, q: np.ndarray) -> None:
         """Moves the sliders to a configuration, which calls `changed` for each that moves."""
         for at, slider in zip(self._indices, self.by_name.values(), strict=True):
-            slider.value = float(q[at])
+            slider.value = round(float(q[at]), 6)

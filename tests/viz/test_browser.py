@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 from rbydyn_jax import robots, viz
+from rbydyn_jax.viz.viewer import rotated
 
 pytest.importorskip("viser")
 webdriver = pytest.importorskip("selenium.webdriver")
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.filterwarnings("default"),  # of sockets, as the browser opens and drops them
-    pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed"),
+    pytest.mark.skipif(not (shutil.which("chromium") or os.environ.get("CI")), reason="Chromium is not installed"),
 ]
 
 ARM = robots.two_link_arm()
-WIDTH, HEIGHT = 900, 700
+WIDTH, HEIGHT = 1000, 700
 # WebGL by software; and no calls to the hosts of the browser's maker.
 FLAGS = """--headless=new --no-sandbox --disable-dev-shm-usage --use-angle=swiftshader --enable-unsafe-swiftshader
   --ignore-gpu-blocklist --disable-quic --no-first-run --disable-background-networking --disable-component-update
@@ -85,17 +88,27 @@ def test_the_robot_follows_a_gizmo_that_is_dragged(browser, viewer):
     until(lambda: viewer._drag.text.content == "drag the gizmo")
     gizmo = viewer.gizmos["tool"]
     before, start = viewer.q, gizmo.position.copy()
+    # From above, and to the left of the panel.
+    (client,) = viewer.server.get_clients().values()
+    client.camera.position, client.camera.look_at = start + [0.3, -0.2, 1.0], start + [0.3, 0.0, 0.0]
     canvas = browser.find_element("tag name", "canvas")
     # The square between two of the arrows moves the gizmo in their plane: here that of the arm.
-    handle = start + viz.viewer.rotated(gizmo.wxyz, 0.33 * gizmo.scale * np.array([1.0, 1.0, 0.0]))
-    x, y = pixel(viewer, handle, canvas.size)
-    middle = canvas.size["width"] / 2, canvas.size["height"] / 2
-    actions = webdriver.ActionChains(browser, duration=300)
-    actions.move_to_element_with_offset(canvas, round(x - middle[0]), round(y - middle[1])).click_and_hold()
-    for _ in range(4):
-        actions.move_by_offset(-8, 6)
-    actions.release().perform()
-    until(lambda: np.linalg.norm(gizmo.position - start) > 0.02)
+    handle = start + rotated(gizmo.wxyz, 0.35 * gizmo.scale * np.array([1.0, 1.0, 0.0]))
+
+    def is_dragged() -> bool:
+        x, y = pixel(client.camera, handle, canvas.size)
+        actions = webdriver.ActionChains(browser, duration=100)
+        actions.move_to_element_with_offset(
+            canvas, round(x - canvas.size["width"] / 2), round(y - canvas.size["height"] / 2)
+        )
+        actions.pause(0.5).click_and_hold().pause(0.2)
+        for _ in range(4):
+            actions.move_by_offset(-8, 6).pause(0.1)
+        actions.release().perform()
+        time.sleep(0.5)
+        return bool(np.linalg.norm(gizmo.position - start) > 0.02)
+
+    until(is_dragged)
     until(lambda: np.abs(viewer.q - before).max() > 0.01)
 
     def is_followed() -> bool:
@@ -105,11 +118,9 @@ def test_the_robot_follows_a_gizmo_that_is_dragged(browser, viewer):
     until(is_followed)
 
 
-def pixel(viewer: viz.Viewer, point: np.ndarray, size: dict) -> tuple[float, float]:
+def pixel(camera: Any, point: np.ndarray, size: dict) -> tuple[float, float]:
     """Where the camera of the page sees a point."""
-    (client,) = viewer.server.get_clients().values()
-    camera = client.camera
     w, *xyz = camera.wxyz
-    x, y, z = viz.viewer.rotated(np.array([w, *(-np.array(xyz))]), point - camera.position)  # z ahead, y down
+    x, y, z = rotated(np.array([w, *(-np.array(xyz))]), point - camera.position)  # z ahead, y down
     focal = 0.5 * size["height"] / np.tan(0.5 * camera.fov)
     return 0.5 * size["width"] + focal * x / z, 0.5 * size["height"] + focal * y / z
