@@ -61,6 +61,11 @@ class Drag:
         self._compiling = threading.Thread(target=self._compile, name="rbydyn_jax inverse kinematics")
         self._compiling.start()
 
+    @property
+    def compiling(self) -> bool:
+        """Whether the solver is being compiled."""
+        return self._compiling is not None and self._compiling.is_alive()
+
     def close(self) -> None:
         """Waits for the compilation, which cannot be interrupted."""
         if self._compiling is not None:

@@ -57,6 +57,7 @@ class Viewer:
         model: The robot.
         world: Obstacles.
         pairs: The pairs whose distances are shown; None if the robot has none.
+        playback: The motion that is played, if there is one.
         server: The `viser.ViserServer`, for what else is to be shown.
 
     Raises:
@@ -96,7 +97,7 @@ class Viewer:
         self._state = self._computed(self._q)
         self._contacts: tuple[Contact, ...] = ()
         self._forces = np.zeros((0, 3))
-        self._playback: Playback | None = None
+        self.playback: Playback | None = None
         port = check_integer(port, "port", 0)
         with contextlib.redirect_stdout(io.StringIO()):  # viser prints its addresses, of websockets, too
             self.server = viser.ViserServer(host=host, port=port, verbose=False)
@@ -193,6 +194,11 @@ class Viewer:
     def gizmos(self) -> dict[str, Any]:
         """The gizmos by the name of their link; see `drag`."""
         return self._drag.gizmos
+
+    @property
+    def compiling(self) -> bool:
+        """Whether the solver for the gizmos is being compiled."""
+        return self._drag.compiling
 
     @property
     def poses(self) -> Poses:
@@ -309,10 +315,10 @@ class Viewer:
         if forces is not None:
             forces = check_real(forces, "forces", (len(data.times), len(contacts), 3))
             self.show_forces(contacts, forces[0])
-        if self._playback is not None:
-            self._playback.close()
-        self._playback = Playback(self, self.server, data, forces)
-        return self._playback
+        if self.playback is not None:
+            self.playback.close()
+        self.playback = Playback(self, self.server, data, forces)
+        return self.playback
 
     def set_forces(self, forces: np.ndarray) -> None:
         """Other forces at the same contacts (c, 3) [N], which are shown with the next configuration."""
@@ -345,8 +351,8 @@ class Viewer:
         """Ends the server and its threads; a second call does nothing."""
         if self._closed.is_set():
             return
-        if self._playback is not None:
-            self._playback.close()
+        if self.playback is not None:
+            self.playback.close()
         self._drag.close()
         self._stop()
 
