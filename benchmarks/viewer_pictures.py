@@ -40,7 +40,8 @@ def picture(driver: Any, viewer: viz.Viewer, name: str, look_at: Any, away: Any,
     while not (viewer.server.get_clients() and ready()):
         time.sleep(0.2)
     (client,) = viewer.server.get_clients().values()
-    client.camera.look_at, client.camera.position = np.array(look_at), np.add(look_at, away)
+    client.camera.position = np.add(look_at, away)
+    client.camera.look_at = np.array(look_at)  # behind: a new position shifts it
     # viser warns of rendering by software, which is nothing to document.
     driver.execute_script("document.querySelectorAll('.mantine-Notifications-root').forEach(x => x.remove())")
     time.sleep(5.0)
@@ -65,7 +66,7 @@ def hands(driver: Any) -> None:
     table = collision.box(place, jnp.array([0.5, 1.0, 0.05]))
     world = collision.World(table, collision.sphere(jnp.array([hand[0] + 0.15, 0.1, hand[2] - 0.19]), 0.08))
     with viz.show(model, q, world=world, drag="ee_right", block=False, port=0, quiet=True) as viewer:
-        picture(driver, viewer, "viewer.png", [0.15, -0.25, 0.95], [1.6, 1.0, 0.45], lambda: not viewer.compiling)
+        picture(driver, viewer, "viewer.png", [0.15, 0.3, 0.8], [1.6, 0.9, 0.75], lambda: not viewer.compiling)
 
 
 def motion(driver: Any) -> None:
@@ -75,7 +76,7 @@ def motion(driver: Any) -> None:
     report = check_trajectory(task.model, result.trajectory, task.link, task.target)
     with viz.play(task.model, report, block=False, port=0, quiet=True) as viewer:
         viewer.playback.time = 0.6 * float(report.samples.times[-1])
-        picture(driver, viewer, "playback.png", [0.1, 0.0, 0.9], [1.9, -0.7, 0.5], lambda: True)
+        picture(driver, viewer, "playback.png", [0.1, 0.05, 0.8], [2.1, -0.7, 0.6], lambda: True)
 
 
 def main() -> None:

@@ -122,30 +122,32 @@ def _plots(gui: Any, model: Any, data: MotionData) -> Sequence[tuple[Any, tuple[
 def _plot(gui: Any, title: str, times: np.ndarray, curves: dict[str, np.ndarray]) -> tuple[Any, tuple[np.ndarray, ...]]:
     values = np.stack(list(curves.values()))
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-    line = np.array([low, high + 0.05 * (high - low)])
-    data = (times, *values, line)
+    ends = np.array([low, high + 0.05 * (high - low)])
     series: list[dict[str, Any]] = [{"label": "t [s]"}]
     series += [{"label": name, "stroke": c, "width": 2} for name, c in zip(curves, _COLORS, strict=False)]
     series.append({"label": "now", "stroke": "#d62728", "width": 2})
-    handle = gui.add_uplot(with_line(data, times[0]), tuple(series), title=title, aspect=1.5)
+    scales = {"x": {"time": False}, "y": {"range": tuple(ends.tolist())}}
+    data = (times, *values, ends)
+    handle = gui.add_uplot(
+        with_line(data, times[0]), tuple(series), title=title, scales=scales, legend={"live": False}, aspect=2.0
+    )
     return handle, data
 
 
 def with_line(data: tuple[np.ndarray, ...], t: float) -> tuple[np.ndarray, ...]:
-    """Curves over times with a vertical line at one of the times, which is inserted twice for it.
+    """Curves over times with a vertical line at one of the times, which is there thrice then.
 
     Args:
         data: Times (n,), curves (n,) each, and at last the two ends of the line (2,).
         t: Where the line is.
 
     Returns:
-        Times (n + 2,), the curves, and the line, which is NaN elsewhere.
+        Times (n + 2,), the curves, and the line, which goes up from the lower end and down again.
     """
     times, *curves, ends = data
-    k = int(np.searchsorted(times, t))
-    k = min(k, len(times) - 1)
-    line = np.full(len(times) + 2, np.nan)
-    line[k : k + 2] = ends
+    k = min(int(np.searchsorted(times, t)), len(times) - 1)
+    line = np.full(len(times) + 2, ends[0])
+    line[k + 1] = ends[1]
     return *(np.insert(x, k, [x[k], x[k]]) for x in (times, *curves)), line
 
 

@@ -165,8 +165,8 @@ def test_a_motion_follows_its_time(viewer):
     assert_close(playback.data.torque_ratios, np.abs(np.asarray(report.torques)) / 40.0, 1e-5)
     torques, distances = (plot.data for plot, _ in playback._plots)
     assert_close(distances[0][130:133], np.full(3, 1.3))
-    assert_close(distances[1][130:133], np.full(3, 1e3 * playback.data.distances[130]))
-    assert np.isfinite(distances[2]).nonzero()[0].tolist() == [130, 131] and len(torques) == 4
+    assert_close(distances[1][130:133], np.full(3, 1e3 * playback.data.distances[130]), TOL)
+    assert (distances[2] > distances[2].min()).nonzero()[0].tolist() == [131] and len(torques) == 4  # the line
     playback.speed = 2.0
     playback.play()
     until(lambda: viewer.q[0] != samples.q[130, 0] and playback.time > 1.4)
