@@ -48,7 +48,7 @@ def picture(driver: Any, viewer: viz.Viewer, name: str, look_at: Any, away: Any,
     with tempfile.TemporaryDirectory() as folder:
         raw = str(Path(folder) / "raw.png")
         driver.save_screenshot(raw)
-        Image.open(raw).convert("RGB").quantize(192).save(FOLDER / name, optimize=True)
+        Image.open(raw).convert("RGB").save(FOLDER / name, optimize=True)
     print(FOLDER / name, (FOLDER / name).stat().st_size // 1000, "kB")
 
 
@@ -66,7 +66,7 @@ def hands(driver: Any) -> None:
     table = collision.box(place, jnp.array([0.5, 1.0, 0.05]))
     world = collision.World(table, collision.sphere(jnp.array([hand[0] + 0.15, 0.1, hand[2] - 0.19]), 0.08))
     with viz.show(model, q, world=world, drag="ee_right", block=False, port=0, quiet=True) as viewer:
-        picture(driver, viewer, "viewer.png", [0.15, 0.3, 0.8], [1.6, 0.9, 0.75], lambda: not viewer.compiling)
+        picture(driver, viewer, "viewer.png", [0.15, 0.12, 0.8], [1.15, 0.55, 0.45], lambda: not viewer.compiling)
 
 
 def motion(driver: Any) -> None:
