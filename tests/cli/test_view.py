@@ -45,7 +45,7 @@ def test_the_address_and_what_is_missing_are_printed(tmp_path, capsys):
     path = tmp_path / "crank.urdf"
     path.write_text(ROBOT.replace('<link name="tip"/>', '<link name="tip"><visual><geometry><mesh filename="tip.stl"/>'
                                   "</geometry></visual></link>"))  # fmt: skip
-    assert view(str(path), [0.2], drag=["tip"], port=0, block=False) == 0
+    assert view(str(path), [0.2], port=0, block=False) == 0
     told = capsys.readouterr().out
     assert told.startswith("viewer: http://localhost:") and "not shown: tip.stl (see --packages)" in told
 

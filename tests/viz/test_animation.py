@@ -32,7 +32,7 @@ def test_a_film_has_a_frame_for_each_time_and_shows_the_motion(tmp_path):
 def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ArgumentError, match=r"path must end in .gif or .mp4, got 'film.avi'"):
         animate(ARM, SWING, "film.avi", dt=0.1)
-    with pytest.raises(ArgumentError, match="fps must be positive"):
+    with pytest.raises(ArgumentError, match="fps must be finite and positive"):
         animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, fps=0.0)
     with pytest.raises(ShapeError, match="trajectory must have shape"):
         animate(ARM, np.zeros((4, 3)), tmp_path / "x.gif", dt=0.1)
