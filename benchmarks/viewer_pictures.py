@@ -29,7 +29,7 @@ FLAGS += " --disable-quic --no-first-run --disable-background-networking --disab
 
 def browser(width: int = 1280, height: int = 840) -> Any:
     options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
+    options.binary_location = shutil.which("chromium") or "chromium"
     for flag in (*FLAGS.split(), f"--window-size={width},{height}", f"--user-data-dir={tempfile.mkdtemp()}"):
         options.add_argument(flag)
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
@@ -74,8 +74,8 @@ def motion(driver: Any) -> None:
     task = reaching_task()
     _, result = solve(task)
     report = check_trajectory(task.model, result.trajectory, task.link, task.target)
-    with viz.play(task.model, report, block=False, port=0, quiet=True) as viewer:
-        viewer.playback.time = 0.6 * float(report.samples.times[-1])
+    with viz.Viewer(task.model, port=0, quiet=True) as viewer:
+        viewer.play(report).time = 0.6 * float(report.samples.times[-1])
         picture(driver, viewer, "playback.png", [0.1, 0.05, 0.8], [2.1, -0.7, 0.6], lambda: True)
 
 

@@ -113,7 +113,7 @@ def test_the_robot_follows_a_gizmo_that_is_dragged(browser, viewer):
 
     def is_followed() -> bool:
         tool = viewer.server.scene.get_handle_by_name("/robot/tool").position
-        return np.linalg.norm(tool - gizmo.position) < 0.5 * np.linalg.norm(start - gizmo.position)
+        return bool(np.linalg.norm(tool - gizmo.position) < 0.5 * np.linalg.norm(start - gizmo.position))
 
     until(is_followed)
 
