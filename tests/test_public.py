@@ -16,7 +16,7 @@ from tests.compilation.support import start
 
 SUBPACKAGES = ("collision", "compat", "constraints", "estimation", "identification", "planning", "rby1", "robots")
 SUBPACKAGES += ("spatial", "testing", "viz")
-OPTIONAL = ("matplotlib", "tqdm", "mujoco", "pinocchio", "rby1_sdk", "diffrax")
+OPTIONAL = ("matplotlib", "viser", "trimesh", "tqdm", "mujoco", "pinocchio", "rby1_sdk", "diffrax")
 ERRORS = [x for x in vars(rb).values() if inspect.isclass(x) and issubclass(x, Exception)]
 
 

@@ -1,4 +1,4 @@
-"""The command ``rbydyn``: check, describe and measure robot files, and see the library at work."""
+"""The command ``rbydyn``: check, describe, measure and show robot files, and see the library at work."""
 
 from __future__ import annotations
 
@@ -61,6 +61,17 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--seed", type=int, default=0, help="of the random states (0)")
     bench.add_argument("--json", action="store_true", help="for machines")
     bench.set_defaults(run=_bench)
+
+    view = commands.add_parser("view", help="a robot in a browser, with sliders")
+    view.add_argument("robot", help="a URDF, xacro or MJCF file, or a name such as rby1a")
+    view.add_argument("--q", type=_numbers, metavar="X,X,...", help="its configuration [rad, m] (neutral)")
+    view.add_argument("--drag", action="append", default=[], metavar="LINK", help="a link to be dragged; several times")
+    view.add_argument(
+        "--packages", type=Path, action="append", default=[], metavar="DIR", help="where package:// is looked for"
+    )
+    view.add_argument("--host", default="127.0.0.1", help="network interface; 0.0.0.0 lets others in (127.0.0.1)")
+    view.add_argument("--port", type=int, default=8080, help="the first port that is tried (8080)")
+    view.set_defaults(run=_view)
     return parser
 
 
@@ -73,6 +84,10 @@ def _positive(text: str) -> int:
 
 def _sizes(text: str) -> tuple[int, ...]:
     return tuple(sorted({_positive(x) for x in text.split(",")}))
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(float(x) for x in text.split(","))
 
 
 # A command's own modules are imported when it runs.
@@ -102,3 +117,16 @@ def _bench(options: argparse.Namespace) -> int:
     if options.precision:
         return precision(options.robot, options.samples, options.seed, options.json)
     return speed(options.robot, options.batches, options.dtype, options.seed, options.json)
+
+
+def _view(options: argparse.Namespace) -> int:
+    from .view import view
+
+    return view(
+        options.robot,
+        options.q,
+        drag=options.drag,
+        packages=options.packages,
+        host=options.host,
+        port=options.port,
+    )

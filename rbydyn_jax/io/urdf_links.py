@@ -26,7 +26,7 @@ def read_link(xml: XmlElement, name: str, scope: Scope) -> LinkDescription:
     for visual in xml.children("visual"):
         scope.known(visual, ("name",), ("origin", "geometry", "material"))
         scope.origin(visual, "visual origin")
-        _geometry(visual, scope)
+        read_geometry(visual, scope)
     return LinkDescription(
         name, _inertial(inertial, scope) if inertial else None, tuple(c for c in collisions if c is not None)
     )
@@ -62,14 +62,14 @@ def _inertial(xml: XmlElement, scope: Scope) -> Inertial:
 def _collision(xml: XmlElement, scope: Scope) -> CollisionDescription | None:
     scope.known(xml, ("name", "group"), ("origin", "geometry", "material", "verbose", "contact_coefficients"))
     origin = scope.origin(xml, "collision origin")
-    found = _geometry(xml, scope)
+    found = read_geometry(xml, scope)
     if found is None:
         return None
     geometry, coltype, colaffinity = found
     return CollisionDescription(geometry, origin, xml.get("name") or "", coltype, colaffinity)
 
 
-def _geometry(xml: XmlElement, scope: Scope) -> tuple[Geometry, int, int] | None:
+def read_geometry(xml: XmlElement, scope: Scope) -> tuple[Geometry, int, int] | None:
     """Reads the one shape of the `<geometry>` of a collision or visual; None if there is none that can be used."""
     geometry = scope.only(xml, "geometry")
     if geometry is None:

@@ -39,13 +39,7 @@ def load_xacro(
         ParseError: The file cannot be expanded, or describes no robot.
         NameNotFoundError: There is no such base link or joint.
     """
-    xacrodoc = require("xacrodoc", "xacro", "load_xacro")
-    read_bytes(path)  # raises this library's error for a wrong path
-    try:
-        document = xacrodoc.XacroDoc.from_file(str(path), subargs=dict(arguments or {}), resolve_packages=False)
-        text = document.to_urdf_string()
-    except Exception as error:  # xacro runs the file's expressions: it raises whatever they raise
-        raise ParseError([Finding("error", f"xacro: {error}", source=str(path))]) from error
+    text = expand_xacro(path, arguments)
     return load_urdf_string(
         text,
         base_link=base_link,
@@ -54,3 +48,20 @@ def load_xacro(
         strict=strict,
         source=f"{path} (expanded)",
     )
+
+
+def expand_xacro(path: str | Path, arguments: Mapping[str, str] | None = None) -> str:
+    """The URDF document that a xacro file becomes; see `load_xacro`.
+
+    Raises:
+        DtypeError: `path` is not a path.
+        MissingExtraError: xacrodoc is not installed.
+        ParseError: The file cannot be expanded.
+    """
+    xacrodoc = require("xacrodoc", "xacro", "load_xacro")
+    read_bytes(path)  # raises this library's error for a wrong path
+    try:
+        document = xacrodoc.XacroDoc.from_file(str(path), subargs=dict(arguments or {}), resolve_packages=False)
+        return document.to_urdf_string()
+    except Exception as error:  # xacro runs the file's expressions: it raises whatever they raise
+        raise ParseError([Finding("error", f"xacro: {error}", source=str(path))]) from error

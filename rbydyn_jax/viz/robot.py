@@ -10,6 +10,7 @@ import numpy as np
 from .._check import require
 from ..algorithms.kinematics import fk
 from ..model.model import Model, single_shapes
+from .skeleton import bones, has_body
 
 FEATURE = "rbydyn_jax.viz"
 VIEW = (28.0, -18.0)  # elevation and azimuth of the camera [deg]
@@ -25,7 +26,9 @@ def draw_robot(
     links: Iterable[str] | None = None,
     skeleton: bool = True,
 ) -> None:
-    """Draws a configuration into 3-D axes of matplotlib.
+    """Draws a configuration into 3-D axes of matplotlib, which keep its proportions.
+
+    Where most bodies have no collision shape, frames stand at the links: x red, y green, z blue.
 
     Args:
         axes: Axes with ``projection="3d"``.
@@ -42,16 +45,27 @@ def draw_robot(
     """
     poses = np.asarray(fk(model, q), float)
     shown = _indices(model, links)
-    draw_surfaces(axes, [(_quads(model, poses, shown), color, alpha)])
+    quads = _quads(model, poses, shown)
+    draw_surfaces(axes, [(quads, color, alpha)])
+    origins = poses[sorted(shown), :3, 3]
     if skeleton:
-        art = require("mpl_toolkits.mplot3d.art3d", "viz", FEATURE)
-        bones = [bone for link in sorted(shown) if (bone := _bone(model, poses, link)) is not None]
-        axes.add_collection3d(art.Line3DCollection(bones, colors=[color], linewidths=1.5))
+        ends = np.array([ends for ends in bones(model) if ends[1] in shown], int).reshape(-1, 2)
+        _draw_lines(axes, poses[ends, :3, 3], [color], 1.5 if has_body(model) else 4.0)
+        if not has_body(model):
+            _draw_frames(axes, poses[sorted(shown)])
+    make_room(axes, np.concatenate([quads.reshape(-1, 3), origins]))
 
 
 def robot_surface(model: Model, q: Any, links: Iterable[str] | None = None) -> np.ndarray:
     """The quadrilaterals (n, 4, 3) of the robot's collision shapes in world coordinates [m]; see `draw_robot`."""
     return _quads(model, np.asarray(fk(model, q), float), _indices(model, links))
+
+
+def robot_points(model: Model, q: Any) -> np.ndarray:
+    """Points (n, 3) between which a robot is [m]: the corners of its surface, and the origins of its links."""
+    poses = np.asarray(fk(model, q), float)
+    quads = _quads(model, poses, _indices(model, None))
+    return np.concatenate([quads.reshape(-1, 3), poses[:, :3, 3]])
 
 
 def draw_surfaces(axes: Any, surfaces: Sequence[tuple[np.ndarray, Any, float]]) -> None:
@@ -77,6 +91,27 @@ def draw_surfaces(axes: Any, surfaces: Sequence[tuple[np.ndarray, Any, float]]) 
     )
 
 
+def _draw_lines(axes: Any, ends: np.ndarray, colors: Any, width: float) -> None:
+    art = require("mpl_toolkits.mplot3d.art3d", "viz", FEATURE)
+    axes.add_collection3d(art.Line3DCollection(ends, colors=colors, linewidths=width, capstyle="round"))
+
+
+def _draw_frames(axes: Any, poses: np.ndarray) -> None:
+    origins = poses[:, :3, 3]
+    length = 0.06 * max(float(np.linalg.norm(np.ptp(origins, axis=0))), 0.1)
+    for k, color in enumerate(("tab:red", "tab:green", "tab:blue")):
+        _draw_lines(axes, np.stack([origins, origins + length * poses[:, :3, k]], axis=1), [color], 1.5)
+
+
+def make_room(axes: Any, points: np.ndarray) -> None:
+    """Makes room for points beside what is drawn already, with one scale for all three axes."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    half = np.maximum(0.5 * (high - low), 0.2 * (high - low).max())
+    room = 0.5 * (low + high) + np.array([[-1.0], [1.0]]) * half
+    axes.auto_scale_xyz(*room.T, had_data=True)
+    axes.set_aspect("equal")
+
+
 def _indices(model: Model, links: Iterable[str] | None) -> set[int]:
     return set(range(len(model.link_names)) if links is None else map(model.link_index, links))
 
@@ -88,15 +123,3 @@ def _quads(model: Model, poses: np.ndarray, shown: set[int]) -> np.ndarray:
         if link in shown
     ]
     return np.concatenate([np.zeros((0, 4, 3)), *surfaces])
-
-
-def _bone(model: Model, poses: np.ndarray, link: int) -> np.ndarray | None:
-    """The line from the origin of the link that carries `link` to its own."""
-    tree = model.tree
-    body = tree.link_bodies[link]
-    if body < 0:
-        return None
-    own = tree.principal_links[body]
-    parent = tree.parents[body]
-    start = own if own != link else (tree.principal_links[parent] if parent >= 0 else 0)
-    return np.stack([poses[start, :3, 3], poses[link, :3, 3]])

@@ -65,7 +65,7 @@ def test_help_names_the_commands(capsys):
         main(["--help"])
     out = capsys.readouterr().out
     assert stop.value.code == 0
-    assert all(command in out for command in ("demo", "info", "check", "bench"))
+    assert all(command in out for command in ("demo", "info", "check", "bench", "view"))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from rbydyn_jax.viz.robot import robot_surface
 from tests.helpers import assert_close
 
 figure = pytest.importorskip("matplotlib.figure")
+TOL = 1e-6
 
 
 def distance_to_segment(points, start, end):
@@ -65,6 +66,30 @@ def test_draw_robot_adds_the_capsules_and_a_skeleton_of_the_chosen_links():
     assert len(axes.collections) == 0  # a link without capsules
     with pytest.raises(NameNotFoundError, match="did you mean 'link3'"):
         draw_robot(axes, model, neutral(model), links=["lnk3"])
+
+
+def test_a_robot_keeps_its_proportions():
+    axes = figure.Figure().add_subplot(projection="3d")
+    for model in (robots.two_link_arm(), robots.double_pendulum()):
+        draw_robot(axes, model, neutral(model))
+    limits = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
+    assert limits[0, 1] >= 0.89 and limits[2, 0] <= -1.0  # the arm lies along x, the pendulum hangs down
+    scales = np.asarray(axes.get_box_aspect()) / np.ptp(limits, axis=1)
+    assert_close(scales, np.full(3, scales[0]), 1e-9)
+
+
+def test_frames_stand_where_there_are_no_shapes():
+    axes = figure.Figure().add_subplot(projection="3d")
+    draw_robot(axes, robots.double_pendulum(), np.array([np.pi / 2, 0.0]))
+    axes.figure.draw_without_rendering()
+    bones, x, _, z = axes.collections
+    assert len(bones.get_segments()) == 2
+    # Turned about y by a right angle, x points down and z along x, from the elbow at -1 m, too.
+    ends = np.array(x._segments3d), np.array(z._segments3d)
+    assert_close(ends[0][2, 0], np.array([-1.0, 0.0, 0.0]), TOL, scale=1.0)
+    length = np.linalg.norm(ends[0][2, 1] - ends[0][2, 0])
+    assert_close(ends[0][2, 1] - ends[0][2, 0], np.array([0.0, 0.0, -length]), TOL, scale=1.0)
+    assert_close(ends[1][2, 1] - ends[1][2, 0], np.array([length, 0.0, 0.0]), TOL, scale=1.0)
 
 
 def test_missing_matplotlib_is_named(monkeypatch):

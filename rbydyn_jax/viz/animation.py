@@ -1,0 +1,72 @@
+"""Films of motions with matplotlib."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._check import check_number, check_positive, require
+from .._errors import ArgumentError, RbydynError
+from ..model.model import Model
+from .motion_data import motion_grid
+from .robot import FEATURE, VIEW, draw_robot, make_room, robot_points
+
+_INCHES, _DPI = 5.0, 100
+
+
+def animate(
+    model: Model,
+    trajectory: Any,
+    path: str | Path,
+    *,
+    dt: float | None = None,
+    fps: float = 20.0,
+    speed: float = 1.0,
+    color: Any = "tab:blue",
+    alpha: float = 0.9,
+) -> None:
+    """Writes a film of a motion, drawn by `draw_robot`.
+
+    Args:
+        model: The robot.
+        trajectory: A `Trajectory`, its samples or its report, a `Simulation`, or configurations (t, nq) [rad, m].
+        path: The file; ``.gif``, or ``.mp4``, which needs the program ffmpeg.
+        dt: Time between the configurations [s], if they are an array.
+        fps: Frames per second.
+        speed: Seconds of the motion per second of the film.
+        color: A colour of matplotlib.
+        alpha: Opacity of the collision shapes.
+
+    Raises:
+        ArgumentError: The path has another suffix, a number is not positive, or a configuration not finite.
+        DtypeError: An argument is of another type.
+        MissingExtraError: matplotlib is not installed.
+        RbydynError: ffmpeg is not installed.
+        ShapeError: The motion is of another robot.
+    """
+    animation = require("matplotlib.animation", "viz", FEATURE)
+    figure = require("matplotlib.figure", "viz", FEATURE).Figure(figsize=(_INCHES, _INCHES), layout="constrained")
+    require("matplotlib.backends.backend_agg", "viz", FEATURE).FigureCanvasAgg(figure)
+    for name, x in (("fps", fps), ("speed", speed)):
+        check_positive(check_number(x, name), name)
+    kind = {".gif": "pillow", ".mp4": "ffmpeg"}.get(Path(path).suffix)
+    if kind is None:
+        raise ArgumentError(f"path must end in .gif or .mp4, got {str(path)!r}")
+    if not animation.writers.is_available(kind):
+        raise RbydynError(f"animate needs the program {kind} for {Path(path).suffix} files; a .gif needs none")
+    grid = motion_grid(model, trajectory, dt)
+    times = np.arange(grid.times[0], grid.times[-1] + 0.5 * speed / fps, speed / fps)
+    frames = grid.q[np.abs(grid.times[:, None] - times).argmin(axis=0)]
+    room = np.concatenate([robot_points(model, q) for q in frames[:: max(len(frames) // 20, 1)]])
+    axes = figure.add_subplot(projection="3d")
+    writer = animation.writers[kind](fps=fps)
+    with writer.saving(figure, str(path), _DPI):
+        for t, q in zip(times, frames, strict=True):
+            axes.clear()
+            draw_robot(axes, model, q, color=color, alpha=alpha)
+            make_room(axes, room)
+            axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title=f"t = {t:.2f} s")
+            axes.view_init(elev=VIEW[0], azim=VIEW[1])
+            writer.grab_frame()

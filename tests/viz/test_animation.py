@@ -1,0 +1,42 @@
+"""Films of motions, frame by frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rbydyn_jax import ArgumentError, RbydynError, ShapeError, robots
+from rbydyn_jax.viz import animate
+
+pytest.importorskip("matplotlib")
+image = pytest.importorskip("PIL.Image")
+ARM = robots.two_link_arm()
+SWING = np.linspace([0.0, 0.0], [1.5, 0.0], 11)
+
+
+def test_a_film_has_a_frame_for_each_time_and_shows_the_motion(tmp_path):
+    path = tmp_path / "swing.gif"
+    animate(ARM, SWING, path, dt=0.1, fps=5.0, speed=2.0)
+    with image.open(path) as film:
+        assert film.n_frames == 3  # 1 s at double speed, five frames a second, and the first
+        assert film.info["duration"] == 200
+        frames = []
+        for k in range(film.n_frames):
+            film.seek(k)
+            frames.append(np.asarray(film.convert("RGB"), int))
+    arms = [(frame[..., 2] - frame[..., 0] > 60) for frame in frames]
+    assert all(arm.mean() > 0.005 for arm in arms)
+    assert (arms[0] & arms[2]).sum() < 0.5 * arms[0].sum()  # a quarter of a turn later
+
+
+def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(ArgumentError, match=r"path must end in .gif or .mp4, got 'film.avi'"):
+        animate(ARM, SWING, "film.avi", dt=0.1)
+    with pytest.raises(ArgumentError, match="fps must be finite and positive"):
+        animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, fps=0.0)
+    with pytest.raises(ShapeError, match="trajectory must have shape"):
+        animate(ARM, np.zeros((4, 3)), tmp_path / "x.gif", dt=0.1)
+    monkeypatch.setattr("matplotlib.animation.writers.is_available", lambda kind: kind != "ffmpeg")
+    with pytest.raises(RbydynError, match="needs the program ffmpeg"):
+        animate(ARM, SWING, tmp_path / "x.mp4", dt=0.1)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,282 @@
+"""The viewer without a browser: what stands in its scene, what its sliders and gizmos do, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rbydyn_jax import (
+    ArgumentError,
+    DtypeError,
+    MissingExtraError,
+    NameNotFoundError,
+    ShapeError,
+    collision,
+    link_pose,
+    load_urdf,
+    neutral,
+    robots,
+    viz,
+)
+from rbydyn_jax.constraints import Contact
+from rbydyn_jax.planning import Trajectory, check_trajectory, sample_trajectory
+from tests.helpers import assert_close
+
+trimesh = pytest.importorskip("trimesh")
+pytest.importorskip("viser")
+
+ARM = robots.two_link_arm()
+BALL = collision.World(
+    collision.sphere(jnp.array([0.7, 0.3, 0.0]), 0.05), collision.half_space(jnp.array([0, 0, -1.0]), jnp.ones(3))
+)
+TOL = 1e-6  # viser keeps what it sends in float32
+QUIET = {"port": 0, "quiet": True}
+
+
+@pytest.fixture(scope="module")
+def viewer():
+    with viz.show(ARM, np.zeros(2), world=BALL, block=False, **QUIET) as viewer:
+        yield viewer
+
+
+def handle(viewer, name):
+    found = viewer.server.scene.get_handle_by_name(name)
+    assert found is not None, f"there is no node {name}"
+    return found
+
+
+def expected_tool(q):
+    """Position and quaternion of the tool of the arm, whose links are 0.5 m and 0.4 m long and turn about z."""
+    heading = q[0] + q[1]
+    position = [0.5 * np.cos(q[0]) + 0.4 * np.cos(heading), 0.5 * np.sin(q[0]) + 0.4 * np.sin(heading), 0.0]
+    return np.array(position), np.array([np.cos(heading / 2), 0.0, 0.0, np.sin(heading / 2)])
+
+
+def assert_tool_at(viewer, q):
+    position, wxyz = expected_tool(q)
+    frame = handle(viewer, "/robot/tool")
+    assert_close(frame.position.astype(np.float32), position, TOL, scale=1.0)
+    assert_close(abs(frame.wxyz @ wxyz), 1.0, TOL)
+
+
+def test_frames_of_links_and_their_shapes_are_where_the_kinematics_are(viewer):
+    for q in ([0.0, 0.0], [0.4, -1.1]):
+        viewer.q = np.array(q)
+        assert_tool_at(viewer, q)
+        assert_close(viewer.q, np.array(q), TOL)
+    shape = handle(viewer, "/robot/lower/shape_1")  # a capsule from 0.05 m to 0.35 m along x, of 0.04 m
+    low, high = shape.vertices.min(axis=0), shape.vertices.max(axis=0)
+    assert_close(np.stack([low, high]), np.array([[0.01, -0.04, -0.04], [0.39, 0.04, 0.04]]), 2e-2)
+
+
+def test_a_slider_has_the_limits_of_its_joint_and_moves_the_robot(viewer):
+    viewer.q = np.zeros(2)
+    assert list(viewer.sliders) == ["shoulder", "elbow"]
+    elbow = viewer.sliders["elbow"]
+    assert_close(np.array([elbow.min, elbow.max]), np.array([ARM.position_lower[1], ARM.position_upper[1]]), TOL)
+    elbow.value = 0.7
+    assert_tool_at(viewer, [0.0, 0.7])
+    viewer.q = np.array([0.3, -0.2])
+    assert_close(np.array([slider.value for slider in viewer.sliders.values()]), np.array([0.3, -0.2]), TOL)
+
+
+def test_lines_join_the_nearest_points_of_robot_and_obstacles(viewer):
+    viewer.q = np.zeros(2)
+    # Between the round ends of upper arm and forearm are 10 mm; the ball is 0.3 m off the axis of the forearm.
+    lines = handle(viewer, "/pairs")
+    assert_close(lines.points[0], np.array([[0.5, 0.0, 0.0], [0.51, 0.0, 0.0]]), TOL, scale=1.0)
+    assert_close(lines.points[1], np.array([[0.7, 0.04, 0.0], [0.7, 0.25, 0.0]]), TOL, scale=1.0)
+    assert len(lines.points) == 5  # a pair of shapes, and two shapes and two obstacles
+    assert "10.0 mm**, upper and lower" in viewer._text.content
+    assert (lines.colors[1, 0] == [0, 220, 0]).all() and lines.colors[0, 0, 0] == 220
+    viewer.q = np.array([0.0, 1.0])  # the forearm goes through the ball
+    assert "mm**, lower and obstacle 0" in viewer._text.content and "**-" in viewer._text.content
+    lines = handle(viewer, "/pairs")
+    assert (lines.colors[0, 0] == [220, 0, 0]).all()
+    assert_close(np.linalg.norm(lines.points[0, 1] - [0.7, 0.3, 0.0]), 0.05, 1e-5)
+    ball = handle(viewer, "/world/0").vertices
+    assert_close(np.linalg.norm(ball - [0.7, 0.3, 0.0], axis=1), np.full(len(ball), 0.05), 1e-5)
+
+
+def test_ghosts_are_where_their_configurations_are(viewer):
+    q = np.array([[0.2, 0.3], [-0.5, 0.9], [1.0, -1.0]])
+    viewer.show_ghosts(q)
+    for k, row in enumerate(q):
+        at = handle(viewer, "/ghosts/shape_1").batched_positions[k]  # of the forearm's frame: the elbow
+        assert_close(at, 0.5 * np.array([np.cos(row[0]), np.sin(row[0]), 0.0]), TOL, scale=1.0)
+    viewer.show_ghosts(q[:1])
+    assert handle(viewer, "/ghosts/shape_1").batched_positions.shape == (1, 3)
+    with pytest.raises(ShapeError, match=r"q must have shape \(1, 2\)"):
+        viewer.show_ghosts(np.zeros((1, 3)))
+
+
+def test_forces_start_at_their_points_and_are_as_long_as_they_are_strong(viewer):
+    viewer.q = np.array([np.pi / 2, 0.0])
+    contacts = [Contact("tool"), Contact("lower", (0.1, 0.0, 0.0))]
+    viewer.show_forces(contacts, np.array([[0.0, 0.0, 10.0], [20.0, 0.0, 0.0]]))
+    points = handle(viewer, "/forces").points
+    assert_close(points[:, 0], np.array([[0, 0.9, 0], [0, 0.6, 0]]), TOL, scale=1.0)
+    vectors = points[:, 1] - points[:, 0]
+    assert_close(vectors[1], 2.0 * np.array([vectors[0, 2], 0.0, 0.0]), 1e-5)
+    assert vectors[0, 2] > 0.0
+    viewer.show_forces([], np.zeros((0, 3)))
+    assert len(handle(viewer, "/forces").points) == 0
+
+
+@pytest.mark.parametrize("links", [("tool",), ("lower", "tool")])
+def test_links_follow_their_gizmos(viewer, links):
+    start, goal = np.array([0.3, 0.5]), np.array([0.55, 0.2])
+    viewer.q = start
+    viewer.drag(*links)
+    assert list(viewer.gizmos) == list(links)
+    position, _ = expected_tool(start)
+    assert_close(viewer.gizmos["tool"].position.astype(np.float32), position, TOL, scale=1.0)
+    for link, gizmo in viewer.gizmos.items():
+        T = np.asarray(link_pose(ARM, jnp.asarray(goal), link))
+        heading = goal.sum()
+        gizmo.position, gizmo.wxyz = T[:3, 3], np.array([np.cos(heading / 2), 0, 0, np.sin(heading / 2)])
+    viewer._drag.solve()  # what viser calls while a gizmo is dragged
+    assert viewer._drag.text.content == "reached"
+    assert_tool_at(viewer, goal)
+    assert_close(viewer.q.astype(np.float32), goal, 1e-4)
+    viewer.gizmos["tool"].position = (3.0, 0.0, 0.0)
+    viewer._drag.solve()
+    assert viewer._drag.text.content.startswith("not reached: 2")  # 0.9 m is all there is
+    viewer.drag()
+    assert viewer.gizmos == {}
+
+
+def test_a_motion_follows_its_time(viewer):
+    motion = Trajectory(jnp.zeros(2), jnp.asarray([[0.8, 0.4]]), jnp.asarray(2.0), (0, 1), (0, 1), 2)
+    playback = viewer.play(motion)
+    samples = sample_trajectory(motion, 201)
+    assert_close(viewer.q, np.asarray(samples.q[0]), TOL, scale=1.0)
+    playback.time = 1.3
+    assert_close(viewer.q, np.asarray(samples.q[130]), TOL)
+    report = check_trajectory(ARM, motion, "tool", jnp.eye(4), points=201, world=BALL)
+    assert_close(playback.data.distances, np.asarray(report.distances), 1e-5)
+    assert_close(playback.data.torque_ratios, np.abs(np.asarray(report.torques)) / 40.0, 1e-5)
+    torques, distances = (plot.data for plot, _ in playback._plots)
+    assert_close(distances[0][130:133], np.full(3, 1.3))
+    assert_close(distances[1][130:133], np.full(3, 1e3 * playback.data.distances[130]), TOL)
+    assert (distances[2] > distances[2].min()).nonzero()[0].tolist() == [131] and len(torques) == 4  # the line
+    playback.speed = 2.0
+    playback.play()
+    until(lambda: viewer.q[0] != samples.q[130, 0] and playback.time > 1.4)
+    playback.pause()
+    at = playback.time
+    time.sleep(0.1)
+    assert playback.time == at
+    assert_close(viewer.play(report).data.q, np.asarray(samples.q))  # takes the place of the one before
+
+
+def test_forces_of_a_motion_change_with_time(viewer):
+    q, forces = np.linspace([0, 0], [1, 1], 3), np.zeros((3, 1, 3))
+    forces[:, 0, 2] = [0.0, 1.0, 3.0]
+    playback = viewer.play(q, dt=0.5, contacts=[Contact("tool")], forces=forces)
+    assert playback.data.torque_ratios is None  # no velocities are known
+    heights = []
+    for playback.time in (0.5, 1.0):
+        (arrow,) = handle(viewer, "/forces").points
+        heights.append(arrow[1, 2] - arrow[0, 2])
+    assert_close(heights[1], 3.0 * heights[0], 1e-5)
+
+
+def until(holds, seconds: float = 20.0) -> None:
+    """Waits for something that another thread brings about."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_wrong_arguments_are_named(viewer):
+    with pytest.raises(NameNotFoundError, match="did you mean 'tool'"):
+        viewer.drag("tol")
+    with pytest.raises(ShapeError, match=r"q must have shape \(2,\)"):
+        viewer.q = np.zeros(3)
+    with pytest.raises(DtypeError, match="needs dt="):
+        viewer.play(np.zeros((3, 2)))
+    with pytest.raises(ArgumentError, match="at least 2 configurations"):
+        viewer.play(np.zeros((1, 2)), dt=0.1)
+    with pytest.raises(DtypeError, match="trajectory must be a Trajectory"):
+        viewer.play("fast")
+    with pytest.raises(DtypeError, match="world must be"):
+        viz.Viewer(ARM, world=collision.sphere(jnp.zeros(3), 1.0), **QUIET)  # type: ignore[arg-type]
+    before = threading.active_count()
+    with pytest.raises(NameNotFoundError):
+        viz.show(ARM, world=BALL, drag="nothing", block=False, **QUIET)
+    until(lambda: threading.active_count() <= before)
+
+
+def test_missing_viser_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'rbydyn_jax\[view\]'"):
+        viz.show(ARM, **QUIET)
+
+
+def test_viewers_tell_their_addresses_and_close(capsys):
+    before = set(threading.enumerate())
+    with viz.Viewer(ARM, world=BALL, port=18080) as first, viz.Viewer(ARM, world=BALL, port=18080) as second:
+        assert first.url != second.url
+        assert f'src="{second.url}"' in second._repr_html_()
+        assert urllib.request.urlopen(second.url).status == 200
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
+        ["viewer:", first.url],
+        ["viewer:", second.url],
+    ]
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(second.url)
+    second.close()
+    second.wait()
+    until(lambda: set(threading.enumerate()) <= before)
+
+
+def test_visuals_of_a_file_are_found_and_the_others_named(tmp_path):
+    package = tmp_path / "arm_description"
+    (package / "meshes").mkdir(parents=True)
+    trimesh.creation.box((0.2, 0.4, 0.6)).export(package / "meshes" / "brick.stl")
+    (package / "robot.urdf").write_text("""<robot name="one"><link name="base/a"/><link name="base"/>
+      <link name="arm"><visual><origin xyz="1 0 0"/><geometry><mesh filename="package://arm_description/meshes/brick.stl"
+          scale="2 1 1"/></geometry><material name="red"><color rgba="1 0 0 1"/></material></visual>
+        <visual><geometry><mesh filename="meshes/brick.stl"/></geometry></visual>
+        <visual><geometry><sphere radius="0.3"/></geometry></visual>
+        <visual><geometry><mesh filename="package://other/x.stl"/></geometry></visual>
+        <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="world" type="fixed"><parent link="base"/><child link="base/a"/><origin xyz="0 0 5"/></joint>
+      <joint name="turn" type="continuous"><parent link="base/a"/><child link="arm"/><axis xyz="0 0 1"/></joint>
+    </robot>""")
+    from rbydyn_jax.viz.meshes import visual_mesh
+    from rbydyn_jax.viz.visuals import read_visuals
+
+    path = package / "robot.urdf"
+    visuals = read_visuals(path)
+    scaled, relative, sphere, missing = (visual_mesh(visual, path) for visual in visuals)
+    assert_close(scaled.bounds, np.array([[0.8, -0.2, -0.3], [1.2, 0.2, 0.3]]), TOL)
+    assert_close(relative.bounds, np.array([[-0.1, -0.2, -0.3], [0.1, 0.2, 0.3]]), TOL)
+    assert_close(np.linalg.norm(sphere.vertices, axis=1), np.full(len(sphere.vertices), 0.3), TOL)
+    assert missing is None and visuals[0].color == (1.0, 0.0, 0.0, 1.0)
+    with viz.show(load_urdf(path), urdf=path, block=False, **QUIET) as viewer:
+        assert viewer.missing_meshes == ("package://other/x.stl",)
+        assert handle(viewer, "/robot/arm/visual_0").visible
+        assert_close(handle(viewer, "/robot/base:a").position, np.array([0, 0, 5.0]))  # no child of base
+        assert handle(viewer, "/bones").visible is False
+
+
+def test_a_robot_without_shapes_has_bones_and_no_distances():
+    model = robots.double_pendulum(floating_base=True)
+    with viz.show(model, block=False, ghosts=np.asarray(neutral(model))[None], **QUIET) as viewer:
+        assert list(viewer.sliders) == ["shoulder", "elbow"]  # none for the quaternion
+        viewer.sliders["shoulder"].value = np.pi / 2
+        at = {name: handle(viewer, f"/robot/{name}").position for name in model.link_names}
+        assert_close(at["lower"].astype(np.float32), np.array([-1.0, 0.0, 0.0]), TOL)
+        bones = handle(viewer, "/bones")
+        assert bones.visible and viewer._text.content == ""
+        assert_close(bones.points[-1], np.stack([at["upper"], at["lower"]]).astype(np.float32), TOL)
