@@ -243,6 +243,17 @@ def check_size(x: Any, name: str, shape: tuple[int, ...] = ()) -> jax.Array:
 _ORTHONORMAL = 1e-4  # what float32 and files with five digits leave of an orthonormal matrix
 
 
+def check_each(x: Any, name: str, size: int, meaning: str) -> jax.Array:
+    """Returns a vector of `size`: `x`, or the number `x` for each.
+
+    Raises:
+        DtypeError: `x` is neither a number nor an array of floats.
+        ShapeError: `x` has another shape.
+    """
+    array = check_array(x, name, () if isinstance(x, int | float) else None)
+    return jnp.broadcast_to(array, (size,)) if array.ndim == 0 else check_array(array, name, (size,), meaning)
+
+
 def is_rotation(R: np.ndarray) -> bool:
     """Whether a (3, 3) array is a rotation matrix."""
     return bool(np.abs(R.T @ R - np.eye(3)).max() <= _ORTHONORMAL) and np.linalg.det(R) > 0.0

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.devices
 
 @pytest.fixture(scope="module", params=["rby1a", "every_type"])
 def model(request):
-    return robots.rby1a() if request.param == "rby1a" else random_tree(1, n=14)
+    return robots.rby1a() if request.param == "rby1a" else random_tree(1, n=9)
 
 
 @pytest.mark.slow

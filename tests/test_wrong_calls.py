@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import collision, constraints, planning, robots
+from rbydyn_jax import collision, constraints, estimation, planning, robots
 from rbydyn_jax.rby1 import commands
 from rbydyn_jax.rby1.mobility import with_planar_base
 from tests.helpers import slow
@@ -74,6 +74,9 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "constraints": {"loops": (constraints.LoopJoint("spherical", None, "tool"),), "contacts": (), "duration": 0.1}
     | {"dt": 0.05, "x": np.zeros(2 * n), "patches": [PATCH], "wrench": X6, "com": X3, "kind": "revolute"}
     | {"predecessor": None, "successor": "tool", "half_sizes": (0.1, 0.1)},
+    "estimation": {"observer": estimation.MomentumObserver(*jnp.asarray([X, X, X])), "dt": 0.1, "gain": 1.0}
+    | {"torques": X, "threshold": 0.1, "estimate": estimation.start_payload(ARM)},
+    "estimation.external_torques": dict.fromkeys(("q", "v", "tau"), np.zeros((2, n))) | {"period": 0.1},
     "planning.solve_ik": {"target": I4},
     "planning.differential_ik": {"costs": [planning.LinkVelocity("tool", jnp.asarray(X6))], "dt": 0.1},
     "planning.trapezoidal_profile": {"start": X, "target": X, "velocity_limit": X, "acceleration_limit": X},
@@ -115,7 +118,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 MODULES = (
-    "rb", "collision", "constraints", "planning", "robots", "spatial", "spatial.so3", "spatial.se3",
+    "rb", "collision", "constraints", "estimation", "planning", "robots", "spatial", "spatial.so3", "spatial.se3",
     "spatial.quaternions", "spatial.rpy", "spatial.mrp", "spatial.motion", "spatial.inertia", "spatial.cones",
     "spatial.safe", "spatial.transformations", "rby1.math", "rby1.mobility", "rby1.impedance", "testing", "viz",
 )  # fmt: skip
@@ -127,7 +130,8 @@ RESULTS = {
     "SupportArea", "WrenchDistribution", "IkResult", "IkStatus", "ProfileSamples", "Trajectory", "TrajectoryReport",
     "TrajectoryResult", "TrajectorySamples", "TrajectoryStatus", "TrajectoryViolations", "TrapezoidalProfile",
     "SurfacePoints", "WorldDistance", "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
-    "Cost", "DifferentialIkResult",
+    "Cost", "DifferentialIkResult", "ContactForce", "ContactWrench", "GeneralizedMomentum", "MomentumObserver",
+    "PayloadEstimate",
 }  # fmt: skip
 
 

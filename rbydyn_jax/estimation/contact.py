@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_array, check_not_negative, jit_public
+from .._check import check_each, check_not_negative, check_number, jit_public
 from ..algorithms.arguments import arguments
 from ..algorithms.jacobians import jacobian, point_jacobian
 from ..model.model import Model
@@ -92,7 +92,7 @@ def contact_wrench(
         (2, True)
     """
     model, q, torques = arguments(model, q=q, torques=torques)
-    check_not_negative(cutoff, "cutoff")
+    check_not_negative(check_number(cutoff, "cutoff"), "cutoff")
     return ContactWrench(*_solved(jacobian(model, q, link), torques, cutoff))
 
 
@@ -129,7 +129,7 @@ def contact_force(
         [5.0, 2.0, 0.0]
     """
     model, q, torques, point = arguments(model, q=q, torques=torques, point=point)
-    check_not_negative(cutoff, "cutoff")
+    check_not_negative(check_number(cutoff, "cutoff"), "cutoff")
     return ContactForce(*_solved(point_jacobian(model, q, link, point), torques, cutoff))
 
 
@@ -159,7 +159,7 @@ def touched_body(model: Model, torques: Float[Array, "nv"], threshold: Float[Arr
         0
     """
     model, torques = arguments(model, torques=torques)
-    bound = check_array(threshold, "threshold", () if jnp.ndim(threshold) == 0 else (model.nv,)).astype(torques.dtype)
+    bound = check_each(threshold, "threshold", model.nv, "model.nv").astype(torques.dtype)
     tree = model.tree
     bodies = [i for i, mimic in enumerate(tree.mimics) if mimic is None for _ in range(tree.joints[i].nv)]
     depths = np.array([len(tree.path(i)) for i in bodies], int)

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_positive, jit_public
-from .._errors import ShapeError
+from .._check import check_array, check_each, check_positive, jit_public
+from .._errors import DtypeError, ShapeError
 from ..algorithms.arguments import arguments
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.generalized_momentum import generalized_momentum
@@ -39,10 +39,6 @@ def _measured(model: Model, q: Array, v: Array, tau: Array, width: float | None)
     """The momentum and its known rate."""
     found = generalized_momentum(model, q, v)
     return found.momentum, tau + damping_forces(model, v) + friction_forces(model, v, width=width) + found.drift
-
-
-def _gains(gain: Float[Array, "nv"] | float, nv: int, dtype: jnp.dtype) -> Array:
-    return jnp.broadcast_to(check_array(gain, "gain", () if jnp.ndim(gain) == 0 else (nv,)), (nv,)).astype(dtype)
 
 
 @jit_public("width")
@@ -101,7 +97,8 @@ def observe(
 
     Raises:
         ArgumentError: `dt`, `gain` or `width` is not positive.
-        ShapeError: An argument has another shape.
+        DtypeError: `observer` is none.
+        ShapeError: An argument has another shape, or `observer` is that of another robot.
 
     Example:
         A hanging pendulum of 2 kg that does not move, though its motor pulls with 3 N m, is held from outside:
@@ -115,8 +112,11 @@ def observe(
         -3.0
     """
     model, q, v, tau = arguments(model, q=q, v=v, tau=tau)
+    if not isinstance(observer, MomentumObserver):
+        raise DtypeError(f"observer must be a MomentumObserver, got {type(observer).__name__}")
+    check_array(observer.momentum, "observer.momentum", (model.nv,), "model.nv")
     step = check_array(dt, "dt", ()).astype(v.dtype)
-    gains = _gains(gain, model.nv, v.dtype)
+    gains = check_each(gain, "gain", model.nv, "model.nv").astype(v.dtype)
     momentum, rate = _measured(model, q, v, tau, width)
     predicted = observer.momentum + 0.5 * step * (observer.rate + rate)
     torque = gains * (momentum - predicted) / (1.0 + gains * step)
@@ -161,7 +161,7 @@ def external_torques(
     q = check_array(q, "q", (len(v), model.nq), "rows of v, model.nq")
     tau = check_array(tau, "tau", (len(v), model.nv), "rows of v, model.nv")
     step = check_array(period, "period", ()).astype(v.dtype)
-    gains = _gains(gain, model.nv, v.dtype)
+    gains = check_each(gain, "gain", model.nv, "model.nv").astype(v.dtype)
     momentum, rate = jax.vmap(lambda q, v, tau: _measured(model, q, v, tau, width))(q, v, tau)
     changes = jnp.diff(momentum, axis=0) - 0.5 * step * (rate[1:] + rate[:-1])
 

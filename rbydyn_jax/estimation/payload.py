@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_positive, jit_public, known
-from .._errors import ArgumentError
+from .._check import check_array, check_each, check_positive, jit_public, known
+from .._errors import ArgumentError, DtypeError
 from ..algorithms.arguments import arguments
 from ..algorithms.inverse_dynamics import rnea
 from ..algorithms.jacobians import jacobian
@@ -166,6 +166,7 @@ def observe_payload(
 
     Raises:
         ArgumentError: `noise` or `forgetting` is not positive, or `forgetting` above 1.
+        DtypeError: `estimate` is none.
         NameNotFoundError: There is no such link.
         ShapeError: An argument has another shape.
 
@@ -183,9 +184,11 @@ def observe_payload(
         2.0
     """
     model, q, v, a, tau = arguments(model, q=q, v=v, a=a, tau=tau)
-    deviation = check_array(noise, "noise", () if jnp.ndim(noise) == 0 else (model.nv,)).astype(q.dtype)
+    if not isinstance(estimate, PayloadEstimate):
+        raise DtypeError(f"estimate must be a PayloadEstimate, got {type(estimate).__name__}")
+    deviation = check_each(noise, "noise", model.nv, "model.nv").astype(q.dtype)
     fading = check_array(forgetting, "forgetting", ()).astype(q.dtype)
-    weights = jnp.broadcast_to(deviation**-2, (model.nv,))
+    weights = deviation**-2
     Y = payload_regressor(model, q, v, a, link)
     error = tau - rnea(model, q, v, a)
     return PayloadEstimate(

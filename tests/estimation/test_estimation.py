@@ -47,7 +47,7 @@ def _log(model, steps: int = 400, fine: int = 5):
             a = twin.aba(middle, v + 0.5 * h * a, motors - damping * (v + 0.5 * h * a) + pushed)
             q, v, external = q + h * v + 0.5 * h * h * a, v + h * a, external + pushed / fine
         rows.append((*first, external))
-    return [np.array(x) for x in zip(*rows, strict=True)]
+    return [jnp.asarray(x) for x in zip(*rows, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -56,19 +56,18 @@ def model():
 
 
 def test_external_torques_are_a_low_pass_of_those_that_acted(model):
-    q, v, tau, external = map(np.asarray, _log(model))
+    q, v, tau, external = _log(model)
     gain = np.linspace(20.0, 60.0, model.nv)
-    got = estimation.external_torques(model, *map(jnp.asarray, (q, v, tau)), PERIOD, jnp.asarray(gain))
+    got = estimation.external_torques(model, q, v, tau, PERIOD, jnp.asarray(gain))
     want = np.zeros_like(external)
     for j, k in enumerate(gain * PERIOD):
-        want[1:, j] = lfilter([k], [1 + k, -1], external[:-1, j])
+        want[1:, j] = lfilter([k], [1 + k, -1], np.asarray(external)[:-1, j])
     assert np.abs(external[150]).max() > 5.0
     assert_close(got[1:], want[1:], 1e-3)
 
-    observer = estimation.start_observer(model, *map(jnp.asarray, (q[0], v[0], tau[0])))
+    observer = estimation.start_observer(model, q[0], v[0], tau[0])
     for k in range(1, 150):
-        sample = map(jnp.asarray, (q[k], v[k], tau[k]))
-        observer = estimation.observe(model, observer, *sample, PERIOD, jnp.asarray(gain))
+        observer = estimation.observe(model, observer, q[k], v[k], tau[k], PERIOD, jnp.asarray(gain))
     assert_close(observer.torque, got[149], 1e-9)
 
 
@@ -133,16 +132,16 @@ def test_a_payload_is_what_pinocchio_was_given():
     payload = inertia.from_mass_com(
         jnp.asarray(2.5), jnp.array([0.05, -0.02, 0.1]), jnp.diag(jnp.array([0.02, 0.03, 0.04]))
     )
-    loaded, empty = _loaded(payload), rb
+    loaded = _loaded(payload)
     q, v, a = (normal(k, 60, ARM.nv) for k in (5, 6, 7))
     tau = np.array([loaded.rnea(*map(np.asarray, row)) for row in zip(q, v, a, strict=True)])
-    Y = jax.jit(jax.vmap(lambda *s: estimation.payload_regressor(ARM, *s, HAND)))(q, v, a)
-    unloaded = jax.jit(jax.vmap(lambda *s: empty.rnea(ARM, *s)))(q, v, a)
+    Y = jax.jit(jax.vmap(lambda q, v, a: estimation.payload_regressor(ARM, q, v, a, HAND)))(q, v, a)
+    unloaded = jax.jit(jax.vmap(lambda *s: rb.rnea(ARM, *s)))(q, v, a)
     assert_close(jnp.einsum("tij,j->ti", Y, payload), tau - np.asarray(unloaded), 1e-9)
 
     estimate = estimation.start_payload(ARM)
-    for row in zip(q, v, a, jnp.asarray(tau), strict=True):
-        estimate = estimation.observe_payload(ARM, estimate, *row, HAND, noise=1e-3)
+    for k, measured in enumerate(jnp.asarray(tau)):
+        estimate = estimation.observe_payload(ARM, estimate, q[k], v[k], a[k], measured, HAND, noise=1e-3)
     assert_close(estimate.parameters, payload, 1e-5)
     assert_close(estimate.mass, 2.5, 1e-5)
     assert_close(estimate.center_of_mass, np.array([0.05, -0.02, 0.1]), 1e-4)
@@ -150,8 +149,9 @@ def test_a_payload_is_what_pinocchio_was_given():
     assert (np.abs(np.asarray(estimate.parameters - payload)) < 3.0 * deviation).all()
 
     # Put down: with forgetting the estimate follows.
-    for row in zip(q, v, a, unloaded, strict=True):
-        estimate = estimation.observe_payload(ARM, estimate, *row, HAND, noise=1e-3, forgetting=0.8)
+    for k, measured in enumerate(unloaded):
+        rest = measured, HAND
+        estimate = estimation.observe_payload(ARM, estimate, q[k], v[k], a[k], *rest, noise=1e-3, forgetting=0.8)
     assert abs(float(estimate.mass)) < 1e-3
 
 
@@ -195,10 +195,10 @@ WRONG = {
         rb.ArgumentError,
     ),
     "q": (
-        lambda: estimation.external_torques(ARM, *(jnp.zeros((3, 2)), *(jnp.zeros((3, 7)),) * 2), 1, 1),
+        lambda: estimation.external_torques(ARM, jnp.zeros((3, 2)), ROWS, ROWS, 1, 1),
         rb.ShapeError,
     ),
-    "v": (lambda: estimation.external_torques(ARM, *(jnp.zeros((0, ARM.nv)),) * 3, 0.1, 1.0), rb.ShapeError),
+    "v": (lambda: estimation.external_torques(ARM, ROWS[:0], ROWS[:0], ROWS[:0], 0.1, 1.0), rb.ShapeError),
     "cutoff": (lambda: estimation.contact_wrench(ARM, ZERO, ZERO, HAND, cutoff=-1.0), rb.ArgumentError),
     "link": (lambda: estimation.contact_wrench(ARM, ZERO, ZERO, "nose"), rb.NameNotFoundError),
     "threshold": (lambda: estimation.touched_body(ARM, ZERO, -1.0), rb.ArgumentError),
