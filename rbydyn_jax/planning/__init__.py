@@ -16,6 +16,8 @@ from .goals import PositionGoal as PositionGoal
 from .ik import IkResult as IkResult
 from .ik import IkStatus as IkStatus
 from .ik import solve_ik as solve_ik
+from .jerk_limited import JerkLimitedProfile as JerkLimitedProfile
+from .jerk_limited import jerk_limited_profile as jerk_limited_profile
 from .look_at import LookAtGoal as LookAtGoal
 from .optimize import optimize_trajectory as optimize_trajectory
 from .problem import TrajectoryProblem as TrajectoryProblem
