@@ -122,6 +122,7 @@ def trapezoidal_profile(
 
 
 def check_numbers(x: Array, name: str, *, positive: bool, bounded: bool) -> None:
+    """Raises if known values of an argument are not positive or not finite."""
     if isinstance(x, Tracer):
         return
     bad = np.isnan(x) | (bounded & np.isinf(x)) | (positive & ~(np.asarray(x) > 0))
