@@ -15,15 +15,17 @@ from .._check import check_array, check_finite, check_flag, check_integer, check
 from .._errors import ArgumentError, ModelError
 from ..model.model import Model, check_model
 from ..spatial.safe import safe_sqrt
+from ._jerk_timing import jerk_limited, stretched
 from ._path import Spline, chord_lengths, spline
 from ._path_limits import Grid, grid, largest_states, linear_program
 from ._reachability import Bounds, Profile, Reachable, controllable, forward, interval_times
 from ._roots import bracketed_root, implicit_root
 from .problem import positive
+from .profiles import check_numbers
 from .trajectory import TrajectorySamples
 
 _VISCOUS_PASSES = 6
-_INTERVALS = 128  # on the whole path, by default
+_INTERVALS, _SPANS = 128, 32  # on the whole path, by default
 
 
 class TimingStatus(IntEnum):
@@ -114,8 +116,9 @@ def time_parametrize(
     *,
     knots: Float[Array, "k"] | None = None,
     duration: Float[Array, ""] | float | None = None,
-    start_speed: Float[Array, ""] | float = 0.0,
-    end_speed: Float[Array, ""] | float = 0.0,
+    jerk_limit: Float[Array, "nv"] | None = None,
+    start_speed: Float[Array, ""] | float | None = None,
+    end_speed: Float[Array, ""] | float | None = None,
     torques: bool = True,
     intervals: int | None = None,
 ) -> TimedPath:
@@ -136,7 +139,8 @@ def time_parametrize(
         knots: Path parameters of the waypoints, increasing from 0 to 1; default is in proportion to the distances.
         duration: Time for the motion [s]: the fastest timing is slowed down within the limits, to a combination with
             the slowest one. Default is the shortest.
-        start_speed: Path velocity $\dot s$ at the start [1/s].
+        jerk_limit: Maximum joint jerks [rad/s^3, m/s^3]; default is none.
+        start_speed: Path velocity $\dot s$ at the start [1/s]; default is at rest. Not with `jerk_limit`.
         end_speed: Path velocity at the end [1/s].
         torques: Whether joint forces are limited. Static.
         intervals: Number of intervals between two waypoints; default is such that there are about 128 on the path.
@@ -174,12 +178,21 @@ def time_parametrize(
         knots = _checked_knots(knots, len(path)).astype(path.dtype)
     speeds = {"start_speed": start_speed, "end_speed": end_speed}
     for name, speed in speeds.items():
-        speeds[name] = check_array(speed, name, ()).astype(path.dtype)
+        if speed is not None and jerk_limit is not None:
+            raise ArgumentError(f"{name} must be None with a jerk_limit: such a timing is from rest to rest")
         check_not_negative(speed, name)
+        speeds[name] = check_array(0.0 if speed is None else speed, name, ()).astype(path.dtype)
+    if jerk_limit is not None:
+        jerk_limit = check_array(jerk_limit, "jerk_limit", (model.nv,), "model.nv").astype(path.dtype)
+        check_numbers(jerk_limit, "jerk_limit", positive=True, bounded=False)
     asked = None if duration is None else positive(duration, "duration").astype(path.dtype)
-    count = -(-_INTERVALS // (len(path) - 1)) if intervals is None else check_integer(intervals, "intervals", 1)
+    wanted = _INTERVALS if jerk_limit is None else _SPANS
+    count = -(-wanted // (len(path) - 1)) if intervals is None else check_integer(intervals, "intervals", 1)
     model = jax.tree.map(lambda x: x.astype(path.dtype), model)
-    return _time(model, path, knots, asked, *speeds.values(), check_flag(torques, "torques"), count)
+    torques = check_flag(torques, "torques")
+    if jerk_limit is not None:
+        return _time_smoothly(model, path, knots, asked, jerk_limit, torques, count)
+    return _time(model, path, knots, asked, *speeds.values(), torques, count)
 
 
 def _check_joints(model: Model) -> None:
@@ -232,6 +245,27 @@ def _time(
     status = jnp.where(jnp.isnan(times[-1]), TimingStatus.NOT_FINITE, status)
     phase = jnp.stack([points.s[:-1], safe_sqrt(jnp.maximum(profile.x[:-1], 0.0)), 0.5 * profile.u], axis=1)
     return TimedPath(geometry, times, phase, status)
+
+
+@jit_public("torques", "intervals")
+def _time_smoothly(
+    model: Model,
+    path: Array,
+    knots: Array | None,
+    duration: Array | None,
+    jerk_limit: Array,
+    torques: bool,
+    intervals: int,
+) -> TimedPath:
+    geometry = spline(path, chord_lengths(path) if knots is None else knots)
+    phase = jerk_limited(model, geometry, jerk_limit, torques, intervals * (len(path) - 1))
+    shortest = phase.times[-1]
+    status = jnp.where(phase.feasible, TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
+    if duration is not None:
+        status = jnp.where(phase.feasible & (duration < shortest), TimingStatus.TOO_SHORT, status)
+        phase = stretched(phase, jnp.maximum(duration / shortest, 1.0))
+    status = jnp.where(jnp.isfinite(phase.times[-1]) | ~phase.feasible, status, TimingStatus.NOT_FINITE)
+    return TimedPath(geometry, phase.times, phase.coefficients, status)
 
 
 def _reachable(model: Model, points: Grid, end: Array) -> tuple[Bounds, Reachable]:
