@@ -9,6 +9,7 @@ minimum in the space of these splines. At last the timing is stretched until it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from ._path_limits import joint_forces_along, joint_limits
 from .spline import DEGREE, b_splines
 
 _POINTS = 4  # in each span of the spline
-_GAUSS, _CHECKS = 6, 10
+_GAUSS, _CHECKS = 6, 9
 _WEIGHTS = np.geomspace(1e-2, 1e-6, 24)
 _STEPS_PER_WEIGHT = 2
 _LARGEST = 0.95  # of the limits, at the start
@@ -203,27 +204,62 @@ def _stretch(model: Model, path: Spline, jerk_limit: Array, phase: Phase, torque
     """The factor by which the timing has to be longer for no limit to be exceeded on a fine grid."""
     T, c = jnp.diff(phase.times), phase.coefficients
     t = T[:, None] * jnp.asarray(np.linspace(0.0, 1.0, _CHECKS), T.dtype)[None]
-    powers = [jnp.zeros_like(t)] * 4
-    for k in reversed(range(c.shape[1])):
-        s, *rates = powers
-        powers = [s * t + c[:, k : k + 1]]
-        for d, rate in enumerate(rates, 1):
-            powers.append(rate * t + d * (s if d == 1 else rates[d - 2]))
-    s, d1, d2, d3 = (x.reshape(-1) for x in powers)
-    at = path.at(jnp.clip(s, 0.0, 1.0))
-    d1, d2, d3 = d1[:, None], d2[:, None], d3[:, None]
-    v, a = at.first * d1, at.first * d2 + at.second * d1**2
-    j = at.first * d3 + 3.0 * at.second * d1 * d2 + at.third * d1**3
-    factors = [_ratio(v, model.velocity_limit), jnp.sqrt(_ratio(a, model.acceleration_limit))]
-    factors.append(jnp.cbrt(_ratio(j, jerk_limit)))
+    i, since = _passing(path.knots[1:-1], phase)
+    found = [_states(path, c, t), _states(path, c[i], since, -1.0), _states(path, c[i], since, 1.0)]
+
+    def largest(ratio: Callable[[_States], Array]) -> Array:
+        smooth, *kinks = (ratio(x) for x in found)
+        return jnp.max(jnp.stack([_hull(smooth), *(jnp.max(x, initial=1e-30) for x in kinks)]))
+
+    def relative(k: int, limit: Array) -> Callable[[_States], Array]:
+        scale = joint_limits(limit).scale[None, None]
+        return lambda x: jnp.concatenate([x[k] * scale, -x[k] * scale], axis=-1)
+
+    def force(x: _States) -> Array:
+        q, v, a = (y.reshape(-1, model.nv) for y in x[:3])
+        rest = jax.vmap(gravity_forces, (None, 0))(model, q)
+        moving = jax.vmap(rnea, (None, 0, 0, 0))(model, q, v, a) - rest
+        room = (model.effort_limit - model.friction)[None] - model.damping[None] * jnp.abs(v)
+        used = jnp.concatenate([safe_divide(moving, room - rest), safe_divide(-moving, room + rest)], axis=-1)
+        return used.reshape(*x[0].shape[:2], 2 * model.nv)
+
+    factors = [largest(relative(1, model.velocity_limit)), jnp.sqrt(largest(relative(2, model.acceleration_limit)))]
+    factors.append(jnp.cbrt(largest(relative(3, jerk_limit))))
     if torques:
-        rest = jax.vmap(gravity_forces, (None, 0))(model, at.q)
-        moving = jax.vmap(rnea, (None, 0, 0, 0))(model, at.q, v, a) - rest
-        room = model.effort_limit[None] - model.friction[None] - model.damping[None] * jnp.abs(v)
-        allowed = jnp.where(moving >= 0.0, room - rest, room + rest)
-        factors.append(jnp.sqrt(jnp.max(safe_divide(jnp.abs(moving), allowed))))
+        factors.append(jnp.sqrt(largest(force)))
     return jnp.max(jnp.stack(factors)) * (1.0 + 1e-7)
 
 
-def _ratio(x: Array, limit: Array) -> Array:
-    return jnp.maximum(jnp.max(jnp.abs(x) * joint_limits(limit).scale[None]), 1e-30)
+_States = tuple[Array, Array, Array, Array]
+
+
+def _states(path: Spline, c: Array, t: Array, side: float = 0.0) -> _States:
+    """Position, velocity, acceleration and jerk at the times t (i, m) in intervals; beside a kink on one side of it."""
+    powers = [jnp.zeros_like(t)] * 4
+    for k in reversed(range(c.shape[1])):  # Horner's rule for a polynomial and its derivatives
+        s, d1, d2, d3 = powers
+        powers = [s * t + c[:, k : k + 1], d1 * t + s, d2 * t + 2.0 * d1, d3 * t + 3.0 * d2]
+    s, d1, d2, d3 = powers
+    at = path.at(jnp.clip(s + 16.0 * side * jnp.finfo(s.dtype).eps, 0.0, 1.0).reshape(-1))
+    q, first, second, third = (x.reshape(*t.shape, x.shape[-1]) for x in at)
+    d1, d2, d3 = d1[..., None], d2[..., None], d3[..., None]
+    return q, first * d1, first * d2 + second * d1**2, first * d3 + 3.0 * second * d1 * d2 + third * d1**3
+
+
+def _passing(knots: Array, phase: Phase) -> tuple[Array, Array]:
+    """The intervals in which the waypoints are passed, and when since their starts."""
+    T, c = jnp.diff(phase.times), phase.coefficients
+    i = jnp.clip(jnp.searchsorted(c[:, 0], knots, side="right") - 1, 0, len(T) - 1)
+    t = 0.5 * T[i]
+    for _ in range(6):
+        value = slope = jnp.zeros_like(t)
+        for k in reversed(range(c.shape[1])):
+            value, slope = value * t + c[i, k], slope * t + value
+        t = jnp.clip(t - safe_divide(value - knots, slope), 0.0, T[i])
+    return i, t[:, None]
+
+
+def _hull(y: Float[Array, "i m n"]) -> Array:
+    """The largest value of the parabolas through three values each, or what is above it."""
+    control = 2.0 * y[:, 1::2] - 0.5 * (y[:, :-1:2] + y[:, 2::2])
+    return jnp.maximum(jnp.max(y), jnp.max(control))
