@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..spatial.safe import safe_divide, safe_sqrt
-from ._roots import bracketed_root, implicit_root
+from ._roots import monotone_root
 
 SEGMENTS = 12  # three that brake into the limits, two that brake below the cruise speed, seven of the motion
 
@@ -66,13 +66,12 @@ def lasting(state: State, limits: Limits, duration: Array, alone: Array) -> Segm
     def excess(speed: Array) -> Array:
         return total(_motion(state, limits, speed)) - duration
 
-    waits = alone < duration
     braked, _ = _brake_into_limits(state, limits)
     beyond = jnp.abs(braked.ahead - _stop(braked, limits))  # it is not passed faster than at that speed
     slowest = jnp.minimum(0.5 * safe_divide(beyond, duration), limits.v)
-    waits = waits & (slowest > 0.0)
-    speed = bracketed_root(excess, slowest, limits.v, waits)
-    speed = implicit_root(excess, speed, waits)
+    waits = (alone < duration) & (slowest > 0.0)
+    early = jnp.where(waits, alone - duration, 0.0)
+    speed = monotone_root(excess, (slowest, jnp.zeros_like(alone) + duration), (limits.v, early))
     return _motion(state, limits, jnp.where(waits, speed, limits.v))
 
 
@@ -187,6 +186,6 @@ def _ahead(state: State, limits: Limits, speed: Array) -> Segments:
     most = jnp.maximum(least, most)
     left = short(most)
     cruises = left >= 0.0
-    theta = bracketed_root(short, least, most, ~cruises)
-    theta = jnp.where(cruises, most, implicit_root(short, theta, ~cruises))
+    theta = monotone_root(short, (least, short(least)), (most, left))
+    theta = jnp.where(cruises, most, theta)
     return rising(theta, jnp.where(cruises, safe_divide(left, speed), 0.0))

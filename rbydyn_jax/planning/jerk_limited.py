@@ -152,8 +152,10 @@ def _evaluate(profile: JerkLimitedProfile, t: Array) -> ProfileSamples:
     nodes = State(*(jnp.stack(x[:-1]) for x in zip(*states, strict=True)))
     since, jerk = at(inside - begins.reshape(shape)), at(profile.jerks.reshape(shape))
     moved = advance(State(*(at(x.reshape(shape)) for x in nodes)), since, jerk)
+    over = times[..., 0] >= profile.duration
+    target = jnp.broadcast_to(profile.target.reshape(shape[:-2] + shape[-1:]), moved.v.shape)
     return ProfileSamples(
-        position=profile.target.reshape(shape[:-2] + shape[-1:]) - moved.ahead,
-        velocity=moved.v,
-        acceleration=jnp.where(times[..., 0] < 0.0, 0.0, moved.a),
+        position=jnp.where(over, target, target - moved.ahead),
+        velocity=jnp.where(over, 0.0, moved.v),
+        acceleration=jnp.where(over | (times[..., 0] < 0.0), 0.0, moved.a),
     )

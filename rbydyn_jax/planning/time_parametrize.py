@@ -19,7 +19,7 @@ from ._jerk_timing import jerk_limited, stretched
 from ._path import Spline, chord_lengths, spline
 from ._path_limits import Grid, grid, largest_states, linear_program
 from ._reachability import Bounds, Profile, Reachable, controllable, forward, interval_times
-from ._roots import bracketed_root, implicit_root
+from ._roots import monotone_root
 from .problem import positive
 from .profiles import check_numbers
 from .trajectory import TrajectorySamples
@@ -308,6 +308,7 @@ def _slowed(fast: Profile, slow: Profile, steps: Array, duration: Array, shortes
 
     longest = jnp.sum(interval_times(slow.x, steps))
     one, wanted = jnp.ones_like(duration), (duration > shortest) & (duration <= longest)
-    part = implicit_root(excess, bracketed_root(excess, 0.0 * one, one, wanted), wanted)
+    end = jnp.where(wanted, excess(one), 0.0)
+    part = monotone_root(excess, (0.0 * one, excess(0.0 * one)), (one, end))
     x = mixed(jnp.where(wanted, part, 1.0))
     return Profile(x, jnp.diff(x) / (2.0 * steps)), longest
