@@ -275,7 +275,10 @@ def _reachable(model: Model, points: Grid, end: Array) -> tuple[Bounds, Reachabl
     """
     steps = jnp.diff(points.s)
 
+    known = jax.lax.stop_gradient((model, points, steps, end))
+
     def fastest(around: Array) -> Array:
+        model, points, steps, end = known
         rows = linear_program(model, points, around)
         reach = controllable(rows, steps, end)
         return forward(rows, steps, reach, reach.high[0], slow=False).x

@@ -162,7 +162,7 @@ def test_derivatives_of_the_duration():
 
 @pytest.mark.slow
 def test_limits_of_jerk():
-    """Little longer than the optimum on a straight path, which is Ruckig's; jerks from differences between the nodes."""
+    """Little longer than Ruckig's motion on a straight path; jerks from differences between the nodes."""
     if not X64:
         pytest.skip("differences of accelerations")
     jerk = jnp.array([60.0, 90.0])
