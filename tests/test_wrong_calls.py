@@ -80,6 +80,10 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "planning.solve_ik": {"target": I4},
     "planning.differential_ik": {"costs": [planning.LinkVelocity("tool", jnp.asarray(X6))], "dt": 0.1},
     "planning.trapezoidal_profile": {"start": X, "target": X, "velocity_limit": X, "acceleration_limit": X},
+    "planning.jerk_limited_profile": {
+        "start": X, "target": X, "velocity_limit": X, "acceleration_limit": X, "jerk_limit": X,
+    },
+    "planning.time_parametrize": {"path": np.array([[0.0, 0.1], [0.3, 0.2]]), "intervals": 2, "torques": False},
     "planning.rest_to_rest_basis": {"count": 3, "phase": X},
     "rb.attach": {"other": robots.pendulum(), "prefix": "p_"},
     "rb.attach_payload": {"mass": 1.0},
@@ -131,7 +135,7 @@ RESULTS = {
     "TrajectoryResult", "TrajectorySamples", "TrajectoryStatus", "TrajectoryViolations", "TrapezoidalProfile",
     "SurfacePoints", "WorldDistance", "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
     "Cost", "DifferentialIkResult", "ContactForce", "ContactWrench", "GeneralizedMomentum", "MomentumObserver",
-    "PayloadEstimate",
+    "PayloadEstimate", "JerkLimitedProfile", "TimedPath", "TimingStatus",
 }  # fmt: skip
 
 
@@ -230,7 +234,7 @@ NOT_CALLED = {
 }
 # What is accepted takes long to trace or to build.
 SLOW = (
-    "planning.solve_ik", "planning.differential_ik",
+    "planning.solve_ik", "planning.differential_ik", "planning.jerk_limited_profile", "planning.time_parametrize",
     "rb.attach", "rb.submodel", "rb.to_urdf", "rb.aba_derivatives", "rb.rnea_derivatives",
     "rb.hessian", "rb.point_hessian", "rb.point_jacobian", "constraints.impulse", "constraints.simulate",
     "constraints.state_derivative", "constraints.forward_dynamics", "constraints.inverse_dynamics",

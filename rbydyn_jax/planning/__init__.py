@@ -16,6 +16,8 @@ from .goals import PositionGoal as PositionGoal
 from .ik import IkResult as IkResult
 from .ik import IkStatus as IkStatus
 from .ik import solve_ik as solve_ik
+from .jerk_limited import JerkLimitedProfile as JerkLimitedProfile
+from .jerk_limited import jerk_limited_profile as jerk_limited_profile
 from .look_at import LookAtGoal as LookAtGoal
 from .optimize import optimize_trajectory as optimize_trajectory
 from .problem import TrajectoryProblem as TrajectoryProblem
@@ -27,6 +29,9 @@ from .solve import TrajectoryStatus as TrajectoryStatus
 from .solve import TrajectoryViolations as TrajectoryViolations
 from .solve import solve_trajectory as solve_trajectory
 from .spline import rest_to_rest_basis as rest_to_rest_basis
+from .time_parametrize import TimedPath as TimedPath
+from .time_parametrize import TimingStatus as TimingStatus
+from .time_parametrize import time_parametrize as time_parametrize
 from .trajectory import Trajectory as Trajectory
 from .trajectory import TrajectorySamples as TrajectorySamples
 from .trajectory import sample_trajectory as sample_trajectory

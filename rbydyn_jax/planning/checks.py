@@ -17,7 +17,7 @@ from ..model.model import Model, check_model
 from ..spatial import se3
 from ._arguments import checked_world, default_pairs, outside_jit, pose, warn_of_no_shapes
 from ._rows import joint_forces
-from .trajectory import Trajectory, TrajectorySamples, check_kind, sample_trajectory
+from .trajectory import Motion, TrajectorySamples, check_motion, sample_trajectory
 
 
 class TrajectoryReport(eqx.Module):
@@ -68,7 +68,7 @@ class TrajectoryReport(eqx.Module):
 
 def check_trajectory(
     model: Model,
-    trajectory: Trajectory,
+    trajectory: Motion,
     link: str | int,
     target: Float[Array, "4 4"],
     *,
@@ -104,7 +104,7 @@ def check_trajectory(
         UserWarning: The robot has no collision shapes, or none that move in a world: nothing is known of collisions.
     """
     check_model(model)
-    check_kind(trajectory, "trajectory")
+    check_motion(trajectory, "trajectory")
     outside_jit("check_trajectory", model, trajectory, target)
     check_array(trajectory.q_start, "trajectory.q_start", (model.nq,), "model.nq")
     if trajectory.nv != model.nv:
@@ -122,7 +122,7 @@ def check_trajectory(
 @partial(jax.jit, static_argnums=(5, 6))
 def _measure(
     model: Model,
-    trajectory: Trajectory,
+    trajectory: Motion,
     at: TrajectorySamples,
     target: Array,
     world: World | None,

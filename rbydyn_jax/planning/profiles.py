@@ -117,11 +117,12 @@ def trapezoidal_profile(
     dtype = jnp.result_type(*arrays.values())
     arrays["minimum_time"] = check_array(minimum_time, "minimum_time", ())
     for name, x in arrays.items():
-        _check_numbers(x, name, positive=name.endswith("_limit"), bounded=name != "velocity_limit")
+        check_numbers(x, name, positive=name.endswith("_limit"), bounded=name != "velocity_limit")
     return _profile(*(x.astype(dtype) for x in arrays.values()))
 
 
-def _check_numbers(x: Array, name: str, *, positive: bool, bounded: bool) -> None:
+def check_numbers(x: Array, name: str, *, positive: bool, bounded: bool) -> None:
+    """Raises if known values of an argument are not positive or not finite."""
     if isinstance(x, Tracer):
         return
     bad = np.isnan(x) | (bounded & np.isinf(x)) | (positive & ~(np.asarray(x) > 0))

@@ -92,7 +92,7 @@ def _end_velocity_parts(count: int) -> np.ndarray:
 
 def _free_splines(count: int, phase: np.ndarray, derivative: int) -> np.ndarray:
     """The B-splines of the free control points: the inner ones, and the sum of the last three (the end)."""
-    splines = _b_splines(count + 2 * _CLAMPED - 1, phase, derivative)
+    splines = b_splines(count + 2 * _CLAMPED - 1, phase, derivative)
     end = splines[:, -_CLAMPED:].sum(axis=1, keepdims=True)
     return np.concatenate([splines[:, _CLAMPED:-_CLAMPED], end], axis=1)
 
@@ -119,7 +119,7 @@ def _knots(splines: int) -> np.ndarray:
     return np.concatenate([np.zeros(DEGREE), inner, np.ones(DEGREE)])
 
 
-def _b_splines(splines: int, phase: np.ndarray, derivative: int) -> np.ndarray:
+def b_splines(splines: int, phase: np.ndarray, derivative: int) -> np.ndarray:
     """All B-splines of a clamped uniform knot vector, by the recursion of de Boor and Cox."""
     knots = _knots(splines)
     # The interval of each phase; the end belongs to the last one.

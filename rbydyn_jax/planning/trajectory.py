@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,6 +13,29 @@ from jaxtyping import Array, Float
 from .._check import check_integer
 from .._errors import DtypeError
 from .spline import LEAST_JERK, end_velocity_basis, end_velocity_jerk, rest_to_rest_basis
+
+
+class Motion(Protocol):
+    """A joint motion that `sample_trajectory` and `check_trajectory` take: a `Trajectory` or a `TimedPath`."""
+
+    @property
+    def q_start(self) -> Float[Array, "nq"]:
+        """Configuration at time 0 [rad, m]."""
+        ...
+
+    @property
+    def nv(self) -> int:
+        """Size of the velocity."""
+        ...
+
+    @property
+    def squared_jerk(self) -> Float[Array, ""]:
+        """Integral of the squared joint jerks [rad^2/s^5, m^2/s^5]."""
+        ...
+
+    def samples(self, points: int) -> TrajectorySamples:
+        """Positions, velocities and accelerations at equally spaced times, start and end included."""
+        ...
 
 
 class Trajectory(eqx.Module):
@@ -45,6 +68,10 @@ class Trajectory(eqx.Module):
             ends = self.duration**2 * jnp.sum(self.end_velocities * (gram @ self.end_velocities))
         return (LEAST_JERK * jnp.sum(z**2) + ends) / self.duration**5
 
+    def samples(self, points: int) -> TrajectorySamples:
+        """Positions, velocities and accelerations at equally spaced times, start and end included."""
+        return on_grid(self, basis(self.coefficients.shape[0], points))
+
 
 class TrajectorySamples(eqx.Module):
     """A trajectory on a grid of times.
@@ -62,7 +89,7 @@ class TrajectorySamples(eqx.Module):
     a: Float[Array, "t nv"]
 
 
-def sample_trajectory(trajectory: Trajectory, points: int = 101) -> TrajectorySamples:
+def sample_trajectory(trajectory: Motion, points: int = 101) -> TrajectorySamples:
     """Positions, velocities and accelerations at equally spaced times, start and end included.
 
     Args:
@@ -74,7 +101,7 @@ def sample_trajectory(trajectory: Trajectory, points: int = 101) -> TrajectorySa
 
     Raises:
         ArgumentError: `points` is less than 2.
-        DtypeError: `trajectory` is not a `Trajectory`, or `points` is not an integer.
+        DtypeError: `trajectory` is not a `Trajectory` or `TimedPath`, or `points` is not an integer.
 
     Example:
         One joint over one radian in two seconds with minimum jerk: halfway in the middle, at 15/8 of the mean speed.
@@ -85,8 +112,12 @@ def sample_trajectory(trajectory: Trajectory, points: int = 101) -> TrajectorySa
         (0.5, 0.9375)
     """
     points = check_integer(points, "points", 2)
-    check_kind(trajectory, "trajectory")
-    return on_grid(trajectory, basis(trajectory.coefficients.shape[0], points))
+    return check_motion(trajectory, "trajectory").samples(points)
+
+
+def check_motion(x: Any, name: str) -> Motion:
+    """Returns `x`, which must be a `Motion`."""
+    return x if callable(getattr(x, "samples", None)) else check_kind(x, name)
 
 
 def check_kind(x: Any, name: str) -> Trajectory:

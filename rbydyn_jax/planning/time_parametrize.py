@@ -1,0 +1,317 @@
+"""The fastest timing of a geometric path under the limits of a robot."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float, Int
+
+from .._check import check_array, check_finite, check_flag, check_integer, check_not_negative, jit_public
+from .._errors import ArgumentError, ModelError
+from ..model.model import Model, check_model
+from ..spatial.safe import safe_sqrt
+from ._jerk_timing import jerk_limited, stretched
+from ._path import Spline, chord_lengths, spline
+from ._path_limits import Grid, grid, largest_states, linear_program
+from ._reachability import Bounds, Profile, Reachable, controllable, forward, interval_times
+from ._roots import monotone_root
+from .problem import positive
+from .profiles import check_numbers
+from .trajectory import TrajectorySamples
+
+_VISCOUS_PASSES = 6
+_INTERVALS, _SPANS = 128, 32  # on the whole path, by default
+
+
+class TimingStatus(IntEnum):
+    """Outcome of the timing of a path."""
+
+    SOLVED = 0
+    NOT_FEASIBLE = 1
+    TOO_SHORT = 2
+    NOT_FINITE = 3
+
+
+class TimedPath(eqx.Module):
+    """A path with a timing: the path parameter is a polynomial of time on each interval.
+
+    Args:
+        path: Waypoints, and the spline through them.
+        times: Times of the nodes [s].
+        phase: Coefficients of the path parameter in each interval, by powers of the time since its start.
+        status: A `TimingStatus`.
+    """
+
+    path: Spline
+    times: Float[Array, "i+1"]
+    phase: Float[Array, "i k"]
+    status: Int[Array, ""]
+
+    @property
+    def solved(self) -> Bool[Array, ""]:
+        """Whether the timing keeps the limits, and lasts as long as was asked."""
+        return self.status == TimingStatus.SOLVED
+
+    @property
+    def duration(self) -> Float[Array, ""]:
+        """Time from start to end [s]."""
+        return self.times[..., -1]
+
+    @property
+    def q_start(self) -> Float[Array, "nq"]:
+        """Configuration at time 0 [rad, m]."""
+        return self.path.points[..., 0, :]
+
+    @property
+    def nv(self) -> int:
+        """Size of the velocity."""
+        return self.path.points.shape[-1]
+
+    @property
+    def squared_jerk(self) -> Float[Array, ""]:
+        """Integral of the squared joint jerks [rad^2/s^5, m^2/s^5]; infinite, since the acceleration jumps."""
+        return jnp.full_like(self.duration, jnp.inf)
+
+    def evaluate(self, t: Float[Array, "t"]) -> TrajectorySamples:
+        """Positions, velocities and accelerations at some times [s].
+
+        Before 0 and after the end it is at rest.
+
+        Raises:
+            DtypeError: `t` is not an array of floats.
+            ShapeError: `t` has not one axis.
+        """
+        return _evaluate(self, check_array(t, "t", (None,)))
+
+    def samples(self, points: int) -> TrajectorySamples:
+        """Positions, velocities and accelerations at equally spaced times, start and end included."""
+        parts = jnp.asarray(np.linspace(0.0, 1.0, points), self.times.dtype)
+        return _evaluate(self, self.times[-1] * parts)
+
+
+@jit_public()
+def _evaluate(timed: TimedPath, t: Array) -> TrajectorySamples:
+    t = t.astype(timed.times.dtype)
+    i = jnp.clip(jnp.searchsorted(timed.times, t, side="right") - 1, 0, timed.phase.shape[0] - 1)
+    inside = jnp.clip(t, 0.0, timed.times[-1])
+    since, c = inside - timed.times[i], timed.phase[i]
+    s, ds, dds = jnp.zeros_like(t), jnp.zeros_like(t), jnp.zeros_like(t)
+    for k in reversed(range(c.shape[1])):  # Horner's rule for the polynomial and its derivatives
+        s, ds, dds = s * since + c[:, k], ds * since + s, dds * since + 2.0 * ds
+    at = timed.path.at(jnp.clip(s, 0.0, 1.0))
+    moving = ((t >= 0.0) & (t <= timed.times[-1]))[:, None]
+    ds, dds = ds[:, None], dds[:, None]
+    v, a = at.first * ds, at.first * dds + at.second * ds**2
+    return TrajectorySamples(t, at.q, jnp.where(moving, v, 0.0), jnp.where(moving, a, 0.0))
+
+
+def time_parametrize(
+    model: Model,
+    path: Float[Array, "k nq"],
+    *,
+    knots: Float[Array, "k"] | None = None,
+    duration: Float[Array, ""] | float | None = None,
+    jerk_limit: Float[Array, "nv"] | None = None,
+    start_speed: Float[Array, ""] | float | None = None,
+    end_speed: Float[Array, ""] | float | None = None,
+    torques: bool = True,
+    intervals: int | None = None,
+) -> TimedPath:
+    r"""The fastest timing of the path through some waypoints that keeps the limits of the robot.
+
+    The path is the natural cubic spline through the waypoints. Its timing, with constant $\ddot s$ on each interval of
+    a grid, is found by reachability analysis [Pham, Pham 2018]. Limits of velocity, acceleration and force are those
+    of the model, kept on each interval and not only at its ends, to the third order of its length. Coulomb and viscous
+    friction count in full against the limit of force, whatever their direction. Limits of position are not looked at:
+    between the waypoints a spline may swing out; `check_trajectory` tells.
+
+    Pure: works under `jit`, `vmap` and `grad`. The duration is differentiable where the set of active limits does not
+    change.
+
+    Args:
+        model: The robot; each joint has one coordinate.
+        path: Waypoints [rad, m]; those of a `Trajectory` are `sample_trajectory(trajectory, 17).q`.
+        knots: Path parameters of the waypoints, increasing from 0 to 1; default is in proportion to the distances.
+        duration: Time for the motion [s]: the fastest timing is slowed down within the limits, to a combination with
+            the slowest one. Default is the shortest.
+        jerk_limit: Maximum joint jerks [rad/s^3, m/s^3]; default is none.
+        start_speed: Path velocity $\dot s$ at the start [1/s]; default is at rest. Not with `jerk_limit`.
+        end_speed: Path velocity at the end [1/s].
+        torques: Whether joint forces are limited. Static.
+        intervals: Number of intervals between two waypoints; default is such that there are about 128 on the path.
+            Static.
+
+    Returns:
+        The timed path. `status` is a `TimingStatus`: NOT_FEASIBLE if no timing keeps the limits, as where gravity alone
+        exceeds them, or from or to these speeds; TOO_SHORT if `duration` is less than the shortest, which is returned.
+
+    Raises:
+        ArgumentError: A value is wrong: a waypoint is not finite, two in a row are equal, `knots` do not increase from
+            0 to 1, `duration` is not positive, a speed is negative, or there are less than two waypoints.
+        DtypeError: An argument is of another type.
+        ModelError: A joint has more than one coordinate.
+        ShapeError: An argument has another shape.
+
+    Example:
+        >>> from rbydyn_jax import robots
+        >>> from rbydyn_jax.planning import time_parametrize
+        >>> arm = robots.two_link_arm()
+        >>> timed = time_parametrize(arm, jnp.array([[0.0, 0.0], [0.4, -0.3], [0.8, 0.6]]))
+        >>> at = timed.evaluate(jnp.linspace(0.0, timed.duration, 401))
+        >>> bool(timed.solved), bool((jnp.abs(at.v) <= (1 + 1e-6) * arm.velocity_limit[None]).all())
+        (True, True)
+    """
+    check_model(model)
+    _check_joints(model)
+    path = check_array(path, "path", (None, model.nq), "waypoints, model.nq")
+    if path.shape[0] < 2:
+        raise ArgumentError(f"path must have at least two waypoints, got {path.shape[0]}")
+    check_finite(path, "path")
+    if not isinstance(path, Tracer) and knots is None:
+        _check_distances(np.asarray(path))
+    if knots is not None:
+        knots = _checked_knots(knots, len(path)).astype(path.dtype)
+    speeds = {"start_speed": start_speed, "end_speed": end_speed}
+    for name, speed in speeds.items():
+        if speed is not None and jerk_limit is not None:
+            raise ArgumentError(f"{name} must be None with a jerk_limit: such a timing is from rest to rest")
+        check_not_negative(speed, name)
+        speeds[name] = check_array(0.0 if speed is None else speed, name, ()).astype(path.dtype)
+    if jerk_limit is not None:
+        jerk_limit = check_array(jerk_limit, "jerk_limit", (model.nv,), "model.nv").astype(path.dtype)
+        check_numbers(jerk_limit, "jerk_limit", positive=True, bounded=False)
+    asked = None if duration is None else positive(duration, "duration").astype(path.dtype)
+    wanted = _INTERVALS if jerk_limit is None else _SPANS
+    count = -(-wanted // (len(path) - 1)) if intervals is None else check_integer(intervals, "intervals", 1)
+    model = jax.tree.map(lambda x: x.astype(path.dtype), model)
+    torques = check_flag(torques, "torques")
+    if jerk_limit is not None:
+        return _time_smoothly(model, path, knots, asked, jerk_limit, torques, count)
+    return _time(model, path, knots, asked, *speeds.values(), torques, count)
+
+
+def _check_joints(model: Model) -> None:
+    for name, joint in zip(model.joint_names, model.tree.joints, strict=True):
+        if joint.nq > 1 or joint.nq != joint.nv:
+            raise ModelError(f"joint {name!r} has no single coordinate: a spline through waypoints does not move it")
+
+
+def _check_distances(path: np.ndarray) -> None:
+    still = np.flatnonzero((np.diff(path, axis=0) == 0.0).all(axis=1))
+    if still.size:
+        raise ArgumentError(f"path[{still[0] + 1}] must differ from path[{still[0]}], or knots must be given")
+
+
+def _checked_knots(knots: Array, count: int) -> Array:
+    array = check_array(knots, "knots", (count,), "number of waypoints")
+    if not isinstance(array, Tracer):
+        known = np.asarray(array)
+        if not (np.all(np.diff(known) > 0.0) and known[0] == 0.0 and abs(known[-1] - 1.0) <= 1e-6):
+            raise ArgumentError(f"knots must increase from 0 to 1, got {known.tolist()}")
+    return array
+
+
+@jit_public("torques", "intervals")
+def _time(
+    model: Model,
+    path: Array,
+    knots: Array | None,
+    duration: Array | None,
+    start_speed: Array,
+    end_speed: Array,
+    torques: bool,
+    intervals: int,
+) -> TimedPath:
+    geometry = spline(path, chord_lengths(path) if knots is None else knots)
+    points = grid(model, geometry, intervals, torques)
+    rows, reach = _reachable(model, points, end_speed**2)
+    start, steps = start_speed**2, jnp.diff(points.s)
+    feasible = reach.exists & (start >= reach.low[0] * (1.0 - 1e-9)) & (start <= reach.high[0] * (1.0 + 1e-9))
+    profile = forward(rows, steps, reach, start, slow=False)
+    shortest = jnp.sum(interval_times(profile.x, steps))
+    status = jnp.where(feasible & (shortest < jnp.inf), TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
+    if duration is not None:
+        status = jnp.where((status == TimingStatus.SOLVED) & (duration < shortest), TimingStatus.TOO_SHORT, status)
+        slowest = forward(rows, steps, reach, start, slow=True)
+        profile, longest = _slowed(profile, slowest, steps, duration, shortest)
+        status = jnp.where((status == TimingStatus.SOLVED) & (duration > longest), TimingStatus.NOT_FEASIBLE, status)
+    lasting = interval_times(profile.x, steps)
+    times = jnp.append(jnp.zeros_like(lasting[:1]), jnp.cumsum(lasting))
+    status = jnp.where(jnp.isnan(times[-1]), TimingStatus.NOT_FINITE, status)
+    phase = jnp.stack([points.s[:-1], safe_sqrt(jnp.maximum(profile.x[:-1], 0.0)), 0.5 * profile.u], axis=1)
+    return TimedPath(geometry, times, phase, status)
+
+
+@jit_public("torques", "intervals")
+def _time_smoothly(
+    model: Model,
+    path: Array,
+    knots: Array | None,
+    duration: Array | None,
+    jerk_limit: Array,
+    torques: bool,
+    intervals: int,
+) -> TimedPath:
+    geometry = spline(path, chord_lengths(path) if knots is None else knots)
+    phase = jerk_limited(model, geometry, jerk_limit, torques, intervals * (len(path) - 1))
+    shortest = phase.times[-1]
+    status = jnp.where(phase.feasible, TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
+    if duration is not None:
+        status = jnp.where(phase.feasible & (duration < shortest), TimingStatus.TOO_SHORT, status)
+        phase = stretched(phase, jnp.maximum(duration / shortest, 1.0))
+    status = jnp.where(jnp.isfinite(phase.times[-1]) | ~phase.feasible, status, TimingStatus.NOT_FINITE)
+    return TimedPath(geometry, phase.times, phase.coefficients, status)
+
+
+def _reachable(model: Model, points: Grid, end: Array) -> tuple[Bounds, Reachable]:
+    """The rows of the limits and the states that they leave.
+
+    Viscous forces are concave in the state: their tangents at the states of the last pass are above them.
+    """
+    steps = jnp.diff(points.s)
+
+    known = jax.lax.stop_gradient((model, points, steps, end))
+
+    def fastest(around: Array) -> Array:
+        model, points, steps, end = known
+        rows = linear_program(model, points, around)
+        reach = controllable(rows, steps, end)
+        return forward(rows, steps, reach, reach.high[0], slow=False).x
+
+    def go_on(carry: tuple) -> Array:
+        count, _, change = carry
+        return (count < _VISCOUS_PASSES) & (change > 1e-9) & jnp.any(model.damping > 0.0)
+
+    def again(carry: tuple) -> tuple:
+        count, around, _ = carry
+        x = fastest(around)
+        return count + 1, x, jnp.max(jnp.abs(x - around)) / jnp.max(around)
+
+    around = largest_states(model, points)
+    if points.forces is not None:
+        start = (jnp.asarray(0), around, jnp.asarray(jnp.inf, around.dtype))
+        _, around, _ = jax.lax.while_loop(go_on, again, jax.lax.stop_gradient(start))
+    rows = linear_program(model, points, around)
+    return rows, controllable(rows, steps, end)
+
+
+def _slowed(fast: Profile, slow: Profile, steps: Array, duration: Array, shortest: Array) -> tuple[Profile, Array]:
+    """The combination of two profiles that lasts as long as asked, and the duration of the slow one."""
+
+    def mixed(part: Array) -> Array:
+        return slow.x + part * (fast.x - slow.x)
+
+    def excess(part: Array) -> Array:  # nearly linear
+        return 1.0 / duration**2 - 1.0 / jnp.sum(interval_times(mixed(part), steps)) ** 2
+
+    longest = jnp.sum(interval_times(slow.x, steps))
+    one, wanted = jnp.ones_like(duration), (duration > shortest) & (duration <= longest)
+    end = jnp.where(wanted, excess(one), 0.0)
+    part = monotone_root(excess, (0.0 * one, excess(0.0 * one)), (one, end))
+    x = mixed(jnp.where(wanted, part, 1.0))
+    return Profile(x, jnp.diff(x) / (2.0 * steps)), longest
