@@ -77,7 +77,7 @@ def precision(path: Path, samples: int, seed: int = 0, as_json: bool = False) ->
     """
     with jax.enable_x64(True):
         report = precision_report(load_urdf(path), jax.random.key(seed), samples)
-    print(json.dumps(_facts(report), indent=2) if as_json else _as_text(report))
+    print(json.dumps(_facts(report), indent=2) if as_json else report)
     return 0
 
 
@@ -140,24 +140,3 @@ def _facts(report: PrecisionReport) -> dict[str, Any]:
 
 def _finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
-
-
-def _as_text(report: PrecisionReport) -> str:
-    """Two tables, of the algorithms and of the joints, and the recommendation."""
-    lines = [
-        f"{report.robot}: float32 against float64 in {report.samples} random states inside the limits; error by the "
-        "size of the result",
-        "",
-        f"{'algorithm':22}{'median':>10}{'worst':>10}  worst at",
-        *(f"{x.name:22}{x.median:>10.1e}{x.worst:>10.1e}  {x.worst_element}" for x in report.algorithms),
-        "",
-        f"cond(M): median {report.condition_median:.2g}, worst {report.condition_worst:.2g}",
-        "",
-    ]
-    by_joint = [(x, max(len(x.name) + 2, 11)) for x in report.algorithms if x.name != "fk"]
-    joints = by_joint[0][0].elements
-    width = max(22, *(len(joint) + 2 for joint in joints))
-    lines.append(f"{'worst error by joint':{width}}" + "".join(f"{x.name:>{size}}" for x, size in by_joint))
-    for k, joint in enumerate(joints):
-        lines.append(f"{joint:{width}}" + "".join(f"{x.errors[k]:>{size}.1e}" for x, size in by_joint))
-    return "\n".join([*lines, "", report.recommendation])

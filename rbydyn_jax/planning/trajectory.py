@@ -12,10 +12,11 @@ from jaxtyping import Array, Float
 
 from .._check import check_integer
 from .._errors import DtypeError
+from .._result import Result
 from .spline import LEAST_JERK, end_velocity_basis, end_velocity_jerk, rest_to_rest_basis
 
 
-class Trajectory(eqx.Module):
+class Trajectory(Result):
     """A spline of degree 5 for each moving joint, with acceleration zero at both ends; all others are at rest.
 
     Args:
@@ -46,7 +47,7 @@ class Trajectory(eqx.Module):
         return (LEAST_JERK * jnp.sum(z**2) + ends) / self.duration**5
 
 
-class TrajectorySamples(eqx.Module):
+class TrajectorySamples(Result):
     """A trajectory on a grid of times.
 
     Args:
