@@ -14,6 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 _FEW = 10  # numbers that are printed one by one
 _WIDTH = 72  # characters of a value
@@ -73,7 +74,7 @@ def _known(result: Result) -> bool:
     leaves = jax.tree.leaves(result)
     return all(
         isinstance(x, np.ndarray | np.generic | bool | int | float)
-        or (isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer) and _readable(x))
+        or (isinstance(x, jax.Array) and not isinstance(x, Tracer) and _readable(x))
         for x in leaves
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -12,23 +11,24 @@ import numpy as np
 
 from ..algorithms.centroidal import center_of_mass, total_mass
 from ..algorithms.crba import crba
-from ..io.build import load_urdf
 from ..model.configuration import neutral
 from ..model.model import Model
 from ..model.summary import fixed_links, headline, joint_facts, tree_lines
+from .source import load
 
 # Each is run once: it is compiled without the optimisations of the machine code.
 _QUICK = {"xla_backend_optimization_level": 0}
 
 
-def info(path: Path, as_json: bool = False) -> int:
-    """Prints what a URDF file describes; returns 0.
+def info(robot: str, as_json: bool = False) -> int:
+    """Prints what a file or a name describes; returns 0.
 
     Raises:
+        NameNotFoundError: There is no such robot.
         ParseError: The file cannot be read or describes no robot.
     """
     with jax.enable_x64(True):
-        model = load_urdf(path)
+        model = load(robot)
         facts = describe(model)
     print(json.dumps(facts, indent=2) if as_json else _as_text(facts, headline(model)))
     return 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 if TYPE_CHECKING:
     from .model import Model
@@ -89,7 +90,7 @@ def tree_lines(joints: Sequence[Mapping[str, Any]], fixed: Mapping[str, str]) ->
 def _has_values(model: Model) -> bool:
     leaves = (model.geometry, model.position_lower, model.mimic_offsets, *(getattr(model, what) for what in LIMITS))
     return all(isinstance(x, jax.Array | np.ndarray) and x.ndim == 1 for x in leaves) and not any(
-        isinstance(x, jax.core.Tracer) or (isinstance(x, jax.Array) and x.is_deleted()) for x in leaves
+        isinstance(x, Tracer) or (isinstance(x, jax.Array) and x.is_deleted()) for x in leaves
     )
 
 
