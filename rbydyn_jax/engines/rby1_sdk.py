@@ -13,8 +13,12 @@ from pathlib import Path
 import numpy as np
 import rby1_sdk.dynamics as sdk
 
+from .._errors import ModelError
+from ..io.save import to_urdf
+from ..model.model import Model
 from .conventions import float64
 
+_TYPES = ("revolute", "continuous", "prismatic")
 _ROBOTS = {18: sdk.Robot_18, 24: sdk.Robot_24, 26: sdk.Robot_26}
 
 
@@ -26,9 +30,9 @@ class Rby1Robot:
         configuration = sdk.load_robot_from_urdf_data(text, base)
         self.robot = _ROBOTS.get(len(joint_names), sdk.Robot)(configuration)
         # More names than joints would be read out of bounds there.
-        assert self.robot.get_dof() == len(joint_names), f"the SDK counts {self.robot.get_dof()} joints"
+        if self.robot.get_dof() != len(joint_names):
+            raise ModelError(f"rby1_sdk counts {self.robot.get_dof()} joints, not {len(joint_names)}")
         self.state = self.robot.make_state(list(link_names), list(joint_names))
-        assert list(self.state.get_joint_names()) == list(joint_names)
         self.links = {name: i for i, name in reversed(list(enumerate(self.state.get_link_names())))}
 
     def set(self, q, v=None, a=None, gravity=(0.0, 0.0, -9.81)) -> Rby1Robot:
@@ -97,3 +101,20 @@ class Rby1Robot:
         """(6, 6) reflected inertia at the target link, in its frame."""
         self.set(q)
         return np.array(self.robot.compute_reflective_inertia(self.state, self.links[reference], self.links[target]))
+
+
+def rby1_model(model: Model) -> Rby1Robot:
+    """Lets the SDK read the URDF text of a Model.
+
+    Raises:
+        ModelError: The base is not fixed to the world, or a joint is tied, or is not of a type that the SDK has.
+    """
+    tree = model.tree
+    refused = {kind for kind in tree.joint_types if kind not in _TYPES} | {
+        "mimic" for m in tree.mimics if m is not None
+    }
+    if refused:
+        raise ModelError(f"rby1_sdk has no {', '.join(sorted(refused))} joint")
+    if tree.link_bodies[0] >= 0:
+        raise ModelError("rby1_sdk needs a base that is fixed to the world")
+    return Rby1Robot(to_urdf(model, collisions=False), model.joint_names, model.link_names, model.link_names[0])
