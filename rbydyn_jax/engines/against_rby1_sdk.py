@@ -1,11 +1,11 @@
-"""Our results at many configurations beside those of rby1_sdk, which knows no external wrenches."""
+"""Our results at many configurations beside those of rby1_sdk, to which external wrenches and rotor inertias are added."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .comparison import Error, Results, relative, residual
-from .conventions import batch
+from .conventions import batch, float64
 from .rby1_sdk import Rby1Robot
 
 
@@ -25,13 +25,14 @@ def errors_against_rby1_sdk(ours: Results, other: Rby1Robot) -> dict[str, Error]
 
     forces = float(np.abs(values["rnea"]).max())
     wrenches = batch(pushed, q, ours.f_ext)
-    inertia, bias = batch(other.crba, q), batch(other.rnea, q, v, zero)
+    rotors = float64(model.armature)
+    inertia, bias = batch(other.crba, q) + np.diag(rotors), batch(other.rnea, q, v, zero)
     out = {
         "fk": relative(values["fk"], batch(lambda q: other.fk(q, base, model.link_names), q)),
         "jacobian": relative(values["jacobian"], batch(aligned_jacobian, q)),
         "center_of_mass": relative(values["center_of_mass"], batch(lambda q: other.center_of_mass(q, base), q)),
         "crba": relative(values["crba"], inertia),
-        "rnea": relative(values["rnea"], batch(other.rnea, q, v, a) - wrenches),
+        "rnea": relative(values["rnea"], batch(other.rnea, q, v, a) + rotors * a - wrenches),
         "bias_forces": relative(values["bias_forces"], bias, forces),
         "gravity_forces": relative(values["gravity_forces"], batch(other.gravity, q), forces),
     }

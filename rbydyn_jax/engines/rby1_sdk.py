@@ -7,6 +7,7 @@ from `to_urdf` has unit axes, and then results agree to rounding.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,11 @@ from ..io.save import to_urdf
 from ..model.model import Model
 from .conventions import float64
 
+# The SDK takes what memory holds for an inertia that is not written, and divides by the mass of each link.
+_NO_MASS = (
+    '<inertial><origin xyz="0 0 0"/><mass value="1e-30"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
+    "</inertial>"
+)
 _TYPES = ("revolute", "continuous", "prismatic")
 _ROBOTS = {18: sdk.Robot_18, 24: sdk.Robot_24, 26: sdk.Robot_26}
 
@@ -64,7 +70,10 @@ class Rby1Robot:
         return np.array(self.robot.compute_gravity_term(self.set(q).state))
 
     def crba(self, q) -> np.ndarray:
-        """Mass matrix."""
+        """Mass matrix; by columns where the SDK has no class of this size: its `Robot` crashes (seen in 0.10)."""
+        if type(self.robot) is sdk.Robot:
+            zero, gravity = np.zeros(len(q)), self.gravity(q)
+            return np.stack([self.rnea(q, zero, e) - gravity for e in np.eye(len(q))], axis=1)
         return np.array(self.robot.compute_mass_matrix(self.set(q).state))
 
     def body_jacobian(self, q, reference: str, target: str) -> np.ndarray:
@@ -117,4 +126,5 @@ def rby1_model(model: Model) -> Rby1Robot:
         raise ModelError(f"rby1_sdk has no {', '.join(sorted(refused))} joint")
     if tree.link_bodies[0] >= 0:
         raise ModelError("rby1_sdk needs a base that is fixed to the world")
-    return Rby1Robot(to_urdf(model, collisions=False), model.joint_names, model.link_names, model.link_names[0])
+    text = re.sub(r'(<link name="[^"]*")/>', rf"\1>{_NO_MASS}</link>", to_urdf(model, collisions=False))
+    return Rby1Robot(text, model.joint_names, model.link_names, model.link_names[0])
