@@ -30,7 +30,7 @@ class Result(eqx.Module):
     _enums: ClassVar[Mapping[str, type[IntEnum]]] = {}
 
     def _headline(self) -> str:
-        """What matters most, in a few words; called with known values only."""
+        """What matters most, in a few words; called with plain numpy arrays."""
         return ""
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ def count_of(flags: Any, what: str) -> str:
 
 
 def _title(result: Result) -> str:
-    headline = result._headline()
+    headline = jax.tree.map(np.asarray, result)._headline()  # in the precision of the values, whatever JAX's default
     return type(result).__name__ + (f": {headline}" if headline else "")
 
 

@@ -60,6 +60,7 @@ def ik(
             turned = roll_pitch_yaw.to_matrix(jnp.array(rpy)) if quaternion is None else None
             R = quaternions.to_matrix(jnp.array(quaternion)) if turned is None else turned
             result = solve_ik(model, link, se3.from_R_p(R, place), **options)
+        solved = bool(result.solved)
     q = np.asarray(result.q)
     if as_json:
         numbers = ("position_error", "orientation_error", "distance")
@@ -75,4 +76,4 @@ def ik(
     else:
         print(result)
         print(f"q = {','.join(f'{x:.9g}' for x in q)}")
-    return 0 if bool(result.solved) else 1
+    return 0 if solved else 1

@@ -6,6 +6,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array
@@ -55,9 +56,9 @@ class TrajectoryReport(Result):
     distances: Float[Array, "t"] | None
 
     def _headline(self) -> str:
-        if jnp.ndim(self.position_error):
+        if np.ndim(self.position_error):
             return f"{self.position_error.size} trajectories"
-        return "within the limits" if self.feasible(jnp.inf, jnp.inf) else "beyond a limit, or in collision"
+        return "within the limits" if self.feasible(np.inf, np.inf) else "beyond a limit, or in collision"
 
     def feasible(self, position: float = 1e-3, orientation: float = 0.0087, limits: float = 1e-4) -> bool:
         """Whether the pose is met to `position` [m] and `orientation` [rad], the ratios exceed 1 by no more than

@@ -65,7 +65,10 @@ def test_help_names_the_commands(capsys):
         main(["--help"])
     out = capsys.readouterr().out
     assert stop.value.code == 0
-    assert all(command in out for command in ("demo", "info", "check", "bench", "view"))
+    assert all(
+        command in out
+        for command in ("demo", "info", "check", "fk", "ik", "compare", "bench", "convert", "view", "doctor")
+    )
 
 
 @pytest.mark.parametrize(
