@@ -33,14 +33,13 @@ def doctor(as_json: bool = False) -> int:
 
 def examine() -> dict[str, Any]:
     """The facts that `doctor` prints, as plain data."""
-    config = jax.config
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: _version(name) for name in _CORE},
         "devices": [f"{device.platform}: {device.device_kind}" for device in jax.devices()],
-        "float64": bool(config.jax_enable_x64),
-        "compilation_cache": config.jax_compilation_cache_dir,
+        "float64": bool(jnp.zeros(()).dtype == np.float64),
+        "compilation_cache": jax.config.values["jax_compilation_cache_dir"],
         "works": _works(),
         "extras": {extra: {name: _version(name) for name in names} for extra, names in _extras().items()},
     }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..algorithms.kinematics import fk as forward_kinematics
@@ -45,7 +46,7 @@ def fk(
         if random is not None:
             rows = random_states(model, jax.random.key(seed), random)[0]
         poses = np.stack([forward_kinematics(model, row) for row in rows])[:, chosen]
-        turns = np.asarray(jax.vmap(jax.vmap(quaternions.from_matrix))(poses[..., :3, :3]))
+        turns = np.asarray(jax.vmap(jax.vmap(quaternions.from_matrix))(jnp.asarray(poses[..., :3, :3])))
     names = [model.link_names[i] for i in chosen]
     if as_json:
         found = [

@@ -1,4 +1,4 @@
-"""Our results at many configurations beside those of rby1_sdk, to which external wrenches and rotor inertias are added."""
+"""Our results at many configurations beside those of rby1_sdk; external wrenches and rotor inertias are added to it."""
 
 from __future__ import annotations
 

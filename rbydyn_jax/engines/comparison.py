@@ -113,7 +113,8 @@ def our_results(model: Model, samples: int, seed: int = 0) -> Results:
     values = {name: np.asarray(found[name]) for name in FUNCTIONS}
     if model.nv and not max(map(np.linalg.cond, values["crba"])) < SINGULAR:
         del values["aba"], values["aba_derivatives"]
-    return Results(model, tip, *(np.asarray(x) for x in state), values)
+    q, v, a, tau, f_ext = (np.asarray(x) for x in state)
+    return Results(model, tip, q, v, a, tau, f_ext, values)
 
 
 def relative(got: np.ndarray, want: np.ndarray, scale: float | None = None) -> Error:

@@ -7,6 +7,7 @@ the joint, planar q = [x, y, theta].
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -114,6 +115,6 @@ def turned_parameters(turn: np.ndarray) -> np.ndarray:
     return out
 
 
-def batch(function: Callable[..., np.ndarray], *arguments: np.ndarray) -> np.ndarray:
+def batch(function: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
     """Applies a function of an engine to each row of the arguments, and stacks."""
     return np.stack([np.asarray(function(*row)) for row in zip(*arguments, strict=True)])
