@@ -78,6 +78,27 @@ class PrecisionReport:
     light_joint: str
     heavy_joint: str
 
+    def __str__(self) -> str:
+        lines = [
+            f"{self.robot}: float32 against float64 in {self.samples} random states inside the limits; error by the "
+            "size of the result",
+            "",
+            f"{'algorithm':22}{'median':>10}{'worst':>10}  worst at",
+            *(f"{x.name:22}{x.median:>10.1e}{x.worst:>10.1e}  {x.worst_element}" for x in self.algorithms),
+            "",
+            f"cond(M): median {self.condition_median:.2g}, worst {self.condition_worst:.2g}",
+            "",
+        ]
+        by_joint = [(x, max(len(x.name) + 2, 11)) for x in self.algorithms if x.name != "fk"]
+        joints = by_joint[0][0].elements
+        width = max(22, *(len(joint) + 2 for joint in joints))
+        lines.append(f"{'worst error by joint':{width}}" + "".join(f"{x.name:>{size}}" for x, size in by_joint))
+        for k, joint in enumerate(joints):
+            lines.append(f"{joint:{width}}" + "".join(f"{x.errors[k]:>{size}.1e}" for x, size in by_joint))
+        return "\n".join([*lines, "", self.recommendation])
+
+    __repr__ = __str__
+
     def __getitem__(self, name: str) -> AlgorithmPrecision:
         return next(x for x in self.algorithms if x.name == name)
 

@@ -46,7 +46,7 @@ def arm() -> PrecisionReport:
 @pytest.mark.slow
 def test_condition_is_that_of_the_mass_matrix(arm):
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     with jax.enable_x64(True):
         model = robots.two_link_arm()
@@ -60,7 +60,7 @@ def test_condition_is_that_of_the_mass_matrix(arm):
 @pytest.mark.slow
 def test_errors_are_those_of_float32(arm):
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     with jax.enable_x64(True):
         model = robots.two_link_arm()

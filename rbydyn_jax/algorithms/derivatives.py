@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import jit_public
+from .._result import Result
 from ..model.model import Model
 from ..spatial.algebra import Force
 from ..sweeps.block_matrix import inverse, mass_matrix, times
@@ -146,11 +146,13 @@ def forward_dynamics_matrices(
     return traverse(model, _forward_matrices, q, v, tau, f_ext, result="joint_matrix")
 
 
-class RneaDerivatives(eqx.Module):
+class RneaDerivatives(Result):
     """Derivatives of `rnea`: a row for each force, a column for each velocity direction.
 
-    `dtau_dq` [N m/rad, ...] is that along `integrate(model, q, dv)`, `dtau_dv` that with respect to the velocity, and
-    `dtau_da` that with respect to the acceleration, the mass matrix.
+    Attributes:
+        dtau_dq: Along `integrate(model, q, dv)` [N m/rad, N/m].
+        dtau_dv: With respect to the velocity [N m s/rad, N s/m].
+        dtau_da: With respect to the acceleration: the mass matrix [kg m^2, kg m, kg].
     """
 
     dtau_dq: Float[Array, "nv nv"]
@@ -158,11 +160,13 @@ class RneaDerivatives(eqx.Module):
     dtau_da: Float[Array, "nv nv"]
 
 
-class AbaDerivatives(eqx.Module):
+class AbaDerivatives(Result):
     """Derivatives of `aba`: a row for each acceleration, a column for each velocity direction or force.
 
-    `da_dq` is that along `integrate(model, q, dv)`, `da_dv` that with respect to the velocity, and `da_dtau` that with
-    respect to the forces, the inverse of the mass matrix.
+    Attributes:
+        da_dq: Along `integrate(model, q, dv)` [1/s^2].
+        da_dv: With respect to the velocity [1/s].
+        da_dtau: With respect to the forces: the inverse of the mass matrix [1/(kg m^2), 1/(kg m), 1/kg].
     """
 
     da_dq: Float[Array, "nv nv"]

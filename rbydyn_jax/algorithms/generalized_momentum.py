@@ -6,10 +6,10 @@ the body's frame, $(C^T v)_j = (V_j \times S_j) \cdot H_j$ for any $C$ of which 
 
 from __future__ import annotations
 
-import equinox as eqx
 from jaxtyping import Array, Float
 
 from .._check import jit_public
+from .._result import Result
 from ..model.model import Model
 from ..spatial.algebra import NO_FORCE, NO_MOTION, Force, Motion, Vec3
 from ..sweeps.plan import traverse
@@ -20,7 +20,7 @@ from .arguments import arguments
 _Forces = tuple[Force, Force]  # momentum, and the force that holds the weight
 
 
-class GeneralizedMomentum(eqx.Module):
+class GeneralizedMomentum(Result):
     r"""The generalised momentum and its rate without torques, $\dot p = \tau + \mathrm{drift} + \sum_i J_i^T f_i$.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 from jaxtyping import Array, Float
 
 from .._check import jit_public
+from .._result import Result
 from ..model.model import Model
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
@@ -99,8 +99,14 @@ def gravity_forces(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv"]:
     return newton_euler(model, q, None, None, None)
 
 
-class InverseDynamicsTerms(eqx.Module):
-    """The three parts of inverse dynamics: `inertial` M a, `coriolis` C v, and `gravity` g [N m, N]."""
+class InverseDynamicsTerms(Result):
+    """The three parts of inverse dynamics.
+
+    Attributes:
+        inertial: M a [N m, N].
+        coriolis: C v [N m, N].
+        gravity: g [N m, N].
+    """
 
     inertial: Float[Array, "nv"]
     coriolis: Float[Array, "nv"]

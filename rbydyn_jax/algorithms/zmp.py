@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from .._check import check_array, jit_public
+from .._result import Result
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from .arguments import arguments
@@ -79,7 +79,7 @@ def net_contact_wrench(
     return -gravito_inertial_wrench(model, q, v, a, point)
 
 
-class Zmp(eqx.Module):
+class Zmp(Result):
     """A zero-tilting-moment point.
 
     Args:

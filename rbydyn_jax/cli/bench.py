@@ -6,7 +6,6 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,19 +18,19 @@ from ..algorithms.inverse_dynamics import rnea
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import fk
 from ..collision import signed_distances
-from ..io.build import load_urdf
 from ..model.model import Model
 from ..model.states import random_states
 from ..precision import AlgorithmPrecision, PrecisionReport, precision_report
+from .source import load
 
 _REPEATS, _SECONDS = 5, 0.1  # minimum of this many runs, and of as many as fit into this time
 
 
-def speed(path: Path, batches: Sequence[int], dtype: str = "float64", seed: int = 0, as_json: bool = False) -> int:
+def speed(robot: str, batches: Sequence[int], dtype: str = "float64", seed: int = 0, as_json: bool = False) -> int:
     """Prints how long the algorithms take on this machine, alone and in batches, and to compile; returns 0.
 
     Args:
-        path: A URDF file.
+        robot: A file or a name.
         batches: Sizes; one configuration is an eager call.
         dtype: `"float64"` or `"float32"`.
         seed: Seed of the random states.
@@ -39,10 +38,11 @@ def speed(path: Path, batches: Sequence[int], dtype: str = "float64", seed: int 
 
     Raises:
         ModelError: The robot has no joint that moves.
+        NameNotFoundError: There is no such robot.
         ParseError: The file cannot be read or describes no robot.
     """
     with jax.enable_x64(dtype == "float64"):
-        model = load_urdf(path)
+        model = load(robot)
         if not model.nv:
             raise ModelError(f"{model.name} has no joint that moves")
         device = jax.devices()[0].device_kind
@@ -62,22 +62,23 @@ def speed(path: Path, batches: Sequence[int], dtype: str = "float64", seed: int 
     return 0
 
 
-def precision(path: Path, samples: int, seed: int = 0, as_json: bool = False) -> int:
+def precision(robot: str, samples: int, seed: int = 0, as_json: bool = False) -> int:
     """Prints the errors of float32 against float64, the condition of M, and a recommendation; returns 0.
 
     Args:
-        path: A URDF file.
+        robot: A file or a name.
         samples: Number of random states.
         seed: Their seed.
         as_json: Whether to print a JSON document instead of tables.
 
     Raises:
         ModelError: The robot has no joint that moves.
+        NameNotFoundError: There is no such robot.
         ParseError: The file cannot be read or describes no robot.
     """
     with jax.enable_x64(True):
-        report = precision_report(load_urdf(path), jax.random.key(seed), samples)
-    print(json.dumps(_facts(report), indent=2) if as_json else _as_text(report))
+        report = precision_report(load(robot), jax.random.key(seed), samples)
+    print(json.dumps(_facts(report), indent=2) if as_json else report)
     return 0
 
 
@@ -140,24 +141,3 @@ def _facts(report: PrecisionReport) -> dict[str, Any]:
 
 def _finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
-
-
-def _as_text(report: PrecisionReport) -> str:
-    """Two tables, of the algorithms and of the joints, and the recommendation."""
-    lines = [
-        f"{report.robot}: float32 against float64 in {report.samples} random states inside the limits; error by the "
-        "size of the result",
-        "",
-        f"{'algorithm':22}{'median':>10}{'worst':>10}  worst at",
-        *(f"{x.name:22}{x.median:>10.1e}{x.worst:>10.1e}  {x.worst_element}" for x in report.algorithms),
-        "",
-        f"cond(M): median {report.condition_median:.2g}, worst {report.condition_worst:.2g}",
-        "",
-    ]
-    by_joint = [(x, max(len(x.name) + 2, 11)) for x in report.algorithms if x.name != "fk"]
-    joints = by_joint[0][0].elements
-    width = max(22, *(len(joint) + 2 for joint in joints))
-    lines.append(f"{'worst error by joint':{width}}" + "".join(f"{x.name:>{size}}" for x, size in by_joint))
-    for k, joint in enumerate(joints):
-        lines.append(f"{joint:{width}}" + "".join(f"{x.errors[k]:>{size}.1e}" for x, size in by_joint))
-    return "\n".join([*lines, "", report.recommendation])

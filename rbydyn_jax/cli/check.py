@@ -7,41 +7,54 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import jax
+
 from .._errors import Finding, ParseError, RbydynError
 from ..io.check_inertia import check_bodies
 from ..io.urdf import read_bytes, read_urdf
 from ..io.weld import weld
+from .source import find
 
 
-def findings_of(path: Path) -> tuple[Finding, ...]:
-    """All findings of a URDF file, in the order of their lines; those of an unreadable file, too."""
+def findings_of(robot: str) -> tuple[Finding, ...]:
+    """All findings of a robot, those of a URDF file in the order of its lines; those of an unreadable file, too."""
     try:
-        description, findings = read_urdf(read_bytes(path), str(path))
+        found = find(robot)
+        if found.format != "urdf" or found.path is None:
+            with jax.enable_x64(True):
+                return found.load().report
+        description, findings = read_urdf(read_bytes(found.path), _short(found.path))
         if not findings.failed:
             check_bodies(weld(description, findings=findings), findings, [link.name for link in description.links])
         return findings.report()
     except ParseError as error:
         return error.findings
     except RbydynError as error:
-        return (Finding("error", str(error), source=str(path)),)
+        return (Finding("error", str(error), source=robot),)
 
 
-def check(paths: Sequence[Path], *, as_json: bool = False, strict: bool = False) -> int:
+def _short(path: Path) -> str:
+    """The path from the working directory, where it is below that."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def check(robots: Sequence[str], *, as_json: bool = False, strict: bool = False) -> int:
     """Prints the findings of each file and a summary.
 
     Args:
-        paths: URDF files.
+        robots: Files or names.
         as_json: Whether to print one JSON document instead of lines.
         strict: Whether warnings count.
 
     Returns:
         2 if there is an error, 1 if there is a warning and `strict` is set, 0 otherwise.
     """
-    found = {str(path): findings_of(path) for path in paths}
+    found = {robot: findings_of(robot) for robot in robots}
     levels = [finding.level for findings in found.values() for finding in findings]
     count = {level: levels.count(level) for level in ("error", "warning", "note")}
     if as_json:
-        files = [{"file": path, "findings": [asdict(f) for f in fs]} for path, fs in found.items()]
+        files = [{"file": robot, "findings": [asdict(f) for f in fs]} for robot, fs in found.items()]
         print(json.dumps({"files": files, "count": count}, indent=2))
     else:
         for finding in (f for fs in found.values() for f in fs):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from .._check import check_array, jit_public
 from .._errors import ModelError
+from .._result import Result
 from ..algorithms.kinematics import link_pose
 from ..model.model import Model, check_model
 from ..shapes.base import Vector
@@ -36,7 +36,7 @@ from .vectors import (
 _TILE = 4096  # points at a time: what is kept of them for each shape stays in cache
 
 
-class SurfacePoints(eqx.Module):
+class SurfacePoints(Result):
     """For each of some points the nearest point on the surface of a robot.
 
     Args:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._result import Result
 from ..shapes.base import Vector
 
 
@@ -29,7 +29,7 @@ class Witness(NamedTuple):
         return self.distance, *(jnp.stack(point, axis=-1) for point in self[1:])
 
 
-class CapsuleDistance(eqx.Module):
+class CapsuleDistance(Result):
     """Distance of two shapes and where it is taken; for many pairs each field has a leading axis.
 
     Args:

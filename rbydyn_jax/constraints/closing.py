@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._check import check_array, check_integer, check_positive, check_sequence, jit_public
+from .._result import Result, count_of
 from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
@@ -22,7 +22,7 @@ from .loops import LoopJoint, check_loops, joint_frames, loop_gap
 _SHRINK, _GROW, _START = 0.25, 4.0, 1e-3
 
 
-class ClosedLoops(eqx.Module):
+class ClosedLoops(Result):
     """Result of `close_loops`.
 
     Attributes:
@@ -36,6 +36,9 @@ class ClosedLoops(eqx.Module):
     success: Bool[Array, ""]
     gap: Float[Array, "m"]
     iterations: Int[Array, ""]
+
+    def _headline(self) -> str:
+        return count_of(self.success, "closed")
 
 
 @jit_public("fixed", "max_iterations", tolerance=check_positive)

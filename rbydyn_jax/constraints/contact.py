@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, check_not_negative, jit_public
 from .._errors import DtypeError, ShapeError
+from .._result import Result
 from ..algorithms.arguments import arguments
 from ..model.model import Model
 from ._bodies import body_motions
@@ -83,11 +84,11 @@ class Contact(eqx.Module):
         self.friction_damping = positive(friction_damping, "friction_damping")
 
 
-class ContactForces(eqx.Module):
+class ContactForces(Result):
     """Forces of contacts, and rates of their bristles.
 
     Attributes:
-        f_ext: Wrench on each body, about its origin in its axes: an argument of the dynamics.
+        f_ext: Wrench on each body, about its origin in its axes: an argument of the dynamics [N m, N].
         forces: Force at each point in world axes [N].
         depths: How deep each point is in its half-space; negative outside [m].
         bristle_rates: Rates of the bristles' displacements, world axes [m/s].

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +12,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, check_sequence, jit_public
 from .._errors import DtypeError, ShapeError
+from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import bias_forces, joint_reaction_wrenches, rnea
@@ -25,7 +25,7 @@ Stabilization = Baumgarte | Sequence[Baumgarte | None] | None
 DEFAULT_STABILIZATION = Baumgarte()
 
 
-class DynamicsResult(eqx.Module):
+class DynamicsResult(Result):
     r"""Result of constrained forward dynamics; all fields belong to the computed accelerations.
 
     Attributes:
@@ -33,12 +33,14 @@ class DynamicsResult(eqx.Module):
         bias: c, with gravity and the external wrenches [N m, N].
         constraint_jacobian: K, a row for each equation, in the order of the loop joints.
         constraint_bias: k, the stabilization included [rad/s^2, m/s^2].
-        qdot: Rate of the configuration.
+        qdot: Rate of the configuration [rad/s, m/s].
         a: Accelerations of the joints [rad/s^2, m/s^2].
         multipliers: $\lambda$; the smallest ones where they are not unique [N m, N].
-        body_accelerations: Spatial acceleration of each body in its axes at its origin, gravity not added.
-        joint_wrenches: Wrench through each joint of the tree onto its body, in body axes at the body's origin.
-        loop_wrenches: What the loop joints exert on each body, in body axes at the body's origin.
+        body_accelerations: Spatial acceleration of each body in its axes at its origin, gravity not added
+            [rad/s^2, m/s^2].
+        joint_wrenches: Wrench through each joint of the tree onto its body, in body axes at the body's origin
+            [N m, N].
+        loop_wrenches: What the loop joints exert on each body, in body axes at the body's origin [N m, N].
     """
 
     mass_matrix: Float[Array, "nv nv"]
@@ -53,7 +55,7 @@ class DynamicsResult(eqx.Module):
     loop_wrenches: Float[Array, "nb 6"]
 
 
-class InverseDynamicsResult(eqx.Module):
+class InverseDynamicsResult(Result):
     r"""Forces that produce a motion of a tree with loops.
 
     Attributes:

@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float
 
 from .._check import check_array, check_integer, check_not_negative, check_real, jit_public
 from .._errors import ArgumentError, DtypeError, ShapeError
+from .._result import Result, count_of
 from ..spatial import cones
 from ..spatial._quadratic import Program, solve, solved
 from ._vectors import Numbers, scalar
@@ -67,7 +68,7 @@ class ContactPatch(eqx.Module):
         return cones.rectangle(sizes) @ self.pose[:3, :3].T + self.pose[:3, 3][None]
 
 
-class WrenchDistribution(eqx.Module):
+class WrenchDistribution(Result):
     """Forces of contacts that together give a wrench.
 
     Attributes:
@@ -82,8 +83,11 @@ class WrenchDistribution(eqx.Module):
     residual: Float[Array, "6"]
     feasible: Bool[Array, ""]
 
+    def _headline(self) -> str:
+        return count_of(self.feasible, "feasible")
 
-class SupportArea(eqx.Module):
+
+class SupportArea(Result):
     """A convex area in a horizontal plane, by its outermost point in each of many directions.
 
     The area contains the convex hull of `points`, and is contained in the half-planes `normals @ p <= offsets`, whose
@@ -100,6 +104,9 @@ class SupportArea(eqx.Module):
     normals: Float[Array, "d 2"]
     offsets: Float[Array, "d"]
     feasible: Bool[Array, ""]
+
+    def _headline(self) -> str:
+        return count_of(self.feasible, "feasible")
 
 
 @jit_public()

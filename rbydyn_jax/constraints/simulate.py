@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +13,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, check_choice, check_number, full_precision, jit_public
 from .._errors import ArgumentError, DtypeError
+from .._result import Result
 from ..algorithms.aba import aba
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
@@ -33,7 +33,7 @@ _STEPS = {"semi_implicit_euler": semi_implicit_euler, "runge_kutta_4": functools
 _MOST_STEPS = 10**9
 
 
-class Simulation(eqx.Module):
+class Simulation(Result):
     """A motion: the initial state and the one after each step.
 
     Attributes:

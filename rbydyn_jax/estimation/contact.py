@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._check import check_each, check_not_negative, check_number, jit_public
+from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.jacobians import jacobian, point_jacobian
 from ..model.model import Model
 
 
-class ContactWrench(eqx.Module):
+class ContactWrench(Result):
     """A wrench on a link that explains external torques.
 
     Attributes:
@@ -30,7 +30,7 @@ class ContactWrench(eqx.Module):
     rank: Int[Array, ""]
 
 
-class ContactForce(eqx.Module):
+class ContactForce(Result):
     """A force at a point of a link that explains external torques.
 
     Attributes:

@@ -8,20 +8,20 @@ itself [De Luca, Albu-Schaeffer, Haddadin and Hirzinger 2006].
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_each, check_positive, jit_public
 from .._errors import DtypeError, ShapeError
+from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.generalized_momentum import generalized_momentum
 from ..model.model import Model, check_model
 
 
-class MomentumObserver(eqx.Module):
+class MomentumObserver(Result):
     """An observer after a sample.
 
     Attributes:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_each, check_positive, jit_public, known
 from .._errors import ArgumentError, DtypeError
+from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.inverse_dynamics import rnea
 from ..algorithms.jacobians import jacobian
@@ -31,7 +31,7 @@ def _check_forgetting(x: Any, name: str) -> None:
         raise ArgumentError(f"{name} must be at most 1, got {numbers.tolist()}")
 
 
-class PayloadEstimate(eqx.Module):
+class PayloadEstimate(Result):
     """An estimate with all that it was made from.
 
     Attributes:
@@ -41,6 +41,11 @@ class PayloadEstimate(eqx.Module):
 
     information: Float[Array, "10 10"]
     vector: Float[Array, "10"]
+
+    def _headline(self) -> str:
+        if self.vector.ndim > 1:
+            return ""
+        return f"{self.mass:.4g} kg at [{', '.join(f'{x:.4g}' for x in self.center_of_mass)}] m"
 
     def _scale(self) -> Array:
         """Units in which the diagonal of the information is 1: kg and kg m^2 are not compared."""

@@ -10,18 +10,18 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_finite, check_integer
 from .._errors import ArgumentError, Finding, ModelError, ParseError, ShapeError
+from .._result import Result
 from ..model.model import Model, check_model
 from .parameter_vector import velocity_names
 
 
-class TrajectoryData(eqx.Module):
+class TrajectoryData(Result):
     """A motion and the torques of the motors along it, a row for each time.
 
     Args:

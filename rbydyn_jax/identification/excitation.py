@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._check import check_array, check_integer
 from .._errors import ArgumentError, ModelError
+from .._result import Result, count_of
 from ..collision import min_distance
 from ..model.configuration import neutral
 from ..model.model import Model, check_model
@@ -32,7 +33,7 @@ _KEPT = 0.3  # of the former mean and deviation
 _FORBIDDEN = 100.0  # cost of exceeding a limit of torque, or of clearance, by all of it
 
 
-class ExcitingTrajectory(eqx.Module):
+class ExcitingTrajectory(Result):
     """A motion for identification.
 
     Attributes:
@@ -48,6 +49,9 @@ class ExcitingTrajectory(eqx.Module):
     condition: Float[Array, ""]
     history: Float[Array, "i"]
     feasible: Bool[Array, ""]
+
+    def _headline(self) -> str:
+        return count_of(self.feasible, "feasible")
 
 
 def exciting_trajectory(

@@ -84,6 +84,8 @@ class FitResult:
         lines += [f"{name:{width}}  {x:10.3g}" for name, x in zip(joints, self.residual, strict=True)]
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def fit(
     model: Model,

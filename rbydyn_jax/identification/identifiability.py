@@ -80,6 +80,8 @@ class BaseParameters:
                 lines += textwrap.wrap(line, 110, initial_indent="  ", subsequent_indent="      ")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def _factor(x: float) -> str:
     return "" if abs(x - 1.0) < 1e-9 else f"{x:.4g} "

@@ -18,7 +18,10 @@ from ..shapes.capsule import Capsule
 from ..spatial import inertia
 from .arrays import RobotArrays
 from .specialized import SpecializedModel
+from .summary import model_text
 from .tree import IS_MINUS_ONE, IS_ONE, IS_ZERO, KinematicTree, MimicJoint
+
+_PRINTED_ROWS = 30
 
 
 class Model(eqx.Module):
@@ -158,6 +161,21 @@ class Model(eqx.Module):
 
     def __repr__(self) -> str:
         return f"Model({self.name!r}, nq={self.nq}, nv={self.nv}, joints={self.nb}, links={len(self.link_names)})"
+
+    def __str__(self) -> str:
+        return model_text(self, _PRINTED_ROWS)
+
+    def summary(self) -> str:
+        """The whole tree of joints and links with types, axes and limits [rad, m, s, N m, N]; `print(model)` shows the
+        beginning of it.
+
+        Example:
+            >>> print(robots.pendulum().summary())
+            pendulum: 1 moving joints, nq = 1, nv = 1, 2 links, 0 capsules
+            world + base
+              hinge -> bob  continuous (0 1 0)
+        """
+        return model_text(self)
 
 
 def numbers_from_pattern(geometry: Array, pattern: Sequence[Sequence[int]], width: int) -> Array:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array
 from .._errors import ModelError
+from .._result import Result
 from ..algorithms.kinematics import link_pose
 from ..collision import CapsulePairs, World, signed_distances, world_distances
 from ..model.model import Model, check_model
@@ -20,7 +21,7 @@ from ._rows import joint_forces
 from .trajectory import Motion, TrajectorySamples, check_motion, sample_trajectory
 
 
-class TrajectoryReport(eqx.Module):
+class TrajectoryReport(Result):
     """Errors, margins and clearances of a trajectory.
 
     A ratio is the largest |value| / limit over times and joints. An infinite limit has the ratio 0. For a limit
@@ -53,6 +54,11 @@ class TrajectoryReport(eqx.Module):
     samples: TrajectorySamples
     torques: Float[Array, "t nv"]
     distances: Float[Array, "t"] | None
+
+    def _headline(self) -> str:
+        if np.ndim(self.position_error):
+            return f"{self.position_error.size} trajectories"
+        return "within the limits" if self.feasible(np.inf, np.inf) else "beyond a limit, or in collision"
 
     def feasible(self, position: float = 1e-3, orientation: float = 0.0087, limits: float = 1e-4) -> bool:
         """Whether the pose is met to `position` [m] and `orientation` [rad], the ratios exceed 1 by no more than

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .._check import check_array, check_positive, check_sequence, jit_public
 from .._errors import ArgumentError, DtypeError
+from .._result import Result, count_of
 from ..algorithms.arguments import arguments
 from ..collision import CapsulePairs, World
 from ..model.model import Model, check_model
@@ -26,7 +26,7 @@ _FAR = 1e3  # times the highest velocities: limits that are farther do not count
 _ROWS = 8  # distances that are kept from each: the nearest ones
 
 
-class DifferentialIkResult(eqx.Module):
+class DifferentialIkResult(Result):
     """Result of `differential_ik`.
 
     Args:
@@ -37,6 +37,9 @@ class DifferentialIkResult(eqx.Module):
 
     v: Float[Array, "nv"]
     solved: Bool[Array, ""]
+
+    def _headline(self) -> str:
+        return count_of(self.solved, "solved")
 
 
 @jit_public(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._check import check_array, check_integer, check_key, check_pose, check_positive, jit_public
 from .._errors import RbydynError
+from .._result import Result, count_of
 from ..collision import CapsulePairs, World
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
@@ -37,7 +38,7 @@ class IkStatus(IntEnum):
     IN_COLLISION = 3
 
 
-class IkResult(eqx.Module):
+class IkResult(Result):
     """Result of `solve_ik`, with a leading axis for a batch of targets.
 
     Args:
@@ -57,6 +58,11 @@ class IkResult(eqx.Module):
     attempts: Int[Array, "*b"]
     iterations: Int[Array, "*b"]
     distance: Float[Array, "*b"] | None = None
+
+    _enums: ClassVar = {"status": IkStatus}
+
+    def _headline(self) -> str:
+        return count_of(self.solved, "solved")
 
     @property
     def solved(self) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -10,10 +9,11 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, jit_public
 from .._errors import ArgumentError
+from .._result import Result
 from ..spatial.safe import safe_divide, safe_sqrt
 
 
-class ProfileSamples(eqx.Module):
+class ProfileSamples(Result):
     """A profile at some times.
 
     Args:
@@ -27,7 +27,7 @@ class ProfileSamples(eqx.Module):
     acceleration: Float[Array, "... n"]
 
 
-class TrapezoidalProfile(eqx.Module):
+class TrapezoidalProfile(Result):
     """A motion with three phases for each joint: acceleration to the cruise speed, cruise, and deceleration.
 
     Args:

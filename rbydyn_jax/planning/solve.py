@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from .._check import jit_public
 from .._errors import DtypeError
+from .._result import Result, count_of
 from ._newton import Multipliers
 from ._search import search
 from .problem import TrajectoryProblem
@@ -24,7 +25,7 @@ class TrajectoryStatus(IntEnum):
     NOT_FINITE = 2
 
 
-class TrajectoryViolations(eqx.Module):
+class TrajectoryViolations(Result):
     """The largest violation of each kind at 401 times, 0 where there is none.
 
     Args:
@@ -52,7 +53,7 @@ class TrajectoryViolations(eqx.Module):
         return jnp.max(jnp.stack(list(vars(self).values())))
 
 
-class TrajectoryResult(eqx.Module):
+class TrajectoryResult(Result):
     """Result of `solve_trajectory`.
 
     Args:
@@ -76,6 +77,11 @@ class TrajectoryResult(eqx.Module):
     infeasibilities: Float[Array, "i"]
     attempts: Int[Array, ""]
     iterations: Int[Array, ""]
+
+    _enums: ClassVar = {"status": TrajectoryStatus}
+
+    def _headline(self) -> str:
+        return count_of(self.solved, "solved")
 
     @property
     def solved(self) -> Bool[Array, ""]:

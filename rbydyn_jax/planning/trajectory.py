@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_integer
 from .._errors import DtypeError
+from .._result import Result
 from .spline import LEAST_JERK, end_velocity_basis, end_velocity_jerk, rest_to_rest_basis
 
 
@@ -38,7 +39,7 @@ class Motion(Protocol):
         ...
 
 
-class Trajectory(eqx.Module):
+class Trajectory(Result):
     """A spline of degree 5 for each moving joint, with acceleration zero at both ends; all others are at rest.
 
     Args:
@@ -73,7 +74,7 @@ class Trajectory(eqx.Module):
         return on_grid(self, basis(self.coefficients.shape[0], points))
 
 
-class TrajectorySamples(eqx.Module):
+class TrajectorySamples(Result):
     """A trajectory on a grid of times.
 
     Args:

@@ -76,7 +76,7 @@ def _hands() -> Model:
 def pin_robot(name: str):
     """The robot in pinocchio."""
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     return pin_model(robot(name))
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
+from rbydyn_jax.engines.conventions import change_velocity_origin, com_inertia, float64
 from tests.helpers import X64, assert_close, oracle
-from tests.oracles.conventions import change_velocity_origin, com_inertia, float64
 
 from .cases import TREES, along, by_rows, compare, pin_robot, robot, run, states, tips
 
@@ -134,7 +134,7 @@ def test_com_moves_as_its_derivatives_say(name):
 def test_centroidal_quantities_of_rby1_against_the_sdk(name):
     """The base counts with its mass here."""
     oracle("rby1_sdk")
-    from tests.oracles.rby1_oracle import Rby1Robot
+    from rbydyn_jax.engines.rby1_sdk import Rby1Robot
 
     if not X64:
         pytest.skip("the SDK is compared in float64")

@@ -85,7 +85,7 @@ def test_bias_gravity_and_the_terms_of_inverse_dynamics(name):
 
 @pytest.mark.slow
 def test_gravity_is_a_number_of_the_model():
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     model, s = robot("mimic"), states("mimic")
     tilted = rb.with_gravity(model, jnp.array([1.0, -2.0, 3.0], s.q.dtype))
@@ -179,7 +179,7 @@ def test_damping_and_friction_oppose_the_motion():
 
 def test_against_mujoco():
     oracle("mujoco")
-    from tests.oracles.mujoco_oracle import mujoco_model
+    from rbydyn_jax.engines.mujoco import mujoco_model
 
     model, s = robot("panda_like"), states("panda_like")
     twin = mujoco_model(model)
@@ -193,7 +193,7 @@ def test_against_mujoco():
 @pytest.mark.parametrize("name", ["rby1a", "rby1m", "rby1ub"])
 def test_dynamics_of_rby1_against_the_sdk(name):
     oracle("rby1_sdk")
-    from tests.oracles.rby1_oracle import Rby1Robot
+    from rbydyn_jax.engines.rby1_sdk import Rby1Robot
 
     if not X64:
         pytest.skip("the SDK is compared in float64")

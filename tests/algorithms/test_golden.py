@@ -11,9 +11,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rbydyn_jax as rb
+from rbydyn_jax.engines.conventions import swap_rows
 from rbydyn_jax.io import Inertial, JointDescription, LinkDescription, RobotDescription, build_model
 from tests.helpers import X64, assert_close
-from tests.oracles.conventions import swap_rows
 
 pytestmark = pytest.mark.skipif(not X64, reason="ten decimals need float64")
 DECIMALS = 1e-9

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
+from rbydyn_jax.engines.conventions import float64, skew
 from rbydyn_jax.io import JointDescription, LinkDescription, RobotDescription, build_model
 from rbydyn_jax.testing import random_description, random_transform
 from tests.helpers import X64, assert_close, normal
-from tests.oracles.conventions import float64, skew
 
 from .cases import TREES, along, robot, run, states, tips
 

@@ -8,8 +8,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rbydyn_jax as rb
+from rbydyn_jax.engines.conventions import float64
 from tests.helpers import X64, assert_close, oracle, slow
-from tests.oracles.conventions import float64
 
 from .cases import ROBOTS, TREES, along, by_rows, compare, pin_robot, robot, run, states, tips
 
@@ -191,7 +191,7 @@ def test_quaternion_jacobian_is_the_rate_of_the_pose():
 @pytest.mark.parametrize("name", ["rby1a", "rby1m", "rby1ub"])
 def test_kinematics_of_rby1_against_the_sdk(name):
     oracle("rby1_sdk")
-    from tests.oracles.rby1_oracle import Rby1Robot
+    from rbydyn_jax.engines.rby1_sdk import Rby1Robot
 
     if not X64:
         pytest.skip("the SDK is compared in float64")

@@ -9,9 +9,9 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
+from rbydyn_jax.engines.conventions import change_velocity_origin, swap_rows
 from rbydyn_jax.testing import random_tree
 from tests.helpers import BATCH, X64, assert_close, normal, oracle
-from tests.oracles.conventions import change_velocity_origin, swap_rows
 
 from .cases import along, by_rows, run
 
@@ -23,7 +23,7 @@ POINT, ORIGIN, UP = (0.3, -0.7, 0.4), (0.1, 0.2, -0.3), (0.2, -0.1, 2.0)
 def case():
     """A tree with most types of joint, and all that is computed of it, as one program."""
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     model = random_tree(1, ("floating", "planar", "spherical", "prismatic", "continuous"), n=5)
     q = jax.vmap(rb.random_configuration, (None, 0))(model, jax.random.split(jax.random.key(0), BATCH))

@@ -1,44 +1,14 @@
-"""``rbydyn view``: how robots are found, and what is printed."""
+"""``rbydyn view``: what is printed."""
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-
 import pytest
 
-from rbydyn_jax import NameNotFoundError, robots, save_urdf
 from rbydyn_jax.cli import main
-from rbydyn_jax.cli.view import find, view
+from rbydyn_jax.cli.view import view
 from tests.cli.test_commands import ROBOT
 
 pytest.importorskip("viser")
-
-
-def test_a_robot_is_a_file_or_a_name(tmp_path, monkeypatch):
-    path = tmp_path / "arm.urdf"
-    save_urdf(robots.two_link_arm(), path)
-    found = find(str(path))
-    assert (found.model.name, found.urdf) == ("two_link_arm", path)
-    assert find("two_link_arm").model.nq == 2 and find("two_link_arm").urdf is None
-    description = ModuleType("robot_descriptions.arm_description")
-    description.URDF_PATH, description.PACKAGE_PATH = str(path), str(tmp_path)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "robot_descriptions", ModuleType("robot_descriptions"))
-    monkeypatch.setitem(sys.modules, "robot_descriptions.arm_description", description)
-    found = find("arm_description")
-    assert (found.model.name, found.packages) == ("two_link_arm", (tmp_path, tmp_path.parent))
-    with pytest.raises(NameNotFoundError, match="did you mean 'two_link_arm'"):
-        find("two_link_arn")
-    with pytest.raises(NameNotFoundError, match="the robots are: "):
-        find("zzz")
-
-
-def test_an_mjcf_file_is_known_by_its_content(tmp_path):
-    pytest.importorskip("mujoco")
-    path = tmp_path / "swing.xml"
-    path.write_text("""<mujoco model="swing"><worldbody><body name="bob"><joint name="hinge"/>
-      <geom type="sphere" size="0.1" pos="0 0 -1"/></body></worldbody></mujoco>""")
-    assert find(str(path)).model.joint_names == ("hinge",)
 
 
 def test_the_address_and_what_is_missing_are_printed(tmp_path, capsys):

@@ -60,7 +60,7 @@ def distances(name: str) -> np.ndarray:
 def sdk_robot(name: str):
     """The maker's file in the maker's library."""
     oracle("rby1_sdk")
-    from tests.oracles.rby1_oracle import Rby1Robot
+    from rbydyn_jax.engines.rby1_sdk import Rby1Robot
 
     model = robot(name)
     return Rby1Robot(rby1_file(RBY1[name]), model.joint_names, model.link_names, model.link_names[0])

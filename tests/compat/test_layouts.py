@@ -37,7 +37,7 @@ def state(model):
 @pytest.mark.slow
 def test_pinocchio(model, state):
     pin = oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     q, v, a = state
     twin = pin_model(model)
@@ -89,7 +89,7 @@ def test_a_file_that_pinocchio_reads():
 @pytest.mark.slow
 def test_mujoco(model, state):
     mujoco = oracle("mujoco")
-    from tests.oracles.mujoco_oracle import mujoco_model
+    from rbydyn_jax.engines.mujoco import mujoco_model
 
     q, v, a = state
     twin = mujoco_model(model)

@@ -11,9 +11,9 @@ from scipy.spatial.transform import Rotation
 import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.compat.pymanoid import Contact, Humanoid, Manipulator, Robot, with_rpy_base
+from rbydyn_jax.engines.conventions import swap_rows
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal, oracle, untyped
-from tests.oracles.conventions import swap_rows
 
 pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
 P, NORMAL = (0.2, -0.3, 0.5), (0.1, -0.2, 1.0)
@@ -28,7 +28,7 @@ def humanoid():
 @pytest.fixture(scope="module")
 def twin(humanoid):
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     return pin_model(humanoid.model)
 

@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.compat.pyrobot import Kinematics, KinematicsError, _rotation
+from rbydyn_jax.engines.conventions import swap_rows
 from tests.helpers import X64, assert_close, example_robot, oracle, untyped
-from tests.oracles.conventions import swap_rows
 
 pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
 Q = [0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5]
@@ -27,7 +27,7 @@ def arm():
 @pytest.fixture(scope="module")
 def twin(arm):
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     return pin_model(arm.model)
 

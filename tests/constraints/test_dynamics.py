@@ -68,7 +68,7 @@ def test_maximal_coordinates_move_in_the_same_way():
 def test_a_held_arm_accelerates_as_in_pinocchio():
     """Its tool welded to its base, and held by a ball joint."""
     pin = oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     model = robots.panda_like()
     twin = pin_model(model)
@@ -218,7 +218,7 @@ def test_what_cannot_be_produced_is_left_over(linkage):
 @pytest.mark.slow
 def test_an_impact_is_that_of_pinocchio():
     pin = oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     model = robots.panda_like()
     twin = pin_model(model)

@@ -31,7 +31,7 @@ def _log(model, steps: int = 400, fine: int = 5):
     Returns positions, velocities and torques of the motors at each row, and the mean external torques after it.
     """
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     twin, rng = pin_model(model), np.random.default_rng(0)
     q, v = rng.uniform(-1, 1, model.nv), np.zeros(model.nv)
@@ -74,7 +74,7 @@ def test_external_torques_are_a_low_pass_of_those_that_acted(model):
 def test_a_wrench_is_recovered_where_all_of_it_is_felt():
     q, wrench = jnp.asarray(np.linspace(0.2, 1.1, ARM.nv)), normal(1, 6)
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     twin = pin_model(ARM)
     torques = jnp.asarray(twin.jacobian(np.asarray(q), HAND).T @ np.asarray(wrench))
@@ -117,7 +117,7 @@ def test_the_touched_body_is_the_last_that_feels_it():
 def _loaded(payload):
     """The arm with a payload that pinocchio appends."""
     pin = oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     twin = pin_model(ARM)
     m, c, I = inertia.to_mass_com(payload)  # noqa: E741

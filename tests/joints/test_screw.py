@@ -57,7 +57,7 @@ def press(kind: str, axis=AXIS, **pitch):
 @needs_float64
 def test_pinocchio(tree, states):
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     twin, (q, v, a, f) = pin_model(tree), states
     assert_close(run(lambda q: rb.fk(tree, q), q), by_rows(twin.fk, q))

@@ -47,7 +47,7 @@ def welded_link(description: RobotDescription) -> str:
 
 def test_payload_is_what_pinocchio_makes_of_it(model, state):
     pin = oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     link = welded_link(DESCRIPTION)
     body = model.tree.link_bodies[model.link_index(link)]

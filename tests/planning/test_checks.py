@@ -101,7 +101,8 @@ def test_distances_are_least_over_the_pairs_at_each_time(dtype):
 
 @pytest.mark.slow
 def test_torques_are_pinocchios_with_damping_and_friction(dtype):
-    from tests.oracles.pinocchio_oracle import batch, pin_model
+    from rbydyn_jax.engines.conventions import batch
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     model = robots.panda_like(dtype=dtype)
     middle = 0.5 * (model.position_lower + model.position_upper)

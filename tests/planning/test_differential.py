@@ -29,7 +29,7 @@ def test_velocities_are_minima_within_the_limits():
     """Bounded least squares by scipy, on Jacobians of pinocchio; and their derivatives by differences."""
     oracle("pinocchio")
     optimize = pytest.importorskip("scipy.optimize")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     arm, dt, damping = robots.panda_like(), 0.05, 1e-3
     twin = pin_model(arm)

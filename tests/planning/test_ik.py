@@ -52,7 +52,7 @@ def solved(panda):
 @pytest.mark.float32
 def test_random_poses_are_reached_within_the_limits(panda, solved):
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     target, result = solved
     ok = np.asarray(result.solved)
@@ -139,7 +139,7 @@ def case(panda):
 def test_a_redundant_arm_moves_least(panda, case):
     """dq = J^+ times the twist of the target, of pinocchio's Jacobian."""
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     q0, target = case
     twist = normal(3, 6)

@@ -56,7 +56,7 @@ def tip_jacobian(q) -> np.ndarray:
 @pytest.mark.float32
 def test_a_link_looks_at_points_from_a_place():
     oracle("pinocchio")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     arm = robots.panda_like()
     points = jnp.array([[0.6, 0.1, 0.3], [0.2, -0.5, 0.1], [0.9, 0.2, 0.4], [0.4, 0.1, -1.0]], arm.gravity.dtype)

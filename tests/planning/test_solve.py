@@ -68,7 +68,8 @@ def test_random_problems_are_solved_as_pinocchio_measures_them():
     oracle("pinocchio")
     import pinocchio as pin
 
-    from tests.oracles.pinocchio_oracle import batch, pin_model
+    from rbydyn_jax.engines.conventions import batch
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     arm = robots.panda_like()
     reference = pin_model(arm)

@@ -289,7 +289,7 @@ def test_nonlinear_motion_against_pinocchio_and_scipy():
     oracle("pinocchio")
     if not X64:
         pytest.skip("the reference computes in float64")
-    from tests.oracles.pinocchio_oracle import pin_model
+    from rbydyn_jax.engines.pinocchio import pin_model
 
     model = lossy_pendulum()
     n, T = model.nq, 0.2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import warnings
 from collections.abc import Iterator
 from importlib import metadata
@@ -11,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rbydyn_jax import Model, load_urdf_string, with_traversal
+from rbydyn_jax.engines.pinocchio import PinRobot, pin_model, pin_twin
 from rbydyn_jax.joints import JOINT_TYPES
 from rbydyn_jax.testing import random_tree
 from tests.helpers import RBY1_DIRECTORY, example_robot_directory
-from tests.oracles.pinocchio_oracle import PinRobot, pin_from_urdf, pin_model
 
 # Wheels that ship robots: the extra `robots`.
 WHEELS = (
@@ -62,17 +61,7 @@ class Robot(NamedTuple):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = _swept(load_urdf_string(text, floating_base=self.floating_base))
-        if "planar" in model.tree.joint_types:
-            return model, pin_model(model), "planar joint: Pinocchio reads our numbers"
-        try:
-            return model, pin_from_urdf(_without_shapes(text), model), ""
-        except ValueError:
-            return model, pin_model(model), "Pinocchio refuses the file: it reads our numbers"
-
-
-def _without_shapes(text: bytes) -> str:
-    """The document without visual and collision elements, of which urdfdom complains at length."""
-    return re.sub(r"<(visual|collision)\b(?:[^>]*[^/])?>.*?</\1\s*>", "", text.decode("utf-8"), flags=re.DOTALL)
+        return model, *pin_twin(model, text)
 
 
 def _swept(model: Model) -> Model:

@@ -56,7 +56,7 @@ def test_shares_its_compilation_with_the_makers_file(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_equals_the_makers_library(form):
     oracle("rby1_sdk")
-    from tests.oracles.rby1_oracle import Rby1Robot
+    from rbydyn_jax.engines.rby1_sdk import Rby1Robot
 
     model = getattr(robots, form)()
     sdk = Rby1Robot(rby1_file(FORMS[form][0]), model.joint_names, model.link_names, "base")

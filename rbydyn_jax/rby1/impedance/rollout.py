@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
@@ -15,6 +14,7 @@ from jaxtyping import Array, Float
 
 from ..._check import check_array, jit_public
 from ..._errors import ArgumentError, DtypeError
+from ..._result import Result
 from ...algorithms.crba import crba
 from ...algorithms.energy import damping_forces
 from ...algorithms.inverse_dynamics import bias_forces, gravity_forces
@@ -25,7 +25,7 @@ from .components import Component, Joints, components
 from .law import component_torques, follow_dtype
 
 
-class Rollout(eqx.Module):
+class Rollout(Result):
     """A commanded motion; the torques of a row act until the time of the next.
 
     Args:

@@ -6,16 +6,19 @@ the joint, planar q = [x, y, theta].
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from rbydyn_jax import Model
+from ..model.model import Model
 
 # Rows of [angular; linear] taken from [linear; angular], and back: the permutation is its own inverse.
 SWAP = np.array([3, 4, 5, 0, 1, 2])
 
 
 def float64(x) -> np.ndarray:
-    """The values of an array, exactly, in the precision of the oracles."""
+    """The values of an array, exactly, in the precision of the engines."""
     return np.asarray(x).astype(np.float64)
 
 
@@ -110,3 +113,8 @@ def turned_parameters(turn: np.ndarray) -> np.ndarray:
         one[i, j] = one[j, i] = 1.0
         out[4:, 4 + k] = (turn @ one @ turn.T)[tuple(entries.T)]
     return out
+
+
+def batch(function: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
+    """Applies a function of an engine to each row of the arguments, and stacks."""
+    return np.stack([np.asarray(function(*row)) for row in zip(*arguments, strict=True)])

@@ -8,16 +8,17 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rbydyn_jax import integrate, random_configuration, to_urdf
+from rbydyn_jax.engines import conventions
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close
-from tests.oracles import conventions
 
 pin = pytest.importorskip("pinocchio")
 mujoco = pytest.importorskip("mujoco")
 pytestmark = pytest.mark.skipif(not X64, reason="the oracles themselves are in float64")
 
-from tests.oracles.mujoco_oracle import mujoco_model  # noqa: E402
-from tests.oracles.pinocchio_oracle import batch, pin_from_urdf, pin_model  # noqa: E402
+from rbydyn_jax.engines.conventions import batch  # noqa: E402
+from rbydyn_jax.engines.mujoco import mujoco_model  # noqa: E402
+from rbydyn_jax.engines.pinocchio import pin_from_urdf, pin_model  # noqa: E402
 
 COUNT = 100
 EVERY_TYPE = ("revolute", "continuous", "prismatic", "fixed", "planar", "spherical", "floating")
@@ -160,7 +161,7 @@ def test_tied_joints_move_as_pinocchio_moves_them():
 def test_pinocchio_and_the_sdk_agree_through_the_conversions():
     pytest.importorskip("rby1_sdk")
     from rbydyn_jax import robots
-    from tests.oracles.rby1_oracle import Rby1Robot
+    from rbydyn_jax.engines.rby1_sdk import Rby1Robot
 
     model = robots.rby1a()
     text = to_urdf(model)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from rbydyn_jax import Model
-
+from .._errors import ModelError
+from ..model.model import Model
 from .conventions import com_inertia, float64, quaternion_matrix
 
 _TYPES = {
@@ -127,8 +127,16 @@ class MujocoRobot:
 
 
 def mujoco_model(model: Model) -> MujocoRobot:
-    """Writes the numbers of a Model into MuJoCo, body by body."""
-    return MujocoRobot(model)
+    """Writes the numbers of a Model into MuJoCo, body by body.
+
+    Raises:
+        ModelError: MuJoCo has no joint of such a type, or refuses the numbers.
+    """
+    try:
+        return MujocoRobot(model)
+    except ValueError as error:
+        text = str(error).splitlines()[0].removeprefix("Error: ")
+        raise ModelError(text if text.startswith("MuJoCo") else f"MuJoCo: {text}") from None
 
 
 def _quaternion(R: np.ndarray) -> np.ndarray:
@@ -141,7 +149,7 @@ def _specification(model: Model) -> mujoco.MjSpec:
     tree = model.tree
     refused = {t for t in tree.joint_types if t not in _TYPES} | {"mimic" for m in tree.mimics if m is not None}
     if refused:
-        raise ValueError(f"MuJoCo has no {', '.join(sorted(refused))} joint")
+        raise ModelError(f"MuJoCo has no {', '.join(sorted(refused))} joint")
     spec = mujoco.MjSpec()
     spec.option.gravity = float64(model.gravity)
     # Frictionless, unlimited and contact-free: the equations of motion alone.

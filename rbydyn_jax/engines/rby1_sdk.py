@@ -7,14 +7,24 @@ from `to_urdf` has unit axes, and then results agree to rounding.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import rby1_sdk.dynamics as sdk
 
+from .._errors import ModelError
+from ..io.save import to_urdf
+from ..model.model import Model
 from .conventions import float64
 
+# The SDK takes what memory holds for an inertia that is not written, and divides by the mass of each link.
+_NO_MASS = (
+    '<inertial><origin xyz="0 0 0"/><mass value="1e-30"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
+    "</inertial>"
+)
+_TYPES = ("revolute", "continuous", "prismatic")
 _ROBOTS = {18: sdk.Robot_18, 24: sdk.Robot_24, 26: sdk.Robot_26}
 
 
@@ -26,9 +36,9 @@ class Rby1Robot:
         configuration = sdk.load_robot_from_urdf_data(text, base)
         self.robot = _ROBOTS.get(len(joint_names), sdk.Robot)(configuration)
         # More names than joints would be read out of bounds there.
-        assert self.robot.get_dof() == len(joint_names), f"the SDK counts {self.robot.get_dof()} joints"
+        if self.robot.get_dof() != len(joint_names):
+            raise ModelError(f"rby1_sdk counts {self.robot.get_dof()} joints, not {len(joint_names)}")
         self.state = self.robot.make_state(list(link_names), list(joint_names))
-        assert list(self.state.get_joint_names()) == list(joint_names)
         self.links = {name: i for i, name in reversed(list(enumerate(self.state.get_link_names())))}
 
     def set(self, q, v=None, a=None, gravity=(0.0, 0.0, -9.81)) -> Rby1Robot:
@@ -60,7 +70,10 @@ class Rby1Robot:
         return np.array(self.robot.compute_gravity_term(self.set(q).state))
 
     def crba(self, q) -> np.ndarray:
-        """Mass matrix."""
+        """Mass matrix; by columns where the SDK has no class of this size: its `Robot` crashes (seen in 0.10)."""
+        if type(self.robot) is sdk.Robot:
+            zero, gravity = np.zeros(len(q)), self.gravity(q)
+            return np.stack([self.rnea(q, zero, e) - gravity for e in np.eye(len(q))], axis=1)
         return np.array(self.robot.compute_mass_matrix(self.set(q).state))
 
     def body_jacobian(self, q, reference: str, target: str) -> np.ndarray:
@@ -97,3 +110,21 @@ class Rby1Robot:
         """(6, 6) reflected inertia at the target link, in its frame."""
         self.set(q)
         return np.array(self.robot.compute_reflective_inertia(self.state, self.links[reference], self.links[target]))
+
+
+def rby1_model(model: Model) -> Rby1Robot:
+    """Lets the SDK read the URDF text of a Model.
+
+    Raises:
+        ModelError: The base is not fixed to the world, or a joint is tied, or is not of a type that the SDK has.
+    """
+    tree = model.tree
+    refused = {kind for kind in tree.joint_types if kind not in _TYPES} | {
+        "mimic" for m in tree.mimics if m is not None
+    }
+    if refused:
+        raise ModelError(f"rby1_sdk has no {', '.join(sorted(refused))} joint")
+    if tree.link_bodies[0] >= 0:
+        raise ModelError("rby1_sdk needs a base that is fixed to the world")
+    text = re.sub(r'(<link name="[^"]*")/>', rf"\1>{_NO_MASS}</link>", to_urdf(model, collisions=False))
+    return Rby1Robot(text, model.joint_names, model.link_names, model.link_names[0])

@@ -7,13 +7,14 @@ independent joints there, and are tied with the constant map v_pin = G v: tau = 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pinocchio as pin
 
-from rbydyn_jax import Model
-
+from .._errors import NameNotFoundError
+from ..model.model import Model
 from .conventions import (
     change_velocity_origin,
     com_inertia,
@@ -83,7 +84,8 @@ class PinRobot:
 
     def _frame(self, link: str) -> int:
         frame = self.model.getFrameId(link, pin.FrameType.BODY)
-        assert frame < len(self.model.frames), f"pinocchio has no link {link}"
+        if frame >= len(self.model.frames):
+            raise NameNotFoundError(link, "link", [frame.name for frame in self.model.frames])
         return frame
 
     def _columns(self, J) -> np.ndarray:
@@ -265,9 +267,21 @@ def pin_from_urdf(text: str, model: Model) -> PinRobot:
     return _with_armature(robot)
 
 
-def batch(function: Callable[..., np.ndarray], *arguments) -> np.ndarray:
-    """Applies an oracle to each row of the arguments, and stacks."""
-    return np.stack([np.asarray(function(*row)) for row in zip(*arguments, strict=True)])
+def pin_twin(model: Model, text: bytes | None = None) -> tuple[PinRobot, str]:
+    """The robot as Pinocchio reads a URDF file; of our numbers where there is none, or it cannot read it, and why."""
+    if text is None:
+        return pin_model(model), ""
+    if "planar" in model.tree.joint_types:
+        return pin_model(model), "planar joint: Pinocchio reads our numbers"
+    try:
+        return pin_from_urdf(_without_shapes(text), model), ""
+    except ValueError:
+        return pin_model(model), "Pinocchio refuses the file: it reads our numbers"
+
+
+def _without_shapes(text: bytes) -> str:
+    """The document without visual and collision elements, of which urdfdom complains at length."""
+    return re.sub(r"<(visual|collision)\b(?:[^>]*[^/])?>.*?</\1\s*>", "", text.decode("utf-8"), flags=re.DOTALL)
 
 
 _JOINTS: dict[str, Callable[..., pin.JointModel]] = {

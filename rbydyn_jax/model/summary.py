@@ -1,0 +1,121 @@
+"""A robot as text: the tree of its joints and links, with types and limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+if TYPE_CHECKING:
+    from .model import Model
+
+LIMITS = ("velocity_limit", "acceleration_limit", "effort_limit")
+_WIDTH = 60  # characters of the left column
+
+
+def model_text(model: Model, rows: int | None = None) -> str:
+    """A headline and the tree; at most `rows` lines of it, and without limits where they are traced or a batch."""
+    lines = [headline(model), *tree_lines([joint_facts(model, i) for i in range(model.nb)], fixed_links(model))]
+    if rows is not None and len(lines) > rows + 1:
+        lines[rows:] = [f"  ... and {len(lines) - rows} more joints: model.summary() has all"]
+    return "\n".join(lines)
+
+
+def headline(model: Model) -> str:
+    """Name and sizes."""
+    shapes = ", ".join(f"{model.tree.shape_kinds.count(kind)} {kind}s" for kind in model.shapes)
+    sizes = f"{model.nb} moving joints, nq = {model.nq}, nv = {model.nv}, {len(model.link_names)} links"
+    return f"{model.name}: {sizes}, {shapes}"
+
+
+def joint_facts(model: Model, i: int) -> dict[str, Any]:
+    """Type, axis, limits and more of a joint as plain data: infinite limits are None, unknown ones are left out."""
+    tree = model.tree
+    q, v, mimic = tree.q_slices[i], tree.v_slices[i], tree.mimics[i]
+    facts: dict[str, Any] = {
+        "name": tree.joint_names[i],
+        "type": tree.joint_types[i],
+        "parent": tree.joint_names[tree.parents[i]] if tree.parents[i] >= 0 else None,
+        "link": tree.link_names[tree.principal_links[i]],
+    }
+    if mimic is not None:
+        facts["mimic"] = {"joint": tree.joint_names[mimic.source]}
+    if not _has_values(model):
+        return facts
+    facts |= {
+        "axis": np.asarray(model.joint_axes[i]).round(9).tolist(),
+        "lower": _finite(model.position_lower[q]),
+        "upper": _finite(model.position_upper[q]),
+    }
+    facts |= {what: _finite(getattr(model, what)[v]) for what in LIMITS}
+    if mimic is not None:
+        facts["mimic"]["multiplier"] = float(model.mimic_multipliers[mimic.slot])
+        facts["mimic"]["offset"] = float(model.mimic_offsets[mimic.slot])
+    return facts
+
+
+def fixed_links(model: Model) -> dict[str, str]:
+    """For each link that is fixed to another one or to the world, what carries it."""
+    tree = model.tree
+    carriers = [tree.principal_links[body] if body >= 0 else -1 for body in tree.link_bodies]
+    names = ["world" if carrier < 0 else tree.link_names[carrier] for carrier in carriers]
+    return {tree.link_names[k]: names[k] for k, slot in enumerate(tree.welded_slots) if slot >= 0}
+
+
+def tree_lines(joints: Sequence[Mapping[str, Any]], fixed: Mapping[str, str]) -> list[str]:
+    """One line for each joint, indented by its depth; links fixed to its link follow after a plus."""
+    carried: dict[str, list[str]] = {}
+    for link, carrier in fixed.items():
+        carried.setdefault(carrier, []).append(link)
+    children: dict[str | None, list[Mapping[str, Any]]] = {}
+    for joint in joints:
+        children.setdefault(joint["parent"], []).append(joint)
+    depth: dict[str | None, int] = {None: 0}
+    rows = [("world" + _with(carried.get("world")), "")]
+    stack = list(reversed(children.get(None, [])))
+    while stack:
+        joint = stack.pop()
+        depth[joint["name"]] = depth[joint["parent"]] + 1
+        left = "  " * depth[joint["name"]] + f"{joint['name']} -> {joint['link']}"
+        rows.append((left, _joint_text(joint) + _with(carried.get(joint["link"]))))
+        stack += reversed(children.get(joint["name"], []))
+    width = min(max(len(left) for left, _ in rows), _WIDTH)
+    return [f"{left:<{width}}  {right}".rstrip() for left, right in rows]
+
+
+def _has_values(model: Model) -> bool:
+    leaves = (model.geometry, model.position_lower, model.mimic_offsets, *(getattr(model, what) for what in LIMITS))
+    return all(isinstance(x, jax.Array | np.ndarray) and x.ndim == 1 for x in leaves) and not any(
+        isinstance(x, Tracer) or (isinstance(x, jax.Array) and x.is_deleted()) for x in leaves
+    )
+
+
+def _finite(values: Any) -> list[float | None]:
+    return [x if math.isfinite(x) else None for x in np.asarray(values).tolist()]
+
+
+def _with(links: list[str] | None) -> str:
+    return f" + {', '.join(links)}" if links else ""
+
+
+def _joint_text(joint: Mapping[str, Any]) -> str:
+    def shown(values: list[float | None], none: str) -> str:
+        texts = [none if x is None else f"{x:.4g}" for x in values]
+        return texts[0] if len(set(texts)) == 1 else " ".join(texts)
+
+    kind = joint["type"]
+    if "axis" in joint:
+        kind += f" ({' '.join(f'{x:g}' for x in np.round(joint['axis'], 4))})"
+    if "mimic" in joint:
+        return f"{kind}, mimics {joint['mimic']['joint']}"
+    parts = [kind]
+    if any(x is not None for x in joint.get("lower", []) + joint.get("upper", [])):
+        parts.append(f"q [{shown(joint['lower'], '-inf')}, {shown(joint['upper'], 'inf')}]")
+    for letter, what in zip(("v", "a", "tau"), LIMITS, strict=True):
+        if any(x is not None for x in joint.get(what, [])):
+            parts.append(f"{letter} {shown(joint[what], 'inf')}")
+    return ", ".join(parts)

@@ -1,0 +1,119 @@
+"""How the commands find robots: files of every format, names, and what each command makes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from rbydyn_jax import NameNotFoundError, robots, save_urdf
+from rbydyn_jax.cli import main
+from rbydyn_jax.cli.source import find
+from tests.helpers import assert_close
+
+MJCF = """<mujoco model="swing"><worldbody><body name="bob"><joint name="hinge"/>
+  <geom type="sphere" size="0.1" pos="0 0 -1"/></body></worldbody></mujoco>"""
+XACRO = """<robot name="swing" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="m" value="2"/>
+  <link name="world"/><link name="bob"><inertial><mass value="${m}"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="hinge" type="continuous"><parent link="world"/><child link="bob"/><axis xyz="0 1 0"/></joint></robot>"""
+
+
+def test_a_robot_is_a_file_or_a_name(tmp_path, monkeypatch):
+    path = tmp_path / "arm.urdf"
+    save_urdf(robots.two_link_arm(), path)
+    found = find(str(path))
+    assert (found.load().name, found.path, found.format) == ("two_link_arm", path, "urdf")
+    assert find("two_link_arm").load().nq == 2 and find("two_link_arm").path is None
+    description = ModuleType("robot_descriptions.arm_description")
+    description.URDF_PATH, description.PACKAGE_PATH = str(path), str(tmp_path)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "robot_descriptions", ModuleType("robot_descriptions"))
+    monkeypatch.setitem(sys.modules, "robot_descriptions.arm_description", description)
+    found = find("arm_description")
+    assert (found.load().name, found.packages) == ("two_link_arm", (tmp_path, tmp_path.parent))
+    with pytest.raises(NameNotFoundError, match="did you mean 'two_link_arm'"):
+        find("two_link_arn")
+    with pytest.raises(NameNotFoundError, match="the robots are: "):
+        find("zzz")
+
+
+@pytest.mark.parametrize(("package", "name", "text"), [("mujoco", "a.xml", MJCF), ("xacrodoc", "a.urdf.xacro", XACRO)])
+def test_commands_take_mjcf_and_xacro(package, name, text, tmp_path, capsys, monkeypatch):
+    pytest.importorskip(package)
+    path = tmp_path / name
+    path.write_text(text)
+    assert main(["check", str(path)]) == 0
+    assert main(["convert", str(path), "--output", str(tmp_path / "out.urdf")]) == 0
+    assert find(str(tmp_path / "out.urdf")).load().joint_names == ("hinge",)
+    path.write_text(text.replace("hinge", "hinge<"))
+    capsys.readouterr()
+    assert main(["check", str(path)]) == 2 and main(["info", str(path)]) == 2
+    path.write_text(text)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(["convert", str(path)]) == 2 and package in capsys.readouterr().err
+
+
+def test_fk_prints_poses(capsys):
+    q = [np.pi / 2, -np.pi / 2]  # the forearm is along x again
+    assert main(["fk", "two_link_arm", "--link", "tool", "--q", ",".join(map(str, q)), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["configurations"]
+    tool = found["links"]["tool"]
+    assert_close(np.array(tool["quaternion_wxyz"]), np.array([1.0, 0, 0, 0]), 1e-12)
+    assert_close(np.array(tool["position"]), np.array(tool["T"])[:3, 3], 1e-15)
+    assert main(["fk", "two_link_arm", "--q", "-0.5,0.25"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "q = -0.5,0.25" and [line.split()[0] for line in lines[2:]] == ["base", "upper", "lower", "tool"]
+    assert lines[-1].split()[4:] == [f"{x:.6f}" for x in (np.cos(0.125), 0, 0, -np.sin(0.125))]
+    assert main(["fk", "two_link_arm", "--q", "1"]) == 2
+    assert "q must have shape (2,)" in capsys.readouterr().err
+
+
+def test_ik_finds_what_fk_gave(capsys):
+    reach = ["ik", "two_link_arm", "--link", "tool", "--position"]
+    assert main([*reach, "0.3,0.6,0", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["status"] == "SOLVED" and facts["position_error"] < 1e-6
+    assert main(["fk", "two_link_arm", "--link", "tool", "--q", ",".join(map(str, facts["q"])), "--json"]) == 0
+    at = json.loads(capsys.readouterr().out)["configurations"][0]["links"]["tool"]["position"]
+    assert_close(np.array(at), np.array([0.3, 0.6, 0.0]), 1e-6)
+    assert main([*reach, "-7,0,0"]) == 1
+    assert capsys.readouterr().out.startswith("IkResult: not solved\n")
+    with pytest.raises(SystemExit):
+        main([*reach, "1,2"])
+    assert "must be 3 numbers, got 2" in capsys.readouterr().err
+
+
+def test_doctor_finds_the_packages(capsys):
+    assert main(["doctor", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["works"] and facts["packages"]["numpy"] == np.__version__ and "xacro" in facts["extras"]
+    assert main(["doctor"]) == 0
+    assert f"numpy {np.__version__}" in capsys.readouterr().out
+
+
+def test_version_help_and_wrong_arguments_import_no_jax(tmp_path):
+    code = """import sys, rbydyn_jax.cli
+for arguments in (["--version"], ["--help"], ["check"], ["fk", "a", "--q", "x"]):
+    try:
+        rbydyn_jax.cli.main(arguments)
+    except SystemExit:
+        pass
+print([name for name in ("jax", "numpy") if name in sys.modules])"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0].startswith("rbydyn_jax ") and done.stdout.splitlines()[-1] == "[]"
+    assert "Exit code: 0 if all is well" in done.stdout
+
+
+def test_the_shell_completes_commands(tmp_path):
+    pytest.importorskip("argcomplete")
+    out = tmp_path / "found"
+    line = {"_ARGCOMPLETE": "1", "COMP_LINE": "rbydyn co", "COMP_POINT": "9", "_ARGCOMPLETE_STDOUT_FILENAME": str(out)}
+    code = "import sys; sys.argv[0] = 'rbydyn'; import rbydyn_jax.cli; rbydyn_jax.cli.main()"
+    environment = os.environ | line | {"_ARGCOMPLETE_IFS": " "}
+    subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert out.read_text().split() == ["compare", "convert"]
