@@ -176,12 +176,12 @@ def time_parametrize(
         _check_distances(np.asarray(path))
     if knots is not None:
         knots = _checked_knots(knots, len(path)).astype(path.dtype)
-    speeds = {"start_speed": start_speed, "end_speed": end_speed}
-    for name, speed in speeds.items():
+    ends = []
+    for name, speed in (("start_speed", start_speed), ("end_speed", end_speed)):
         if speed is not None and jerk_limit is not None:
             raise ArgumentError(f"{name} must be None with a jerk_limit: such a timing is from rest to rest")
         check_not_negative(speed, name)
-        speeds[name] = check_array(0.0 if speed is None else speed, name, ()).astype(path.dtype)
+        ends.append(check_array(0.0 if speed is None else speed, name, ()).astype(path.dtype))
     if jerk_limit is not None:
         jerk_limit = check_array(jerk_limit, "jerk_limit", (model.nv,), "model.nv").astype(path.dtype)
         check_numbers(jerk_limit, "jerk_limit", positive=True, bounded=False)
@@ -192,7 +192,7 @@ def time_parametrize(
     torques = check_flag(torques, "torques")
     if jerk_limit is not None:
         return _time_smoothly(model, path, knots, asked, jerk_limit, torques, count)
-    return _time(model, path, knots, asked, *speeds.values(), torques, count)
+    return _time(model, path, knots, asked, ends[0], ends[1], torques, count)
 
 
 def _check_joints(model: Model) -> None:

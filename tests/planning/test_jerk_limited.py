@@ -93,8 +93,10 @@ def test_limits_and_continuity(some):
     trapezoid = after.position - before.position - 0.5 * h * (after.velocity + before.velocity)
     assert (np.abs(trapezoid) <= J[:, None] * h**3 / 6 + A[:, None] * tolerance).all()
     assert_close(end.position, d, 1e-6 if X64 else 1e-3)
-    assert_close(at.velocity[:, 0], v0), assert_close(at.acceleration[:, 0], a0)
-    assert_close(at.position[:, -1], d), chex.assert_trees_all_equal(at.velocity[:, -1], jnp.zeros_like(d))
+    assert_close(at.velocity[:, 0], v0)
+    assert_close(at.acceleration[:, 0], a0)
+    assert_close(at.position[:, -1], d)
+    chex.assert_trees_all_equal(at.velocity[:, -1], jnp.zeros_like(d))
 
 
 @pytest.mark.slow
