@@ -122,7 +122,7 @@ def _paths(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _toppra(model: Any, knots: Any, waypoints: Any, points: int = 401) -> tuple[float, float | None]:
-    """CPU time and duration, with its dynamics in Pinocchio's place computed by ours for the whole grid at once."""
+    """CPU time and duration. Most of the time are the calls of our `rnea` from Python, one for each point and row."""
     import jax
     import numpy as np
     import toppra
