@@ -131,7 +131,8 @@ def _rows(model: Model, path: Spline, jerk_limit: Array, phase: np.ndarray, torq
         a, b, rest = joint_forces_along(model, PathPoints(at.q, first, second, third))
         viscous = jnp.abs(first) * model.damping[None]
         room = limit.bound - model.friction * limit.scale
-        forces = (*(x * limit.scale[None] for x in (a, b, rest, viscous)), jnp.broadcast_to(room, a.shape))
+        scale = limit.scale[None]
+        forces = (a * scale, b * scale, rest * scale, viscous * scale, jnp.broadcast_to(room, a.shape))
     return _Rows(
         first * speed,
         (first * acceleration, second * acceleration),

@@ -136,8 +136,8 @@ def _all(
 
 
 def _narrowed(row: _Row, by: Array) -> _Row:
-    *slopes, high, low = row
-    return (*slopes, high - by, low + by)
+    a, above, below, high, low = row
+    return a, above, below, high - by, low + by
 
 
 def _middle(a: Array, above: Array, below: Array, high: Array, low: Array, steps: Array) -> _Row:

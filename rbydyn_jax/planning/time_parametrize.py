@@ -124,11 +124,14 @@ def time_parametrize(
 ) -> TimedPath:
     r"""The fastest timing of the path through some waypoints that keeps the limits of the robot.
 
-    The path is the natural cubic spline through the waypoints. Its timing, with constant $\ddot s$ on each interval of
-    a grid, is found by reachability analysis [Pham, Pham 2018]. Limits of velocity, acceleration and force are those
-    of the model, kept on each interval and not only at its ends, to the third order of its length. Coulomb and viscous
-    friction count in full against the limit of force, whatever their direction. Limits of position are not looked at:
-    between the waypoints a spline may swing out; `check_trajectory` tells.
+    The path is the natural cubic spline through the waypoints. Its timing, with constant $\ddot s$ on each interval
+    of a grid, is found by reachability analysis [Pham, Pham 2018]. Limits of velocity, acceleration and force are
+    those of the model, kept on each interval and not only at its ends, to the third order of its length. Coulomb and
+    viscous friction count in full against the limit of force, whatever their direction. The duration is above the
+    shortest one by the first order: about 0.3 % on random paths of an arm through five waypoints. With `jerk_limit` a
+    barrier method finds a local minimum among timings of limited resolution, which is stretched until it is within
+    the limits between its nodes: 0.4 to 3 % above the shortest on straight paths, more on winding ones. Limits of
+    position are not looked at: between the waypoints a spline may swing out; `check_trajectory` tells.
 
     Pure: works under `jit`, `vmap` and `grad`. The duration is differentiable where the set of active limits does not
     change.
@@ -176,12 +179,12 @@ def time_parametrize(
         _check_distances(np.asarray(path))
     if knots is not None:
         knots = _checked_knots(knots, len(path)).astype(path.dtype)
-    speeds = {"start_speed": start_speed, "end_speed": end_speed}
-    for name, speed in speeds.items():
+    ends = []
+    for name, speed in (("start_speed", start_speed), ("end_speed", end_speed)):
         if speed is not None and jerk_limit is not None:
             raise ArgumentError(f"{name} must be None with a jerk_limit: such a timing is from rest to rest")
         check_not_negative(speed, name)
-        speeds[name] = check_array(0.0 if speed is None else speed, name, ()).astype(path.dtype)
+        ends.append(check_array(0.0 if speed is None else speed, name, ()).astype(path.dtype))
     if jerk_limit is not None:
         jerk_limit = check_array(jerk_limit, "jerk_limit", (model.nv,), "model.nv").astype(path.dtype)
         check_numbers(jerk_limit, "jerk_limit", positive=True, bounded=False)
@@ -192,7 +195,7 @@ def time_parametrize(
     torques = check_flag(torques, "torques")
     if jerk_limit is not None:
         return _time_smoothly(model, path, knots, asked, jerk_limit, torques, count)
-    return _time(model, path, knots, asked, *speeds.values(), torques, count)
+    return _time(model, path, knots, asked, ends[0], ends[1], torques, count)
 
 
 def _check_joints(model: Model) -> None:
