@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import check_array, jit_public
+from .._result import Result
 from ._third_order import Limits, State, advance, lasting, quickest, total
 from .profiles import ProfileSamples, check_numbers
 
 
-class JerkLimitedProfile(eqx.Module):
+class JerkLimitedProfile(Result):
     """A motion in segments of constant jerk for each joint, to rest at its target.
 
     Args:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._check import check_array, check_finite, check_flag, check_integer, check_not_negative, jit_public
 from .._errors import ArgumentError, ModelError
+from .._result import Result
 from ..model.model import Model, check_model
 from ..spatial.safe import safe_sqrt
 from ._jerk_timing import jerk_limited, stretched
@@ -37,7 +37,7 @@ class TimingStatus(IntEnum):
     NOT_FINITE = 3
 
 
-class TimedPath(eqx.Module):
+class TimedPath(Result):
     """A path with a timing: the path parameter is a polynomial of time on each interval.
 
     Args:
