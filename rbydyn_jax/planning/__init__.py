@@ -2,6 +2,7 @@
 
 from .checks import TrajectoryReport as TrajectoryReport
 from .checks import check_trajectory as check_trajectory
+from .control_problem import ControlProblem as ControlProblem
 from .costs import Cost as Cost
 from .costs import LinkVelocity as LinkVelocity
 from .costs import Manipulability as Manipulability
@@ -16,7 +17,13 @@ from .goals import PositionGoal as PositionGoal
 from .ik import IkResult as IkResult
 from .ik import IkStatus as IkStatus
 from .ik import solve_ik as solve_ik
+from .ilqr import IlqrResult as IlqrResult
+from .ilqr import IlqrStatus as IlqrStatus
+from .ilqr import ilqr as ilqr
 from .look_at import LookAtGoal as LookAtGoal
+from .motion_costs import JointEffort as JointEffort
+from .motion_costs import JointLimits as JointLimits
+from .motion_costs import JointVelocity as JointVelocity
 from .optimize import optimize_trajectory as optimize_trajectory
 from .problem import TrajectoryProblem as TrajectoryProblem
 from .profiles import ProfileSamples as ProfileSamples
