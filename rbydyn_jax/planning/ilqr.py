@@ -39,12 +39,12 @@ class IlqrResult(eqx.Module):
         qs: Configurations [rad, m].
         vs: Velocities [rad/s, m/s].
         taus: Torques and forces over each time step [N m, N].
-        gains: Changes of the torques by those of the state [dq; dv], dq in tangent coordinates: those of the last
-            backward sweep, zero for torques at their limits. `taus[k] + gains[k] @ [difference(q_k, q); v - v_k]` is a
-            controller.
+        gains: Changes of the torques by those of the state [dq; dv], dq in tangent coordinates, from the last backward
+            sweep: at convergence that along this motion. Zero for torques at their limits.
+            `taus[k] + gains[k] @ [difference(q_k, q); v - v_k]` is a controller.
         cost: Its cost.
         costs: Cost at the start and after each iteration; the rest is NaN.
-        predicted: The decrease of the cost that the last iteration predicted.
+        predicted: The decrease of the cost that the last backward sweep predicted.
         status: An `IlqrStatus`.
         iterations: Number of iterations.
     """
@@ -70,10 +70,10 @@ class _Motion(NamedTuple):
 
 class _State(NamedTuple):
     motion: _Motion
-    gains: Array
+    policy: Policy
+    least: Array
     damping: Array
     costs: Array
-    predicted: Array
     status: Array
     count: Array
 
@@ -133,44 +133,49 @@ def ilqr(
     single = problem.dt.dtype == jnp.float32
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
     damping = (1e-5 if single else 1e-8) if damping is None else damping
-    qs, vs = problem.rollout(q, v, tau)
-    first = _Motion(qs, vs, tau, problem.cost(qs, vs, tau, t))
-    least = damping * first.cost + jnp.finfo(tau.dtype).tiny
-    n = problem.model.nv
-    known = jnp.isfinite(first.cost)
+    n, N, dtype = problem.model.nv, problem.steps, tau.dtype
+    none = Policy(jnp.zeros((N, n), dtype), jnp.zeros((N, n, 2 * n), dtype), jnp.zeros((), dtype), jnp.zeros((), dtype))
+    at_start = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
     start = _State(
-        motion=first,
-        gains=jnp.zeros((problem.steps, n, 2 * n), tau.dtype),
-        damping=least,
-        costs=jnp.full(iterations + 1, jnp.nan, tau.dtype).at[0].set(first.cost),
-        predicted=jnp.zeros_like(first.cost),
-        status=jnp.where(known, IlqrStatus.MAX_ITERATIONS, IlqrStatus.NOT_FINITE),
+        motion=_Motion(*at_start, tau, jnp.full((), jnp.inf, dtype)),
+        policy=none,
+        least=jnp.zeros((), dtype),
+        damping=jnp.zeros((), dtype),
+        costs=jnp.full(iterations + 1, jnp.nan, dtype),
+        status=jnp.full((), IlqrStatus.MAX_ITERATIONS),
         count=jnp.zeros((), jnp.int32),
     )
 
     def unfinished(state: _State) -> Array:
-        return (state.status == IlqrStatus.MAX_ITERATIONS) & (state.count < iterations)
+        return (state.status == IlqrStatus.MAX_ITERATIONS) & (state.count <= iterations)
 
     def iterate(state: _State) -> _State:
-        motion = state.motion
-        along = motion.qs, motion.vs, motion.taus
-        steps, costs = linearised(problem, *along), expanded(problem, *along, t)
-        policy = backward(problem, steps, *costs, motion.taus, state.damping)
-        motion, better = _searched(problem, motion, policy, t)
-        predicted = policy.predicted(1.0)
-        settled = (predicted <= tolerance * jnp.abs(motion.cost)) & (state.damping <= _SETTLED * least)
-        lost = ~better & (state.damping >= _MOST * least)
-        unknown = ~jnp.isfinite(predicted)
-        status = jnp.where(settled, IlqrStatus.CONVERGED, IlqrStatus.MAX_ITERATIONS)
-        status = jnp.where(lost & ~settled, IlqrStatus.NO_DECREASE, status)
+        first = state.count == 0  # which only follows the given torques
+        motion, better = _searched(problem, state.motion, state.policy, t)
+        least = jnp.where(first, damping * motion.cost + jnp.finfo(dtype).tiny, state.least)
         smaller, larger = jnp.maximum(state.damping / _FACTOR, least), state.damping * _FACTOR
+        damped = jnp.where(first, least, jnp.where(better, smaller, larger))
+        lost = ~better & (first | (larger > _MOST * least))
+
+        def swept() -> Policy:
+            along = motion.qs, motion.vs, motion.taus
+            steps, costs = linearised(problem, *along), expanded(problem, *along, t)
+            return backward(problem, steps, *costs, motion.taus, damped)
+
+        last = lost | (state.count >= iterations)
+        policy = jax.lax.cond(last, lambda: state.policy, swept)
+        predicted = policy.predicted(1.0)
+        settled = ~last & (predicted <= tolerance * jnp.abs(motion.cost)) & (damped <= _SETTLED * least)
+        known = jnp.isfinite(motion.cost) & jnp.isfinite(predicted)
+        failed = jnp.where(known, IlqrStatus.NO_DECREASE, IlqrStatus.NOT_FINITE)
+        status = jnp.where(settled, IlqrStatus.CONVERGED, IlqrStatus.MAX_ITERATIONS)
         return _State(
             motion=motion,
-            gains=policy.gains,
-            damping=jnp.where(better, smaller, larger),
-            costs=state.costs.at[state.count + 1].set(motion.cost),
-            predicted=predicted,
-            status=jnp.where(unknown & lost, IlqrStatus.NOT_FINITE, status),
+            policy=policy,
+            least=least,
+            damping=damped,
+            costs=state.costs.at[state.count].set(motion.cost),
+            status=jnp.where(lost, failed, status),
             count=state.count + 1,
         )
 
@@ -180,12 +185,12 @@ def ilqr(
         qs=end.motion.qs,
         vs=end.motion.vs,
         taus=end.motion.taus,
-        gains=end.gains,
+        gains=end.policy.gains,
         cost=end.motion.cost,
         costs=end.costs,
-        predicted=end.predicted,
+        predicted=end.policy.predicted(1.0),
         status=end.status,
-        iterations=end.count,
+        iterations=end.count - 1,
     )
 
 
