@@ -1,4 +1,4 @@
-"""Planning of motions: inverse kinematics, velocities under limits, trapezoidal profiles, trajectory optimisation."""
+"""Planning of motions: inverse kinematics, limited velocities, profiles, trajectories, predictive control."""
 
 from .checks import TrajectoryReport as TrajectoryReport
 from .checks import check_trajectory as check_trajectory
@@ -24,6 +24,10 @@ from .look_at import LookAtGoal as LookAtGoal
 from .motion_costs import JointEffort as JointEffort
 from .motion_costs import JointLimits as JointLimits
 from .motion_costs import JointVelocity as JointVelocity
+from .mpc import Controller as Controller
+from .mpc import mpc as mpc
+from .mppi import MppiResult as MppiResult
+from .mppi import mppi as mppi
 from .optimize import optimize_trajectory as optimize_trajectory
 from .problem import TrajectoryProblem as TrajectoryProblem
 from .profiles import ProfileSamples as ProfileSamples

@@ -18,8 +18,10 @@ from .control_problem import ControlProblem, checked_problem
 
 _SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.01, 0.001)  # of the change of the torques, tried at once
 _ENOUGH = 1e-4  # of the predicted decrease
-_FACTOR, _MOST = 8.0, 1e8  # of the damping: what changes it, and its most over its start
-_SETTLED = 1e3  # damping over its start up to which a small predicted decrease says something
+_LESS, _MORE = 0.125, 16.0  # of the damping, after a full step and after none
+_LEAST, _MOST = 1e-4, 1e14  # the smallest damping relative to its start, and the largest relative to the smallest
+_SHORT = 0.25  # the shortest share after which it does not grow
+_SETTLED = 1e7  # damping over its smallest up to which a small predicted decrease says something
 
 
 class IlqrStatus(IntEnum):
@@ -109,7 +111,7 @@ def ilqr(
         iterations: Maximum number of iterations. Static.
         tolerance: Predicted decrease of the cost, relative to the cost, at which the iteration ends; default is 1e-9,
             in float32 1e-5.
-        damping: Levenberg damping at the start and its minimum, relative to the cost at the start; default is 1e-8, in
+        damping: Levenberg damping at the start, relative to the cost at the start; default is 1e-6, in
             float32 1e-5.
 
     Raises:
@@ -132,7 +134,7 @@ def ilqr(
     iterations = check_integer(iterations, "iterations", 1)
     single = problem.dt.dtype == jnp.float32
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
-    damping = (1e-5 if single else 1e-8) if damping is None else damping
+    damping = (1e-5 if single else 1e-6) if damping is None else damping
     n, N, dtype = problem.model.nv, problem.steps, tau.dtype
     none = Policy(jnp.zeros((N, n), dtype), jnp.zeros((N, n, 2 * n), dtype), jnp.zeros((), dtype), jnp.zeros((), dtype))
     at_start = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
@@ -151,11 +153,12 @@ def ilqr(
 
     def iterate(state: _State) -> _State:
         first = state.count == 0  # which only follows the given torques
-        motion, better = _searched(problem, state.motion, state.policy, t)
-        least = jnp.where(first, damping * motion.cost + jnp.finfo(dtype).tiny, state.least)
-        smaller, larger = jnp.maximum(state.damping / _FACTOR, least), state.damping * _FACTOR
-        damped = jnp.where(first, least, jnp.where(better, smaller, larger))
-        lost = ~better & (first | (larger > _MOST * least))
+        motion, share = _searched(problem, state.motion, state.policy, t)
+        begun = damping * motion.cost + jnp.finfo(dtype).tiny
+        least = jnp.where(first, _LEAST * begun, state.least)
+        factor = jnp.where(share == 1.0, _LESS, jnp.where(share >= _SHORT, 1.0, jnp.where(share > 0.0, 4.0, _MORE)))
+        damped = jnp.where(first, begun, jnp.maximum(state.damping * factor, least))
+        lost = (share == 0.0) & (first | (damped > _MOST * least))
 
         def swept() -> Policy:
             along = motion.qs, motion.vs, motion.taus
@@ -195,14 +198,15 @@ def ilqr(
 
 
 def _searched(problem: ControlProblem, motion: _Motion, policy: Policy, t: Array) -> tuple[_Motion, Array]:
-    """The best motion with one of some shares of the change, and whether it is better than the old one."""
+    """The best motion with one of some shares of the change, and the share; the old one and 0 if none is better."""
     shares = jnp.asarray(np.array(_SHARES), motion.taus.dtype)
     tried = jax.vmap(lambda share: _followed(problem, motion, policy, share, t))(shares)
     enough = motion.cost - tried.cost >= _ENOUGH * policy.predicted(shares)
     costs = jnp.where(enough & (tried.cost <= motion.cost), tried.cost, jnp.inf)
     best = jnp.argmin(costs)
     better = jnp.isfinite(costs[best])
-    return jax.tree.map(lambda new, old: jnp.where(better, new[best], old), tried, motion), better
+    found = jax.tree.map(lambda new, old: jnp.where(better, new[best], old), tried, motion)
+    return found, jnp.where(better, shares[best], 0.0)
 
 
 def _followed(problem: ControlProblem, motion: _Motion, policy: Policy, share: Array, t: Array) -> _Motion:
