@@ -90,7 +90,7 @@ def ilqr(
     t: Float[Array, ""] | float = 0.0,
     iterations: int = 100,
     tolerance: float | None = None,
-    damping: float | None = None,
+    damping: float = 1e-4,
 ) -> IlqrResult:
     r"""Finds torques within their limits that minimise the cost of a motion: iterative LQR.
 
@@ -111,8 +111,7 @@ def ilqr(
         iterations: Maximum number of iterations. Static.
         tolerance: Predicted decrease of the cost, relative to the cost, at which the iteration ends; default is 1e-9,
             in float32 1e-5.
-        damping: Levenberg damping at the start, relative to the cost at the start; default is 1e-6, in
-            float32 1e-5.
+        damping: Levenberg damping at the start, relative to the cost at the start; default is 1e-4.
 
     Raises:
         ArgumentError: A number is negative, or `iterations` is less than 1.
@@ -134,7 +133,6 @@ def ilqr(
     iterations = check_integer(iterations, "iterations", 1)
     single = problem.dt.dtype == jnp.float32
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
-    damping = (1e-5 if single else 1e-6) if damping is None else damping
     n, N, dtype = problem.model.nv, problem.steps, tau.dtype
     none = Policy(jnp.zeros((N, n), dtype), jnp.zeros((N, n, 2 * n), dtype), jnp.zeros((), dtype), jnp.zeros((), dtype))
     at_start = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))

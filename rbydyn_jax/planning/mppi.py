@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_integer, check_key, check_not_negative, check_positive, jit_public
+from .._check import check_array, check_integer, check_key, check_not_negative, check_positive, jit_public, known
+from .._errors import ArgumentError
 from .control_problem import ControlProblem, checked_problem
 
 _SHARE = 0.1  # of half the range of torques: the noise by default
@@ -36,7 +39,15 @@ class MppiResult(eqx.Module):
     samples: Float[Array, ""]
 
 
-@jit_public("samples", "iterations", noise=check_not_negative, temperature=check_positive)
+def _check_correlation(x: Any, name: str) -> None:
+    number = known(x)
+    if number is not None and not ((number >= 0.0) & (number < 1.0)).all():
+        raise ArgumentError(f"{name} must be at least 0 and less than 1, got {number.tolist()}")
+
+
+@jit_public(
+    "samples", "iterations", noise=check_not_negative, correlation=_check_correlation, temperature=check_positive
+)
 def mppi(
     problem: ControlProblem,
     q: Float[Array, "nq"],
@@ -102,11 +113,11 @@ def mppi(
         white = jax.random.normal(key, (samples, *taus.shape), dtype)
         tried = jnp.clip(taus[None] + deviation * jnp.einsum("ij,sjk->sik", smooth, white), low[None], high[None])
         costs = jax.vmap(cost)(tried)
-        known = jnp.isfinite(costs)
-        spread = jnp.std(costs, where=known)
-        lowest = jnp.min(jnp.where(known, costs, jnp.inf))
+        finite = jnp.isfinite(costs)
+        spread = jnp.std(costs, where=finite)
+        lowest = jnp.min(jnp.where(finite, costs, jnp.inf))
         scale = jnp.maximum(temperature * spread, jnp.finfo(dtype).tiny)
-        weights = jnp.where(known, jnp.exp((lowest - costs) / scale), 0.0)
+        weights = jnp.where(finite, jnp.exp((lowest - costs) / scale), 0.0)
         weights = weights / jnp.maximum(jnp.sum(weights), jnp.finfo(dtype).tiny)
         mean = jnp.clip(jnp.einsum("s,sik->ik", weights, tried), low, high)
         new = cost(mean)
