@@ -14,6 +14,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
   python -m benchmarks ik --clear              the same for poses with a solution clear of collisions
   python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
+  python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, rollouts; Crocoddyl beside
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """
 
@@ -29,7 +30,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import forms, ik, planning, scale, soak
+from . import forms, ik, mpc, planning, scale, soak
 from .plans import Job, plan
 from .store import Store
 
@@ -61,6 +62,7 @@ def main() -> None:
     forms.add_command(commands, RESULTS)
     ik.add_command(commands, RESULTS)
     planning.add_command(commands, RESULTS)
+    mpc.add_command(commands, RESULTS)
     soak.add_command(commands)
     arguments = parser.parse_args()
     if arguments.command == "scale":
@@ -71,6 +73,8 @@ def main() -> None:
         return ik.run(arguments)
     if arguments.command == "planning":
         return planning.run(arguments)
+    if arguments.command == "mpc":
+        return mpc.run(arguments)
     if arguments.command == "soak":
         return soak.run(arguments)
     if arguments.command == "run":

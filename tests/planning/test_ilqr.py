@@ -42,7 +42,7 @@ from rbydyn_jax.spatial import so3
 from tests.helpers import X64, assert_close
 from tests.planning import sliders
 
-LIMIT = 6.0  # [N m]
+LIMIT = 9.0  # [N m]
 START = np.array([1.0, -0.4])
 
 
