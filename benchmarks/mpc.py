@@ -58,10 +58,17 @@ def run(arguments: argparse.Namespace) -> None:
 
 def table(found: dict[str, Any]) -> str:
     """What was found, as Markdown."""
-    head = ("robot", "iteration, CPU ms", "in a batch", "Crocoddyl", "tick", "us per sampled step", "first call [s]")
+    head = ("robot", "", "one iteration from the start, CPU ms", "to the end", "iterations", "cost")
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for r in found["robots"]:
-        numbers = (r["iteration_ms"], r["batch_ms"], r.get("crocoddyl_ms"), r["tick_ms"], r["sample_us"], r["first_s"])
+        for who, prefix in (("rbydyn_jax", ""), ("Crocoddyl", "crocoddyl_")):
+            if f"{prefix}one" in r:
+                one, solve, count, cost = (r[f"{prefix}{key}"] for key in ("one", "solve", "iterations", "cost"))
+                lines.append(f"| {r['robot']} | {who} | {one:.2f} | {solve:.1f} | {count} | {cost:.6g} |")
+    head = ("robot", "an iteration, CPU ms", "in a batch", "a tick", "us per sampled step, float32", "first call [s]")
+    lines += ["", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for r in found["robots"]:
+        numbers = (r["iteration_ms"], r["batch_ms"], r["tick_ms"], r["sample_us"], r["first_s"])
         lines.append(f"| {r['robot']} | " + " | ".join("" if x is None else f"{x:.2f}" for x in numbers) + " |")
     return "\n".join(lines)
 
@@ -80,36 +87,45 @@ def _start(model: Model) -> Any:
     return jnp.clip(neutral(model) + 0.3, model.position_lower, model.position_upper)
 
 
+def _target(model: Model, link: str) -> Any:
+    import jax.numpy as jnp
+
+    from rbydyn_jax import link_pose
+
+    return link_pose(model, jnp.clip(_start(model) + 0.4, model.position_lower, model.position_upper), link)
+
+
 def _measure(name: str, batch: int, repeats: int) -> dict[str, Any]:
     import jax
     import jax.numpy as jnp
     import numpy as np
 
-    from rbydyn_jax import link_pose
     from rbydyn_jax.planning import ControlProblem, JointEffort, JointVelocity, PoseGoal, SoftGoal, ilqr, mpc, mppi
 
     model, link = _robot(name)
     q, v = _start(model), jnp.zeros(model.nv)
-    target = link_pose(model, jnp.clip(q + 0.4, model.position_lower, model.position_upper), link)
+    target = _target(model, link)
     costs = [JointEffort(WEIGHTS["effort"]), JointVelocity(WEIGHTS["velocity"])]
     costs += [SoftGoal(PoseGoal(link, target), WEIGHTS["pose"])]
     ends = [SoftGoal(PoseGoal(link, target), WEIGHTS["end"]), JointVelocity(1.0)]
     problem = ControlProblem(model, costs, ends, dt=DT, steps=STEPS)
 
-    def solve(count: int) -> Callable[[Any], Any]:
-        return jax.jit(lambda q: ilqr(problem, q, v, iterations=count, tolerance=0.0).cost)
+    def solve(count: int, tolerance: float | None = 0.0) -> Callable[[Any], Any]:
+        return jax.jit(lambda q: ilqr(problem, q, v, iterations=count, tolerance=tolerance))
 
     def least(f: Callable[[], Any]) -> float:
         return min(_timed(f) for _ in range(repeats))
 
-    few, many = solve(1), solve(11)
-    first = _timed(lambda: few(q))
-    many(q)
-    iteration = (least(lambda: many(q)) - least(lambda: few(q))) / 10.0
+    one, eleven, whole = solve(1), solve(11), solve(200, None)
+    first = _timed(lambda: one(q).cost)
+    eleven(q), whole(q)
+    single = least(lambda: one(q))
+    iteration = (least(lambda: eleven(q)) - single) / 10.0
+    result = whole(q)
     together = None
     if batch:
         starts = jnp.clip(q[None] + 0.05 * jax.random.normal(jax.random.key(0), (batch, model.nq)), -3.0, 3.0)
-        short, long = (jax.jit(jax.vmap(f)) for f in (few, many))
+        short, long = (jax.jit(jax.vmap(lambda q, f=f: f(q).cost)) for f in (one, eleven))
         short(starts), long(starts)
         together = (least(lambda: long(starts)) - least(lambda: short(starts))) / 10.0 / batch
     controller, at, still = mpc(problem), np.asarray(q), np.zeros(model.nv)
@@ -123,6 +139,10 @@ def _measure(name: str, batch: int, repeats: int) -> dict[str, Any]:
     return {
         "robot": name,
         "iteration_ms": 1e3 * iteration,
+        "one": 1e3 * single,
+        "solve": 1e3 * least(lambda: whole(q)),
+        "iterations": int(result.iterations),
+        "cost": float(result.cost),
         "batch_ms": None if together is None else 1e3 * together,
         "tick_ms": 1e3 * tick,
         "sample_us": 1e6 * sample,
@@ -141,16 +161,14 @@ def _timed(f: Callable[[], Any]) -> float:
 CROCODDYL = """
 import json, sys, time
 import crocoddyl, numpy as np, pinocchio as pin
-urdf, link, q, steps, dt, weights, limits = json.loads(sys.stdin.read())
+urdf, link, q, target, steps, dt, weights, limits = json.loads(sys.stdin.read())
 model = pin.buildModelFromUrdf(urdf)
 state, act = crocoddyl.StateMultibody(model), None
 act = crocoddyl.ActuationModelFull(state)
-q = np.array(q)
+q = pin.integrate(model, pin.neutral(model), np.array(q))
 frame = model.getFrameId(link)
 data = model.createData()
-upper = np.minimum(q + 0.4, model.upperPositionLimit)
-pin.framesForwardKinematics(model, data, upper)
-place = data.oMf[frame].copy()
+place = pin.SE3(np.array(target))
 def costs(pose, velocity, effort):
     total = crocoddyl.CostModelSum(state)
     reach = crocoddyl.ResidualModelFramePlacement(state, frame, place)
@@ -168,18 +186,18 @@ limits = np.array([1e6 if x is None else x for x in limits])
 running.u_lb, running.u_ub = -limits, limits
 x = np.concatenate([q, np.zeros(model.nv)])
 hold = np.clip(pin.computeGeneralizedGravity(model, data, q), -limits, limits)
-found = []
-for count in (1, 11):
-    best = 1e9
-    for _ in range(10):
+def best(count, stop):
+    least = 1e9
+    for _ in range(5):
         solver = crocoddyl.SolverBoxFDDP(crocoddyl.ShootingProblem(x, [running] * steps, end))
-        solver.th_stop = 0.0
+        solver.th_stop = stop
         started = time.process_time()
         solver.solve([x] * (steps + 1), [hold] * steps, count, True)
-        best = min(best, time.process_time() - started)
-    found.append((best, solver.iter + 1, solver.cost))
-(a, few, _), (b, many, cost) = found
-print(json.dumps({"crocoddyl_ms": 1e3 * (b - a) / max(many - few, 1), "crocoddyl_iterations": many}))
+        least = min(least, time.process_time() - started)
+    return 1e3 * least, solver
+one, _ = best(1, 1e-16)
+whole, solver = best(200, 1e-9)
+print(json.dumps({"one": one, "solve": whole, "iterations": solver.iter + 1, "cost": solver.cost}))
 """
 
 
@@ -194,7 +212,8 @@ def _crocoddyl(name: str, python: str) -> dict[str, Any]:
         urdf = Path(folder) / "robot.urdf"
         save_urdf(model, urdf)
         limits = [float(x) if np.isfinite(x) else None for x in np.asarray(model.effort_limit)]
-        given = [str(urdf), link, np.asarray(_start(model)).tolist(), STEPS, DT, WEIGHTS, limits]
+        q, target = np.asarray(_start(model)).tolist(), np.asarray(_target(model, link)).tolist()
+        given = [str(urdf), link, q, target, STEPS, DT, WEIGHTS, limits]
         ran = subprocess.run(
             [python, "-c", CROCODDYL], input=json.dumps(given), capture_output=True, text=True, timeout=300
         )
@@ -202,4 +221,4 @@ def _crocoddyl(name: str, python: str) -> dict[str, Any]:
     if ran.returncode or not lines:
         print(f"no crocoddyl: {ran.stderr.strip()[-300:]}", file=sys.stderr)
         return {}
-    return json.loads(lines[-1])
+    return {f"crocoddyl_{key}": value for key, value in json.loads(lines[-1]).items()}

@@ -136,7 +136,9 @@ def _effort(model: Model) -> Array:
     return model.effort_limit.at[np.array([k for s in floats for k in range(s.start, s.stop)], int)].set(0.0)
 
 
-def checked_problem(problem: Any, q: Any, v: Any, t: Any, tau: Any) -> tuple[ControlProblem, Array, Array, Array, Array]:
+def checked_problem(
+    problem: Any, q: Any, v: Any, t: Any, tau: Any
+) -> tuple[ControlProblem, Array, Array, Array, Array]:
     """The arguments of a solver, in the dtype of the problem, with torques to start from."""
     if not isinstance(problem, ControlProblem):
         raise DtypeError(f"problem must be a ControlProblem, got {type(problem).__name__}")

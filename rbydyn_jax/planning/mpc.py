@@ -61,7 +61,9 @@ class Controller:
         check_finite(q, "q")
         check_finite(v, "v")
         tau = None if self.plan is None else self.plan.taus
-        self.plan = _tick(self._problem, q, v, jnp.asarray(t, model.inertias.dtype), tau, self._period, self._iterations)
+        self.plan = _tick(
+            self._problem, q, v, jnp.asarray(t, model.inertias.dtype), tau, self._period, self._iterations
+        )
         return np.asarray(self.plan.taus[0])
 
     def reset(self) -> None:
@@ -69,9 +71,7 @@ class Controller:
         self.plan = None
 
 
-def mpc(
-    problem: ControlProblem, *, period: float | None = None, iterations: int = 1
-) -> Controller:
+def mpc(problem: ControlProblem, *, period: float | None = None, iterations: int = 1) -> Controller:
     """A model predictive controller: iLQR over a receding horizon, started from the plan of the tick before.
 
     Each call of the controller is one compiled call: the last plan, later by the period, is followed from the measured

@@ -111,7 +111,9 @@ def mppi(
     def improve(state: tuple[Array, Array], key: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         taus, old = state
         white = jax.random.normal(key, (samples, *taus.shape), dtype)
-        tried = jnp.clip(taus[None] + deviation[None, None] * jnp.einsum("ij,sjk->sik", smooth, white), low[None], high[None])
+        tried = jnp.clip(
+            taus[None] + deviation[None, None] * jnp.einsum("ij,sjk->sik", smooth, white), low[None], high[None]
+        )
         costs = jax.vmap(cost)(tried)
         finite = jnp.isfinite(costs)
         spread = jnp.std(costs, where=finite)

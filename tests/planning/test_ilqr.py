@@ -83,7 +83,9 @@ def pendulum_problem(target=2.5, **options):
     costs = [JointEffort(1e-3), JointVelocity(1e-2), JointLimits(1.0)]
     ends = [SoftGoal(PositionGoal(model.link_names[-1], goal[:3, 3]), 10.0), JointVelocity(1.0)]
     limit = jnp.full(2, LIMIT)
-    return ControlProblem(model, costs, ends, **{"dt": 0.05, "steps": 30, "tau_lower": -limit, "tau_upper": limit} | options)
+    return ControlProblem(
+        model, costs, ends, **{"dt": 0.05, "steps": 30, "tau_lower": -limit, "tau_upper": limit} | options
+    )
 
 
 @pytest.mark.slow
@@ -180,6 +182,7 @@ def test_costs_are_expanded_as_their_residuals_are():
     target = link_pose(model, jnp.array([0.9, 0.1]), "tool")
     pose = PoseGoal("tool", target)
     moving = pose.checked(model, q.dtype, "goal")
+
     def error(model, q, v, tau, t):
         T = link_pose(model, q, "tool")
         return jnp.concatenate([so3.log(moving.target[:3, :3] @ T[:3, :3].T), (moving.target - T)[:3, 3] / 0.1])

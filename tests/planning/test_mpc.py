@@ -20,13 +20,16 @@ def test_a_closed_loop_is_that_of_the_linear_regulator():
     _, K = sliders.riccati()
     controller = mpc(sliders.problem(steps=10), iterations=6)
     x = np.array([1.0, -0.4])
-    for tick in range(12):
+    start = x
+    for tick in range(30):
         tau = controller(x[:1], x[1:], sliders.DT * tick)
         assert isinstance(tau, np.ndarray) and tau.shape == (1,)
         assert_close(tau, -K @ x, 1e-5, scale=1.0)
         x = sliders.A @ x + sliders.B @ tau
-    assert controller.plan is not None and np.abs(x).max() < 0.8
-    assert_close(controller.plan.ts[0], sliders.DT * 11)
+    closed = np.linalg.matrix_power(sliders.A - sliders.B @ K, 30)
+    assert_close(x, closed @ start, 1e-5, scale=1.0)
+    assert controller.plan is not None
+    assert_close(controller.plan.ts[0], sliders.DT * 29)
 
 
 def test_plans_are_shifted_by_parts_of_a_step():
