@@ -14,7 +14,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
   python -m benchmarks ik --clear              the same for poses with a solution clear of collisions
   python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
-  python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, rollouts; Crocoddyl beside
+  python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, a rollout; Crocoddyl
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """
 

@@ -1,7 +1,7 @@
 """Predictive control: an iteration of iLQR alone and in a batch, a tick of the controller, and rollouts of samples.
 
-The same problem for all: an end effector to a pose in 50 steps of 20 ms, costs of torque and velocity, limits of torque.
-Times are CPU times, the least of several runs, of one run of this program; compare within it only. Crocoddyl's BoxFDDP
+The same problem for all: an end effector to a pose in 50 steps of 20 ms, with costs of torque and velocity and limits
+of torque. Times are CPU times, the least of several runs, of one run of this program; compare within it only. Crocoddyl's BoxFDDP
 runs beside on the same robot file where Crocoddyl is installed; its iteration includes its line search, too. With
 `pin` 4.1 it crashes when it is made: install `crocoddyl` and `pin<4.1` in an environment of their own, and name its
 Python with --crocoddyl.
@@ -118,7 +118,8 @@ def _measure(name: str, batch: int, repeats: int) -> dict[str, Any]:
 
     one, eleven, whole = solve(1), solve(11), solve(200, None)
     first = _timed(lambda: one(q).cost)
-    eleven(q), whole(q)
+    for program in (eleven, whole):
+        program(q)
     single = least(lambda: one(q))
     iteration = (least(lambda: eleven(q)) - single) / 10.0
     result = whole(q)
@@ -126,10 +127,12 @@ def _measure(name: str, batch: int, repeats: int) -> dict[str, Any]:
     if batch:
         starts = jnp.clip(q[None] + 0.05 * jax.random.normal(jax.random.key(0), (batch, model.nq)), -3.0, 3.0)
         short, long = (jax.jit(jax.vmap(lambda q, f=f: f(q).cost)) for f in (one, eleven))
-        short(starts), long(starts)
+        for program in (short, long):
+            program(starts)
         together = (least(lambda: long(starts)) - least(lambda: short(starts))) / 10.0 / batch
     controller, at, still = mpc(problem), np.asarray(q), np.zeros(model.nv)
-    controller(at, still), controller(at, still)
+    for _ in range(2):
+        controller(at, still)
     tick = least(lambda: controller(at, still))
     samples = 1024
     light = jax.tree.map(lambda x: x.astype(jnp.float32), problem)

@@ -127,7 +127,7 @@ RESULTS = {
     "SupportArea", "WrenchDistribution", "IkResult", "IkStatus", "ProfileSamples", "Trajectory", "TrajectoryReport",
     "TrajectoryResult", "TrajectorySamples", "TrajectoryStatus", "TrajectoryViolations", "TrapezoidalProfile",
     "SurfacePoints", "WorldDistance", "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
-    "Cost", "DifferentialIkResult",
+    "Cost", "DifferentialIkResult", "Controller", "IlqrResult", "IlqrStatus", "MppiResult",
 }  # fmt: skip
 
 
@@ -214,6 +214,14 @@ NOT_CALLED = {
     **dict.fromkeys(
         ("planning.TrajectoryProblem", "planning.solve_trajectory", "planning.optimize_trajectory"),
         "wrong problems are in tests/planning/test_solve.py and test_optimize.py",
+    ),
+    **dict.fromkeys(
+        (f"planning.{name}" for name in ("JointEffort", "JointLimits", "JointVelocity")),
+        "a container that ControlProblem checks",
+    ),
+    **dict.fromkeys(
+        (f"planning.{name}" for name in ("ControlProblem", "ilqr", "mpc", "mppi")),
+        "wrong calls are in tests/planning/test_ilqr.py, test_mpc.py and test_mppi.py",
     ),
     **dict.fromkeys(
         ("planning.check_trajectory", "planning.sample_trajectory", "viz.draw_robot", "viz.plot_motion"),

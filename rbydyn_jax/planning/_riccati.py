@@ -1,8 +1,8 @@
-"""The backward sweep of iLQR: the steps of a robot and its costs near a motion, and the best change of the torques.
+r"""The backward sweep of iLQR: the steps of a robot and its costs near a motion, and the best change of the torques.
 
 A state near the motion is (dq, dv), dq in tangent coordinates. A time step changes velocities by
-$dv' = F_q dq + F_v dv + F_\\tau d\\tau$, and then positions by $dq' = T_q dq + T_v dv'$: products of (n, n) matrices with
-the accelerations' derivatives, none of (2n, 2n).
+$dv' = F_q dq + F_v dv + F_\tau d\tau$, and then positions by $dq' = T_q dq + T_v dv'$: products of (n, n) matrices
+with the accelerations' derivatives, none of (2n, 2n).
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_integer
@@ -25,9 +26,9 @@ from .problem import positive
 class ControlProblem(eqx.Module):
     r"""Torques to be found over a horizon: a robot, costs, and limits of torque; a pytree.
 
-    What is minimised is $\sum_{k<N} \Delta t\, l(q_k, v_k, \tau_k, t_k) + l_N(q_N, v_N, t_N)$ with torques constant over
-    each time step and within their limits. The steps are those of semi-implicit Euler on the configuration manifold,
-    with viscous damping taken implicitly:
+    What is minimised is $\sum_{k<N} \Delta t\, l(q_k, v_k, \tau_k, t_k) + l_N(q_N, v_N, t_N)$, with torques constant
+    over each time step and within their limits. The steps are those of semi-implicit Euler on the configuration
+    manifold, with viscous damping taken implicitly:
     $v_{k+1} = v_k + \Delta t\, (M + \Delta t D)^{-1} (\tau - D v_k - c)$, $q_{k+1} = q_k \oplus \Delta t\, v_{k+1}$.
     There is no Coulomb friction and no contact; position limits are a cost, `JointLimits`.
 
@@ -84,7 +85,7 @@ class ControlProblem(eqx.Module):
         bound = _effort(model)
         lower = -bound if tau_lower is None else check_array(tau_lower, "tau_lower", (model.nv,), "model.nv")
         upper = bound if tau_upper is None else check_array(tau_upper, "tau_upper", (model.nv,), "model.nv")
-        if not any(isinstance(x, jax.core.Tracer) for x in (lower, upper)) and not (lower <= upper).all():
+        if not any(isinstance(x, Tracer) for x in (lower, upper)) and not (lower <= upper).all():
             raise ArgumentError(f"tau_lower must not be above tau_upper, got {lower.tolist()} and {upper.tolist()}")
         self.tau_lower, self.tau_upper = lower.astype(dtype), upper.astype(dtype)
 

@@ -121,7 +121,8 @@ def ilqr(
     Example:
         A pendulum is swung up by a torque that could not hold it horizontally:
 
-        >>> from rbydyn_jax.planning import ConfigurationGoal, ControlProblem, JointEffort, JointVelocity, SoftGoal, ilqr
+        >>> from rbydyn_jax.planning import ConfigurationGoal, ControlProblem, ilqr
+        >>> from rbydyn_jax.planning import JointEffort, JointVelocity, SoftGoal
         >>> up = [SoftGoal(ConfigurationGoal(jnp.array([jnp.pi])), 100.0), JointVelocity(10.0)]
         >>> weak = {"tau_lower": jnp.array([-4.0]), "tau_upper": jnp.array([4.0])}
         >>> problem = ControlProblem(robots.pendulum(), [JointEffort(0.01)], up, dt=0.05, steps=80, **weak)
@@ -135,9 +136,9 @@ def ilqr(
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
     n, N, dtype = problem.model.nv, problem.steps, tau.dtype
     none = Policy(jnp.zeros((N, n), dtype), jnp.zeros((N, n, 2 * n), dtype), jnp.zeros((), dtype), jnp.zeros((), dtype))
-    at_start = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
+    qs, vs = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
     start = _State(
-        motion=_Motion(*at_start, tau, jnp.full((), jnp.inf, dtype)),
+        motion=_Motion(qs, vs, tau, jnp.full((), jnp.inf, dtype)),
         policy=none,
         least=jnp.zeros((), dtype),
         damping=jnp.zeros((), dtype),

@@ -1,4 +1,4 @@
-"""Costs of a controlled motion: of its torques, velocities and joint positions, of goals, and of what the user gives."""
+"""Costs of a controlled motion: of its torques, velocities and joint positions, of goals, and of functions."""
 
 from __future__ import annotations
 

@@ -57,14 +57,14 @@ class Controller:
         if problem is not None:
             self._problem = _checked(problem, self._problem)
         model = self._problem.model
-        q, v = check_array(q, "q", (model.nq,), "model.nq"), check_array(v, "v", (model.nv,), "model.nv")
-        check_finite(q, "q")
-        check_finite(v, "v")
+        at, moving = check_array(q, "q", (model.nq,), "model.nq"), check_array(v, "v", (model.nv,), "model.nv")
+        check_finite(at, "q")
+        check_finite(moving, "v")
         tau = None if self.plan is None else self.plan.taus
-        self.plan = _tick(
-            self._problem, q, v, jnp.asarray(t, model.inertias.dtype), tau, self._period, self._iterations
-        )
-        return np.asarray(self.plan.taus[0])
+        time = check_array(t, "t", ()).astype(model.inertias.dtype)
+        plan = _tick(self._problem, at, moving, time, tau, self._period, self._iterations)
+        self.plan = plan
+        return np.asarray(plan.taus[0])
 
     def reset(self) -> None:
         """Forgets the plan: the next tick starts from gravity's torques."""

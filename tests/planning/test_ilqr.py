@@ -151,6 +151,7 @@ def test_steps_on_manifolds_are_linearised_as_differences_say():
     steps = h * jnp.eye(3 * n)
     expected = ((moved(steps) - moved(-steps)) / (2 * h)).T
     taken = linearised(found, jnp.stack([q, q1]), jnp.stack([v, v1]), tau[None])
+    assert taken.Tq is not None and taken.Tv is not None
     F, Tq, Tv = taken.F[0], taken.Tq[0], taken.Tv[0]
     by_position = Tv @ F + jnp.concatenate([Tq, jnp.zeros((n, 2 * n))], axis=1)
     np.testing.assert_allclose(jnp.concatenate([by_position, F]), expected, atol=1e-7)
@@ -199,6 +200,7 @@ def test_costs_are_expanded_as_their_residuals_are():
         now = model, q, v, tau, jnp.zeros(())
         assert_close(known.value(*now), given.value(*now))
         for a, b in zip(known.expand(*now), given.expand(*now), strict=True):
+            assert b is not None
             assert_close(jnp.zeros_like(b) if a is None else a, b)
 
 
@@ -225,8 +227,8 @@ def test_what_is_not_finite_is_said():
     ("error", "message", "call"),
     [
         (ArgumentError, "costs or end_costs must have", lambda m: ControlProblem(m, [], dt=0.1, steps=2)),
-        (DtypeError, "costs must be a list", lambda m: ControlProblem(m, JointEffort(), dt=0.1, steps=2)),
-        (DtypeError, r"costs\[0\] must be a cost", lambda m: ControlProblem(m, [3.0], dt=0.1, steps=2)),
+        (DtypeError, "costs must be a list", lambda m: two(m, costs=JointEffort())),
+        (DtypeError, r"costs\[0\] must be a cost", lambda m: two(m, costs=[3.0])),
         (ArgumentError, "dt must be positive", lambda m: ControlProblem(m, [JointEffort()], dt=0.0, steps=2)),
         (ArgumentError, "steps must be at least 1", lambda m: ControlProblem(m, [JointEffort()], dt=0.1, steps=0)),
         (ShapeError, r"costs\[0\].weight must be", lambda m: ControlProblem(m, [JointEffort(X3)], dt=0.1, steps=2)),

@@ -15,6 +15,8 @@ from rbydyn_jax.planning.mpc import shifted
 from tests.helpers import assert_close
 from tests.planning import sliders
 
+X1 = np.zeros(1)
+
 
 def test_a_closed_loop_is_that_of_the_linear_regulator():
     _, K = sliders.riccati()
@@ -59,7 +61,7 @@ def test_a_double_pendulum_follows_a_target_that_jumps():
     controller = mpc(problem(first), period=0.02)
     q, v = np.zeros(2), np.zeros(2)
     for target in (first, second):
-        for tick in range(100):
+        for _ in range(100):
             tau = controller(q, v, problem=problem(target))
             assert np.abs(tau).max() <= 40.0
             q, v = map(np.asarray, plant(q, v, tau))
@@ -92,8 +94,8 @@ def test_a_plan_that_is_not_finite_leaves_the_old_one():
         (ShapeError, "q must have shape", lambda p: mpc(p)(np.zeros(2), np.zeros(1))),
         (ArgumentError, "q must be finite", lambda p: mpc(p)(np.full(1, np.nan), np.zeros(1))),
         (ArgumentError, "v must be finite", lambda p: mpc(p)(np.zeros(1), np.full(1, np.inf))),
-        (DtypeError, "problem must be a", lambda p: mpc(p)(np.zeros(1), np.zeros(1), problem=3)),
-        (ArgumentError, "the robot and the steps", lambda p: mpc(p)(*np.zeros((2, 1)), problem=sliders.problem(9))),
+        (DtypeError, "problem must be a", lambda p: mpc(p)(X1, X1, **{"problem": 3})),
+        (ArgumentError, "the robot and the steps", lambda p: mpc(p)(X1, X1, problem=sliders.problem(9))),
         (RbydynError, "call it outside of jit", lambda p: jax.jit(lambda x: mpc(x)(np.zeros(1), np.zeros(1)))(p)),
     ],
 )
