@@ -15,6 +15,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks ik --clear              the same for poses with a solution clear of collisions
   python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
   python -m benchmarks paths                   timing of paths and profiles, beside toppra and Ruckig
+  python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, a rollout; Crocoddyl
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """
 
@@ -30,7 +31,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import forms, ik, paths, planning, scale, soak
+from . import forms, ik, mpc, paths, planning, scale, soak
 from .plans import Job, plan
 from .store import Store
 
@@ -63,6 +64,7 @@ def main() -> None:
     ik.add_command(commands, RESULTS)
     planning.add_command(commands, RESULTS)
     paths.add_command(commands, RESULTS)
+    mpc.add_command(commands, RESULTS)
     soak.add_command(commands)
     arguments = parser.parse_args()
     if arguments.command == "scale":
@@ -75,6 +77,8 @@ def main() -> None:
         return planning.run(arguments)
     if arguments.command == "paths":
         return paths.run(arguments)
+    if arguments.command == "mpc":
+        return mpc.run(arguments)
     if arguments.command == "soak":
         return soak.run(arguments)
     if arguments.command == "run":

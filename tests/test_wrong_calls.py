@@ -136,6 +136,7 @@ RESULTS = {
     "SurfacePoints", "WorldDistance", "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
     "Cost", "DifferentialIkResult", "ContactForce", "ContactWrench", "GeneralizedMomentum", "MomentumObserver",
     "PayloadEstimate", "JerkLimitedProfile", "TimedPath", "TimingStatus",
+    "Controller", "IlqrResult", "IlqrStatus", "MppiResult",
 }  # fmt: skip
 
 
@@ -222,6 +223,14 @@ NOT_CALLED = {
     **dict.fromkeys(
         ("planning.TrajectoryProblem", "planning.solve_trajectory", "planning.optimize_trajectory"),
         "wrong problems are in tests/planning/test_solve.py and test_optimize.py",
+    ),
+    **dict.fromkeys(
+        (f"planning.{name}" for name in ("JointEffort", "JointLimits", "JointVelocity")),
+        "a container that ControlProblem checks",
+    ),
+    **dict.fromkeys(
+        (f"planning.{name}" for name in ("ControlProblem", "ilqr", "mpc", "mppi")),
+        "wrong calls are in tests/planning/test_ilqr.py, test_mpc.py and test_mppi.py",
     ),
     **dict.fromkeys(
         ("planning.check_trajectory", "planning.sample_trajectory", "viz.draw_robot", "viz.plot_motion"),

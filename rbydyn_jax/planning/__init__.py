@@ -1,7 +1,8 @@
-"""Planning of motions: inverse kinematics, velocities under limits, trapezoidal profiles, trajectory optimisation."""
+"""Planning of motions: inverse kinematics, limited velocities, profiles, trajectories, predictive control."""
 
 from .checks import TrajectoryReport as TrajectoryReport
 from .checks import check_trajectory as check_trajectory
+from .control_problem import ControlProblem as ControlProblem
 from .costs import Cost as Cost
 from .costs import LinkVelocity as LinkVelocity
 from .costs import Manipulability as Manipulability
@@ -16,9 +17,19 @@ from .goals import PositionGoal as PositionGoal
 from .ik import IkResult as IkResult
 from .ik import IkStatus as IkStatus
 from .ik import solve_ik as solve_ik
+from .ilqr import IlqrResult as IlqrResult
+from .ilqr import IlqrStatus as IlqrStatus
+from .ilqr import ilqr as ilqr
 from .jerk_limited import JerkLimitedProfile as JerkLimitedProfile
 from .jerk_limited import jerk_limited_profile as jerk_limited_profile
 from .look_at import LookAtGoal as LookAtGoal
+from .motion_costs import JointEffort as JointEffort
+from .motion_costs import JointLimits as JointLimits
+from .motion_costs import JointVelocity as JointVelocity
+from .mpc import Controller as Controller
+from .mpc import mpc as mpc
+from .mppi import MppiResult as MppiResult
+from .mppi import mppi as mppi
 from .optimize import optimize_trajectory as optimize_trajectory
 from .problem import TrajectoryProblem as TrajectoryProblem
 from .profiles import ProfileSamples as ProfileSamples

@@ -1,0 +1,227 @@
+"""Predictive control: an iteration of iLQR alone and in a batch, a tick of the controller, and rollouts of samples.
+
+The same problem for all: an end effector to a pose in 50 steps of 20 ms, with costs of torque and velocity and limits
+of torque. Times are CPU times, the least of several runs, of one run of this program; compare within it only. Crocoddyl's BoxFDDP
+runs beside on the same robot file where Crocoddyl is installed; its iteration includes its line search, too. With
+`pin` 4.1 it crashes when it is made: install `crocoddyl` and `pin<4.1` in an environment of their own, and name its
+Python with --crocoddyl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .store import Store
+
+if TYPE_CHECKING:
+    from rbydyn_jax import Model
+
+FILE, STEPS, DT = "mpc.json", 50, 0.02
+WEIGHTS = {"pose": 1.0, "velocity": 1e-2, "effort": 1e-4, "end": 100.0}
+
+
+def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
+    """Adds `mpc` to the command line."""
+    command = commands.add_parser("mpc", help="predictive control: time of an iteration, a tick and a rollout")
+    command.add_argument("--robots", default="panda,rby1a", help="some of panda, rby1a")
+    command.add_argument("--batch", type=int, default=64, help="problems in a batch; 0 is none")
+    command.add_argument("--repeats", type=int, default=10)
+    command.add_argument("--crocoddyl", help="a Python that has crocoddyl; default is this one")
+    command.add_argument("--output", type=Path, help="default: in the results")
+    command.set_defaults(results=results)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measures, writes JSON, prints a table."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    output = arguments.output or arguments.results / FILE
+    about = {key: Store(output, keep=False).found[key] for key in ("date", "machine", "versions")}
+    found: dict[str, Any] = {**about, "steps": STEPS, "batch": arguments.batch, "robots": []}
+    for name in arguments.robots.split(","):
+        record = _measure(name, arguments.batch, arguments.repeats)
+        record |= _crocoddyl(name, arguments.crocoddyl or sys.executable)
+        found["robots"].append(record)
+        print("   ", record, file=sys.stderr)
+        output.write_text(json.dumps(found, indent=1) + "\n")
+    print(table(found))
+
+
+def table(found: dict[str, Any]) -> str:
+    """What was found, as Markdown."""
+    head = ("robot", "", "one iteration from the start, CPU ms", "to the end", "iterations", "cost")
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for r in found["robots"]:
+        for who, prefix in (("rbydyn_jax", ""), ("Crocoddyl", "crocoddyl_")):
+            if f"{prefix}one" in r:
+                one, solve, count, cost = (r[f"{prefix}{key}"] for key in ("one", "solve", "iterations", "cost"))
+                lines.append(f"| {r['robot']} | {who} | {one:.2f} | {solve:.1f} | {count} | {cost:.6g} |")
+    head = ("robot", "an iteration, CPU ms", "in a batch", "a tick", "us per sampled step, float32", "first call [s]")
+    lines += ["", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for r in found["robots"]:
+        numbers = (r["iteration_ms"], r["batch_ms"], r["tick_ms"], r["sample_us"], r["first_s"])
+        lines.append(f"| {r['robot']} | " + " | ".join("" if x is None else f"{x:.2f}" for x in numbers) + " |")
+    return "\n".join(lines)
+
+
+def _robot(name: str) -> tuple[Model, str]:
+    from rbydyn_jax import robots
+
+    return {"panda": (robots.panda_like(), "tool"), "rby1a": (robots.rby1a(), "ee_right")}[name]
+
+
+def _start(model: Model) -> Any:
+    import jax.numpy as jnp
+
+    from rbydyn_jax import neutral
+
+    return jnp.clip(neutral(model) + 0.3, model.position_lower, model.position_upper)
+
+
+def _target(model: Model, link: str) -> Any:
+    import jax.numpy as jnp
+
+    from rbydyn_jax import link_pose
+
+    return link_pose(model, jnp.clip(_start(model) + 0.4, model.position_lower, model.position_upper), link)
+
+
+def _measure(name: str, batch: int, repeats: int) -> dict[str, Any]:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from rbydyn_jax.planning import ControlProblem, JointEffort, JointVelocity, PoseGoal, SoftGoal, ilqr, mpc, mppi
+
+    model, link = _robot(name)
+    q, v = _start(model), jnp.zeros(model.nv)
+    target = _target(model, link)
+    costs = [JointEffort(WEIGHTS["effort"]), JointVelocity(WEIGHTS["velocity"])]
+    costs += [SoftGoal(PoseGoal(link, target), WEIGHTS["pose"])]
+    ends = [SoftGoal(PoseGoal(link, target), WEIGHTS["end"]), JointVelocity(1.0)]
+    problem = ControlProblem(model, costs, ends, dt=DT, steps=STEPS)
+
+    def solve(count: int, tolerance: float | None = 0.0) -> Callable[[Any], Any]:
+        return jax.jit(lambda q: ilqr(problem, q, v, iterations=count, tolerance=tolerance))
+
+    def least(f: Callable[[], Any]) -> float:
+        return min(_timed(f) for _ in range(repeats))
+
+    one, eleven, whole = solve(1), solve(11), solve(200, None)
+    first = _timed(lambda: one(q).cost)
+    for program in (eleven, whole):
+        program(q)
+    single = least(lambda: one(q))
+    iteration = (least(lambda: eleven(q)) - single) / 10.0
+    result = whole(q)
+    together = None
+    if batch:
+        starts = jnp.clip(q[None] + 0.05 * jax.random.normal(jax.random.key(0), (batch, model.nq)), -3.0, 3.0)
+        short, long = (jax.jit(jax.vmap(lambda q, f=f: f(q).cost)) for f in (one, eleven))
+        for program in (short, long):
+            program(starts)
+        together = (least(lambda: long(starts)) - least(lambda: short(starts))) / 10.0 / batch
+    controller, at, still = mpc(problem), np.asarray(q), np.zeros(model.nv)
+    for _ in range(2):
+        controller(at, still)
+    tick = least(lambda: controller(at, still))
+    samples = 1024
+    light = jax.tree.map(lambda x: x.astype(jnp.float32), problem)
+    sampled = jax.jit(lambda key: mppi(light, q.astype(jnp.float32), v, key, samples=samples).cost)
+    sampled(jax.random.key(0))
+    sample = least(lambda: sampled(jax.random.key(1))) / samples / STEPS
+    return {
+        "robot": name,
+        "iteration_ms": 1e3 * iteration,
+        "one": 1e3 * single,
+        "solve": 1e3 * least(lambda: whole(q)),
+        "iterations": int(result.iterations),
+        "cost": float(result.cost),
+        "batch_ms": None if together is None else 1e3 * together,
+        "tick_ms": 1e3 * tick,
+        "sample_us": 1e6 * sample,
+        "first_s": first,
+    }
+
+
+def _timed(f: Callable[[], Any]) -> float:
+    import jax
+
+    started = time.process_time()
+    jax.block_until_ready(f())
+    return time.process_time() - started
+
+
+CROCODDYL = """
+import json, sys, time
+import crocoddyl, numpy as np, pinocchio as pin
+urdf, link, q, target, steps, dt, weights, limits = json.loads(sys.stdin.read())
+model = pin.buildModelFromUrdf(urdf)
+state, act = crocoddyl.StateMultibody(model), None
+act = crocoddyl.ActuationModelFull(state)
+q = pin.integrate(model, pin.neutral(model), np.array(q))
+frame = model.getFrameId(link)
+data = model.createData()
+place = pin.SE3(np.array(target))
+def costs(pose, velocity, effort):
+    total = crocoddyl.CostModelSum(state)
+    reach = crocoddyl.ResidualModelFramePlacement(state, frame, place)
+    scaled = crocoddyl.ActivationModelWeightedQuad(np.array([100.0] * 3 + [1.0] * 3))
+    total.addCost("pose", crocoddyl.CostModelResidual(state, scaled, reach), pose)
+    still = crocoddyl.ActivationModelWeightedQuad(np.array([0.0] * model.nv + [1.0] * model.nv))
+    rest = crocoddyl.ResidualModelState(state, np.zeros(state.nx), model.nv)
+    total.addCost("velocity", crocoddyl.CostModelResidual(state, still, rest), velocity)
+    if effort:
+        total.addCost("effort", crocoddyl.CostModelResidual(state, crocoddyl.ResidualModelControl(state)), effort)
+    return crocoddyl.DifferentialActionModelFreeFwdDynamics(state, act, total)
+running = crocoddyl.IntegratedActionModelEuler(costs(weights["pose"], weights["velocity"], weights["effort"]), dt)
+end = crocoddyl.IntegratedActionModelEuler(costs(weights["end"], 1.0, 0.0), 0.0)
+limits = np.array([1e6 if x is None else x for x in limits])
+running.u_lb, running.u_ub = -limits, limits
+x = np.concatenate([q, np.zeros(model.nv)])
+hold = np.clip(pin.computeGeneralizedGravity(model, data, q), -limits, limits)
+def best(count, stop):
+    least = 1e9
+    for _ in range(5):
+        solver = crocoddyl.SolverBoxFDDP(crocoddyl.ShootingProblem(x, [running] * steps, end))
+        solver.th_stop = stop
+        started = time.process_time()
+        solver.solve([x] * (steps + 1), [hold] * steps, count, True)
+        least = min(least, time.process_time() - started)
+    return 1e3 * least, solver
+one, _ = best(1, 1e-16)
+whole, solver = best(200, 1e-9)
+print(json.dumps({"one": one, "solve": whole, "iterations": solver.iter + 1, "cost": solver.cost}))
+"""
+
+
+def _crocoddyl(name: str, python: str) -> dict[str, Any]:
+    """An iteration of BoxFDDP, in a process of its own, which may crash."""
+    import numpy as np
+
+    from rbydyn_jax import save_urdf
+
+    model, link = _robot(name)
+    with tempfile.TemporaryDirectory() as folder:
+        urdf = Path(folder) / "robot.urdf"
+        save_urdf(model, urdf)
+        limits = [float(x) if np.isfinite(x) else None for x in np.asarray(model.effort_limit)]
+        q, target = np.asarray(_start(model)).tolist(), np.asarray(_target(model, link)).tolist()
+        given = [str(urdf), link, q, target, STEPS, DT, WEIGHTS, limits]
+        ran = subprocess.run(
+            [python, "-c", CROCODDYL], input=json.dumps(given), capture_output=True, text=True, timeout=300
+        )
+    lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
+    if ran.returncode or not lines:
+        print(f"no crocoddyl: {ran.stderr.strip()[-300:]}", file=sys.stderr)
+        return {}
+    return {f"crocoddyl_{key}": value for key, value in json.loads(lines[-1]).items()}

@@ -1,0 +1,256 @@
+"""iLQR, against scipy's Riccati equation and bounded least squares, differences, and the gradient of the whole cost."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rbydyn_jax import (
+    RobotBuilder,
+    build_model,
+    center_of_mass,
+    difference,
+    integrate,
+    jacobian,
+    link_pose,
+    neutral,
+    no_recompile,
+    random_configuration,
+    robots,
+    with_gravity,
+)
+from rbydyn_jax._errors import ArgumentError, DtypeError, NameNotFoundError, ShapeError
+from rbydyn_jax.planning import (
+    ComGoal,
+    ConfigurationGoal,
+    ControlProblem,
+    IlqrStatus,
+    JointEffort,
+    JointLimits,
+    JointVelocity,
+    LinkVelocity,
+    PoseGoal,
+    PositionGoal,
+    SoftGoal,
+    ilqr,
+)
+from rbydyn_jax.planning._riccati import linearised
+from rbydyn_jax.spatial import so3
+from tests.helpers import X64, assert_close
+from tests.planning import sliders
+
+LIMIT = 9.0  # [N m]
+START = np.array([1.0, -0.4])
+
+
+def solved_slider(options, **limits):
+    found = sliders.problem(**limits)
+    return ilqr(found, jnp.asarray(START[:1]), jnp.asarray(START[1:]), **options)
+
+
+@pytest.mark.float32
+def test_a_linear_robot_is_controlled_as_the_riccati_equation_says():
+    result = solved_slider({"damping": 1e-10})
+    P, K = sliders.riccati()
+    assert int(result.status) == IlqrStatus.CONVERGED
+    assert_close(result.cost, 0.5 * START @ P @ START, kind="solve")
+    assert_close(result.gains, np.broadcast_to(-K, (30, 1, 2)), kind="solve")
+    states = np.concatenate([result.qs, result.vs], axis=1)
+    assert_close(result.taus, -states[:-1] @ K.T, kind="solve")
+
+
+@pytest.mark.parametrize("bound", [4.0, 1.5])
+def test_limits_are_kept_as_by_bounded_least_squares(bound):
+    from scipy.optimize import lsq_linear
+
+    limit = jnp.full(1, bound)
+    result = solved_slider({"tolerance": 1e-14 if X64 else 1e-6}, tau_lower=-limit, tau_upper=limit)
+    M, y = sliders.condensed(30, START)
+    reference = lsq_linear(M, y, (-bound, bound), tol=1e-14)
+    assert np.sum(np.abs(reference.x) > 0.999 * bound) >= 2  # some are at their limit
+    assert int(result.status) == IlqrStatus.CONVERGED
+    assert_close(result.cost, reference.cost, 1e-7 if X64 else 1e-4)
+    np.testing.assert_allclose(np.asarray(result.taus)[:, 0], reference.x, atol=1e-4 if X64 else 2e-2)
+    assert np.abs(np.asarray(result.taus)).max() <= bound
+
+
+def pendulum_problem(target=2.5, **options):
+    model = robots.double_pendulum()
+    goal = link_pose(model, jnp.asarray([target, 0.5]), model.link_names[-1])
+    costs = [JointEffort(1e-3), JointVelocity(1e-2), JointLimits(1.0)]
+    ends = [SoftGoal(PositionGoal(model.link_names[-1], goal[:3, 3]), 10.0), JointVelocity(1.0)]
+    limit = jnp.full(2, LIMIT)
+    return ControlProblem(
+        model, costs, ends, **{"dt": 0.05, "steps": 30, "tau_lower": -limit, "tau_upper": limit} | options
+    )
+
+
+@pytest.mark.slow
+def test_the_projected_gradient_of_the_whole_cost_vanishes():
+    found = pendulum_problem()
+    q, v = jnp.array([0.1, -0.2]), jnp.zeros(2)
+    result = ilqr(found, q, v, iterations=300, tolerance=1e-13)
+    gradient = jax.jit(jax.grad(lambda taus: found.cost(*found.rollout(q, v, taus), taus)))
+    before, after = gradient(jnp.zeros((30, 2))), gradient(result.taus)
+    upper, lower = result.taus >= LIMIT, result.taus <= -LIMIT
+    assert upper.any() or lower.any()
+    left = jnp.where(upper, jnp.maximum(after, 0.0), jnp.where(lower, jnp.minimum(after, 0.0), after))
+    assert jnp.abs(left).max() <= 1e-5 * jnp.abs(before).max()
+    costs = np.asarray(result.costs)[: int(result.iterations) + 1]
+    assert (np.diff(costs) <= 0.0).all() and costs[-1] < 0.1 * costs[0]
+    qs, vs = found.rollout(q, v, result.taus)
+    assert_close(qs, result.qs)
+    assert_close(found.cost(qs, vs, result.taus), result.cost)
+
+
+@pytest.mark.slow
+def test_a_batch_is_what_its_problems_are_and_nothing_recompiles():
+    starts = jnp.array([[0.1, -0.2], [0.5, 0.3], [-0.4, 0.0]])
+    solve = jax.jit(lambda found, q: ilqr(found, q, jnp.zeros(2), iterations=8))
+    found = pendulum_problem()
+    together = jax.jit(jax.vmap(solve, (None, 0)))(found, starts)
+    one = solve(found, starts[0])
+    with no_recompile():
+        others = [solve(pendulum_problem(target), q) for target, q in ((2.5, starts[1]), (2.4, starts[2]))]
+    assert_close(together.costs[0], one.costs, 1e-6)
+    assert_close(together.costs[1], others[0].costs, 1e-6)
+    assert others[1].cost != together.cost[2]
+    warm = ilqr(found, starts[0], jnp.zeros(2), tau=one.taus, iterations=8)
+    assert_close(warm.costs[0], one.cost)
+
+
+def flyer():
+    """A free body with one arm, and a ball joint in between."""
+    b = RobotBuilder("flyer").link("world").link("hull", 3.0, (0.01, 0, 0.02), (0.2, 0.3, 0.4))
+    b.link("arm", 1.0, (0.1, 0, 0.2), (0.05, 0.06, 0.04)).link("hand", 0.5, (0, 0.1, 0.1), (0.01, 0.02, 0.02))
+    b.floating("base", "world", "hull").spherical("ball", "hull", "arm", xyz=(0.1, 0, 0))
+    b.revolute("elbow", "arm", "hand", xyz=(0, 0, 0.4), axis=(0, 1, 0), effort=5.0, lower=-2.0, upper=2.0)
+    return build_model(b.build_description())
+
+
+@pytest.mark.slow
+def test_steps_on_manifolds_are_linearised_as_differences_say():
+    model = flyer()
+    model = eqx.tree_at(lambda m: m.damping, model, jnp.full(model.nv, 0.3))
+    found = ControlProblem(model, [JointEffort()], dt=0.1, steps=1)
+    n = model.nv
+    q = random_configuration(model, jax.random.key(3))
+    v, tau = (jax.random.normal(jax.random.key(k), (n,)) for k in (4, 5))
+    q1, v1 = found.step(q, v, tau)
+
+    @jax.jit
+    @jax.vmap
+    def moved(x):
+        after = found.step(integrate(model, q, x[:n]), v + x[n : 2 * n], tau + x[2 * n :])
+        return jnp.concatenate([difference(model, q1, after[0]), after[1] - v1])
+
+    h = 1e-6
+    steps = h * jnp.eye(3 * n)
+    expected = ((moved(steps) - moved(-steps)) / (2 * h)).T
+    taken = linearised(found, jnp.stack([q, q1]), jnp.stack([v, v1]), tau[None])
+    assert taken.Tq is not None and taken.Tv is not None
+    F, Tq, Tv = taken.F[0], taken.Tq[0], taken.Tv[0]
+    by_position = Tv @ F + jnp.concatenate([Tq, jnp.zeros((n, 2 * n))], axis=1)
+    np.testing.assert_allclose(jnp.concatenate([by_position, F]), expected, atol=1e-7)
+
+
+@pytest.mark.slow
+def test_a_floating_base_is_turned_by_its_arm_alone():
+    b = RobotBuilder("turner").link("world").link("hull", 3.0, (0, 0, 0), (0.2, 0.3, 0.4))
+    b.link("wheel", 1.0, (0, 0, 0), (0.1, 0.1, 0.1)).floating("base", "world", "hull")
+    b.revolute("axle", "hull", "wheel", xyz=(0, 0, 0), axis=(1, 0, 0), effort=2.0)
+    model = with_gravity(build_model(b.build_description()), jnp.zeros(3))
+    q, n = neutral(model), model.nv
+    turned = ConfigurationGoal(integrate(model, q, jnp.zeros(n).at[0].set(0.3)))
+    ends = [SoftGoal(turned, jnp.zeros(n).at[:6].set(100.0)), JointVelocity(jnp.zeros(n).at[:6].set(1.0))]
+    found = ControlProblem(model, [JointEffort(1e-3)], ends, dt=0.05, steps=20)
+    result = ilqr(found, q, jnp.zeros(n))
+    assert int(result.status) == IlqrStatus.CONVERGED
+    assert not np.asarray(result.taus)[:, :6].any() and np.abs(np.asarray(result.taus)).max() <= 2.0
+    assert np.abs(difference(model, result.qs[-1], turned.q)[:6]).max() < 0.01
+    momentum = 0.3 * result.vs[:, 0] + 0.1 * (result.vs[:, 0] + result.vs[:, 6])  # about the axle
+    assert np.abs(momentum).max() < 1e-9
+
+
+@pytest.mark.slow
+def test_costs_are_expanded_as_their_residuals_are():
+    """Every ready cost beside the same one as a function of the user, whose derivatives are those of AD."""
+    model = robots.two_link_arm()
+    q, v, tau = jnp.array([0.3, -0.8]), jnp.array([0.5, 2.0]), jnp.array([1.0, -3.0])
+    target = link_pose(model, jnp.array([0.9, 0.1]), "tool")
+    pose = PoseGoal("tool", target)
+    moving = pose.checked(model, q.dtype, "goal")
+
+    def error(model, q, v, tau, t):
+        T = link_pose(model, q, "tool")
+        return jnp.concatenate([so3.log(moving.target[:3, :3] @ T[:3, :3].T), (moving.target - T)[:3, 3] / 0.1])
+
+    pairs = [
+        (SoftGoal(pose, 4.0), lambda *x: 2.0 * error(*x)),
+        (SoftGoal(ComGoal(jnp.ones(3))), lambda model, q, v, tau, t: (1.0 - center_of_mass(model, q)) / 0.1),
+        (JointEffort(9.0), lambda model, q, v, tau, t: 3.0 * tau),
+        (JointVelocity(jnp.array([1.0, 4.0])), lambda model, q, v, tau, t: v * jnp.array([1.0, 2.0])),
+        (LinkVelocity("tool", jnp.ones(6)), lambda model, q, v, tau, t: jacobian(model, q, "tool") @ v - 1.0),
+    ]
+    for ready, function in pairs:
+        known, given = (ControlProblem(model, [x], dt=0.1, steps=1).costs[0] for x in (ready, function))
+        now = model, q, v, tau, jnp.zeros(())
+        assert_close(known.value(*now), given.value(*now))
+        for a, b in zip(known.expand(*now), given.expand(*now), strict=True):
+            assert b is not None
+            assert_close(jnp.zeros_like(b) if a is None else a, b)
+
+
+@pytest.mark.slow
+def test_a_seven_joint_arm_reaches_a_pose_within_its_torques():
+    model = robots.panda_like()
+    q = jnp.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
+    target = link_pose(model, q + 0.3, "tool")
+    reach = SoftGoal(PoseGoal("tool", target), 1000.0)
+    costs = [JointEffort(1e-4), JointVelocity(1e-2), JointLimits(100.0, 0.05)]
+    found = ControlProblem(model, costs, [reach, JointVelocity(10.0)], dt=0.02, steps=40)
+    result = ilqr(found, q, jnp.zeros(7))
+    assert int(result.status) == IlqrStatus.CONVERGED
+    assert np.abs(link_pose(model, result.qs[-1], "tool") - target).max() < 2e-3
+    assert (jnp.abs(result.taus) <= model.effort_limit[None]).all()
+
+
+def test_what_is_not_finite_is_said():
+    result = ilqr(sliders.problem(), jnp.full(1, jnp.nan), jnp.zeros(1))
+    assert int(result.status) == IlqrStatus.NOT_FINITE
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "call"),
+    [
+        (ArgumentError, "costs or end_costs must have", lambda m: ControlProblem(m, [], dt=0.1, steps=2)),
+        (DtypeError, "costs must be a list", lambda m: two(m, costs=JointEffort())),
+        (DtypeError, r"costs\[0\] must be a cost", lambda m: two(m, costs=[3.0])),
+        (ArgumentError, "dt must be positive", lambda m: ControlProblem(m, [JointEffort()], dt=0.0, steps=2)),
+        (ArgumentError, "steps must be at least 1", lambda m: ControlProblem(m, [JointEffort()], dt=0.1, steps=0)),
+        (ShapeError, r"costs\[0\].weight must be", lambda m: ControlProblem(m, [JointEffort(X3)], dt=0.1, steps=2)),
+        (ArgumentError, "weight must be", lambda m: ControlProblem(m, [JointEffort(-1.0)], dt=0.1, steps=2)),
+        (ArgumentError, "tau_lower must not be above", lambda m: two(m, tau_lower=X1 + 1.0, tau_upper=X1)),
+        (ShapeError, "tau_upper must have shape", lambda m: two(m, tau_upper=X3)),
+        (NameNotFoundError, "nowhere", lambda m: two(m, costs=[SoftGoal(PositionGoal("nowhere", X3))])),
+        (DtypeError, "problem must be a ControlProblem", lambda m: ilqr(m, X1, X1)),
+        (ShapeError, "q must have shape", lambda m: ilqr(two(m), X3, X1)),
+        (ShapeError, "tau must have shape", lambda m: ilqr(two(m), X1, X1, tau=X3)),
+        (ArgumentError, "tolerance must be", lambda m: ilqr(two(m), X1, X1, tolerance=-1.0)),
+        (ArgumentError, "iterations must be at least 1", lambda m: ilqr(two(m), X1, X1, iterations=0)),
+        (ShapeError, "what a cost returns", lambda m: ilqr(two(m, costs=[lambda *x: x[1][0]]), X1, X1)),
+    ],
+)
+def test_wrong_calls_are_explained(error, message, call):
+    with pytest.raises(error, match=message):
+        call(sliders.slider())
+
+
+X1, X3 = jnp.zeros(1), jnp.zeros(3)
+
+
+def two(model, **changed):
+    return ControlProblem(model, **{"costs": [JointEffort()], "dt": 0.1, "steps": 2} | changed)
