@@ -5,13 +5,13 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .._check import check_integer, check_not_negative, jit_public
+from .._result import Result
 from ..model.configuration import difference
 from ._riccati import Policy, backward, expanded, linearised
 from .control_problem import ControlProblem, checked_problem
@@ -33,7 +33,7 @@ class IlqrStatus(IntEnum):
     NOT_FINITE = 3
 
 
-class IlqrResult(eqx.Module):
+class IlqrResult(Result):
     """Result of `ilqr`.
 
     Args:

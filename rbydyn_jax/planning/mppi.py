@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,12 +11,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._check import check_array, check_integer, check_key, check_not_negative, check_positive, jit_public, known
 from .._errors import ArgumentError
+from .._result import Result
 from .control_problem import ControlProblem, checked_problem
 
 _SHARE = 0.1  # of half the range of torques: the noise by default
 
 
-class MppiResult(eqx.Module):
+class MppiResult(Result):
     """Result of `mppi`.
 
     Args:
