@@ -3,8 +3,8 @@
 The same problem for all: an end effector to a pose in 50 steps of 20 ms, with costs of torque and velocity and limits
 of torque. Times are CPU times, the least of several runs, of one run of this program; compare within it only.
 Crocoddyl's BoxFDDP runs beside on the same robot file where Crocoddyl is installed; its iteration includes its line
-search, too. With `pin` 4.1 it crashes when it is made: install `crocoddyl` and `pin<4.1` in an environment of their own,
-and name its Python with --crocoddyl.
+search, too. With `pin` 4.1 it crashes when it is made: install `crocoddyl` and `pin<4.1` in an environment of
+their own, and name its Python with --crocoddyl.
 """
 
 from __future__ import annotations
