@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -75,7 +77,7 @@ def test_a_double_pendulum_follows_a_target_that_jumps():
 
 
 def test_a_plan_that_is_not_finite_leaves_the_old_one():
-    controller = mpc(sliders.problem(steps=10))
+    controller = mpc(sliders.problem(steps=10), iterations=6)
     controller(np.ones(1), np.zeros(1))
     assert controller.plan is not None
     before = controller.plan.taus
@@ -94,7 +96,7 @@ def test_a_plan_that_is_not_finite_leaves_the_old_one():
         (ShapeError, "q must have shape", lambda p: mpc(p)(np.zeros(2), np.zeros(1))),
         (ArgumentError, "q must be finite", lambda p: mpc(p)(np.full(1, np.nan), np.zeros(1))),
         (ArgumentError, "v must be finite", lambda p: mpc(p)(np.zeros(1), np.full(1, np.inf))),
-        (DtypeError, "problem must be a", lambda p: mpc(p)(X1, X1, **{"problem": 3})),
+        (DtypeError, "problem must be a", lambda p: mpc(p)(X1, X1, problem=cast(Any, 3))),
         (ArgumentError, "the robot and the steps", lambda p: mpc(p)(X1, X1, problem=sliders.problem(9))),
         (RbydynError, "call it outside of jit", lambda p: jax.jit(lambda x: mpc(x)(np.zeros(1), np.zeros(1)))(p)),
     ],
