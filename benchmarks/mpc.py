@@ -2,9 +2,9 @@
 
 The same problem for all: an end effector to a pose in 50 steps of 20 ms, with costs of torque and velocity and limits
 of torque. Times are CPU times, the least of several runs, of one run of this program; compare within it only.
-Crocoddyl's BoxFDDP runs beside on the same robot file where Crocoddyl is installed; its iteration includes its line
-search, too. With `pin` 4.1 it crashes when it is made: install `crocoddyl` and `pin<4.1` in an environment of
-their own, and name its Python with --crocoddyl.
+
+Crocoddyl's BoxFDDP runs beside on the same robot file where Crocoddyl is installed, from the same torques. With `pin`
+4.1 it crashes: install `crocoddyl` and `pin<4.1` in an environment of their own, and name its Python with --crocoddyl.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     found: dict[str, Any] = {**about, "steps": STEPS, "batch": arguments.batch, "robots": []}
     for name in arguments.robots.split(","):
         record = _measure(name, arguments.batch, arguments.repeats)
-        record |= _crocoddyl(name, arguments.crocoddyl or sys.executable)
+        record |= _crocoddyl(name, arguments.crocoddyl or sys.executable, record.pop("problem"))
         found["robots"].append(record)
         print("   ", record, file=sys.stderr)
         output.write_text(json.dumps(found, indent=1) + "\n")
@@ -146,6 +146,7 @@ def _measure(name: str, batch: int, repeats: int) -> dict[str, Any]:
         "solve": 1e3 * least(lambda: whole(q)),
         "iterations": int(result.iterations),
         "cost": float(result.cost),
+        "problem": problem,
         "batch_ms": None if together is None else 1e3 * together,
         "tick_ms": 1e3 * tick,
         "sample_us": 1e6 * sample,
@@ -200,12 +201,13 @@ def best(count, stop):
     return 1e3 * least, solver
 one, _ = best(1, 1e-16)
 whole, solver = best(200, 1e-9)
-print(json.dumps({"one": one, "solve": whole, "iterations": solver.iter + 1, "cost": solver.cost}))
+print(json.dumps({"one": one, "solve": whole, "iterations": solver.iter + 1, "taus": [u.tolist() for u in solver.us]}))
 """
 
 
-def _crocoddyl(name: str, python: str) -> dict[str, Any]:
-    """An iteration of BoxFDDP, in a process of its own, which may crash."""
+def _crocoddyl(name: str, python: str, problem: Any) -> dict[str, Any]:
+    """BoxFDDP, in a process of its own, which may crash; the cost of its torques is measured as that of ours."""
+    import jax.numpy as jnp
     import numpy as np
 
     from rbydyn_jax import save_urdf
@@ -224,4 +226,8 @@ def _crocoddyl(name: str, python: str) -> dict[str, Any]:
     if ran.returncode or not lines:
         print(f"no crocoddyl: {ran.stderr.strip()[-300:]}", file=sys.stderr)
         return {}
-    return {f"crocoddyl_{key}": value for key, value in json.loads(lines[-1]).items()}
+    found = json.loads(lines[-1])
+    taus = jnp.asarray(found.pop("taus"))
+    qs, vs = problem.rollout(_start(model), jnp.zeros(model.nv), taus)
+    found["cost"] = float(problem.cost(qs, vs, taus))
+    return {f"crocoddyl_{key}": value for key, value in found.items()}

@@ -137,6 +137,11 @@ def _effort(model: Model) -> Array:
     return model.effort_limit.at[np.array([k for s in floats for k in range(s.start, s.stop)], int)].set(0.0)
 
 
+def held(problem: ControlProblem, q: Array) -> Array:
+    """The torques that would hold the robot still at a configuration, at each step."""
+    return jnp.broadcast_to(gravity_forces(problem.model, q), (problem.steps, problem.model.nv))
+
+
 def checked_problem(
     problem: Any, q: Any, v: Any, t: Any, tau: Any
 ) -> tuple[ControlProblem, Array, Array, Array, Array]:
@@ -148,7 +153,7 @@ def checked_problem(
     v = check_array(v, "v", (model.nv,), "model.nv").astype(dtype)
     t = check_array(t, "t", ()).astype(dtype)
     if tau is None:
-        tau = jnp.broadcast_to(gravity_forces(model, q), (problem.steps, model.nv))
+        tau = held(problem, q)
     else:
         tau = check_array(tau, "tau", (problem.steps, model.nv), "problem.steps, model.nv").astype(dtype)
     return problem, q, v, t, jnp.clip(tau, problem.tau_lower[None], problem.tau_upper[None])

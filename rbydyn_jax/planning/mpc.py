@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from .._check import check_array, check_finite, check_integer, full_precision
 from .._errors import ArgumentError, DtypeError
 from ._arguments import outside_jit
-from .control_problem import ControlProblem
+from .control_problem import ControlProblem, held
 from .ilqr import IlqrResult, ilqr
 from .problem import positive
 
@@ -60,9 +60,9 @@ class Controller:
         at, moving = check_array(q, "q", (model.nq,), "model.nq"), check_array(v, "v", (model.nv,), "model.nv")
         check_finite(at, "q")
         check_finite(moving, "v")
-        tau = None if self.plan is None else self.plan.taus
+        taus = held(self._problem, at.astype(self._problem.dt.dtype)) if self.plan is None else self.plan.taus
         time = check_array(t, "t", ()).astype(model.inertias.dtype)
-        plan = _tick(self._problem, at, moving, time, tau, self._period, self._iterations)
+        plan = _tick(self._problem, at, moving, time, taus, self._period, self._iterations)
         self.plan = plan
         return np.asarray(plan.taus[0])
 
@@ -119,10 +119,8 @@ def _checked(problem: Any, like: ControlProblem | None) -> ControlProblem:
 @partial(jax.jit, static_argnums=6)
 @full_precision
 def _tick(
-    problem: ControlProblem, q: Array, v: Array, t: Array, taus: Array | None, period: Array, iterations: int
+    problem: ControlProblem, q: Array, v: Array, t: Array, taus: Array, period: Array, iterations: int
 ) -> IlqrResult:
-    if taus is None:
-        return ilqr(problem, q, v, t=t, iterations=iterations, tolerance=0.0)
     later = shifted(taus, period / problem.dt)
     found = ilqr(problem, q, v, tau=later, t=t, iterations=iterations, tolerance=0.0)
     known = jnp.isfinite(found.taus).all() & jnp.isfinite(found.cost)

@@ -46,14 +46,14 @@ LIMIT = 9.0  # [N m]
 START = np.array([1.0, -0.4])
 
 
-def solved_slider(options, **limits):
-    found = sliders.problem(**limits)
-    return ilqr(found, jnp.asarray(START[:1]), jnp.asarray(START[1:]), **options)
+def solved_slider(start=START, damping=1e-4, **limits):
+    q, v = jnp.asarray(start[:1]), jnp.asarray(start[1:])
+    return ilqr(sliders.problem(**limits), q, v, damping=damping, tolerance=1e-14 if X64 else 1e-6)
 
 
 @pytest.mark.float32
 def test_a_linear_robot_is_controlled_as_the_riccati_equation_says():
-    result = solved_slider({"damping": 1e-10})
+    result = solved_slider(damping=1e-10)
     P, K = sliders.riccati()
     assert int(result.status) == IlqrStatus.CONVERGED
     assert_close(result.cost, 0.5 * START @ P @ START, kind="solve")
@@ -67,7 +67,7 @@ def test_limits_are_kept_as_by_bounded_least_squares(bound):
     from scipy.optimize import lsq_linear
 
     limit = jnp.full(1, bound)
-    result = solved_slider({"tolerance": 1e-14 if X64 else 1e-6}, tau_lower=-limit, tau_upper=limit)
+    result = solved_slider(tau_lower=-limit, tau_upper=limit)
     M, y = sliders.condensed(30, START)
     reference = lsq_linear(M, y, (-bound, bound), tol=1e-14)
     assert np.sum(np.abs(reference.x) > 0.999 * bound) >= 2  # some are at their limit
@@ -106,20 +106,18 @@ def test_the_projected_gradient_of_the_whole_cost_vanishes():
     assert_close(found.cost(qs, vs, result.taus), result.cost)
 
 
-@pytest.mark.slow
 def test_a_batch_is_what_its_problems_are_and_nothing_recompiles():
-    starts = jnp.array([[0.1, -0.2], [0.5, 0.3], [-0.4, 0.0]])
-    solve = jax.jit(lambda found, q: ilqr(found, q, jnp.zeros(2), iterations=8))
-    found = pendulum_problem()
-    together = jax.jit(jax.vmap(solve, (None, 0)))(found, starts)
-    one = solve(found, starts[0])
+    limits = [jnp.full(1, limit) for limit in (4.0, 2.0, 1.5)]
+    starts = [jnp.asarray(np.array(x)) for x in ([1.0, -0.4], [0.3, 0.2], [-0.7, 0.5])]
+    problems = [sliders.problem(tau_lower=-limit, tau_upper=limit) for limit in limits]
+    solve = jax.jit(lambda found, x: ilqr(found, x[:1], x[1:], iterations=8))
+    one = solve(problems[0], starts[0])
     with no_recompile():
-        others = [solve(pendulum_problem(target), q) for target, q in ((2.5, starts[1]), (2.4, starts[2]))]
-    assert_close(together.costs[0], one.costs, 1e-6)
-    assert_close(together.costs[1], others[0].costs, 1e-6)
-    assert others[1].cost != together.cost[2]
-    warm = ilqr(found, starts[0], jnp.zeros(2), tau=one.taus, iterations=8)
-    assert_close(warm.costs[0], one.cost)
+        others = [solve(found, x) for found, x in zip(problems[1:], starts[1:], strict=True)]
+    together = jax.vmap(solve)(jax.tree.map(lambda *x: jnp.stack(x), *problems), jnp.stack(starts))
+    for k, result in enumerate((one, *others)):
+        assert_close(together.taus[k], result.taus, 1e-6)
+        assert together.iterations[k] == result.iterations
 
 
 def flyer():
@@ -171,7 +169,7 @@ def test_a_floating_base_is_turned_by_its_arm_alone():
     assert int(result.status) == IlqrStatus.CONVERGED
     assert not np.asarray(result.taus)[:, :6].any() and np.abs(np.asarray(result.taus)).max() <= 2.0
     assert np.abs(difference(model, result.qs[-1], turned.q)[:6]).max() < 0.01
-    momentum = 0.3 * result.vs[:, 0] + 0.1 * (result.vs[:, 0] + result.vs[:, 6])  # about the axle
+    momentum = 0.2 * result.vs[:, 0] + 0.1 * (result.vs[:, 0] + result.vs[:, 6])  # about the axle
     assert np.abs(momentum).max() < 1e-9
 
 
@@ -195,31 +193,23 @@ def test_costs_are_expanded_as_their_residuals_are():
         (JointVelocity(jnp.array([1.0, 4.0])), lambda model, q, v, tau, t: v * jnp.array([1.0, 2.0])),
         (LinkVelocity("tool", jnp.ones(6)), lambda model, q, v, tau, t: jacobian(model, q, "tool") @ v - 1.0),
     ]
-    for ready, function in pairs:
-        known, given = (ControlProblem(model, [x], dt=0.1, steps=1).costs[0] for x in (ready, function))
-        now = model, q, v, tau, jnp.zeros(())
-        assert_close(known.value(*now), given.value(*now))
-        for a, b in zip(known.expand(*now), given.expand(*now), strict=True):
+    problems = [[ControlProblem(model, [x], dt=0.1, steps=1) for x in pair] for pair in pairs]
+
+    @jax.jit
+    def evaluated(problems, *state):
+        costs = [[found.costs[0] for found in pair] for pair in problems]
+        now = model, *state, jnp.zeros(())
+        return [[(cost.value(*now), cost.expand(*now)) for cost in pair] for pair in costs]
+
+    for (value, known), (expected, given) in evaluated(problems, q, v, tau):
+        assert_close(value, expected)
+        for a, b in zip(known, given, strict=True):
             assert b is not None
-            assert_close(jnp.zeros_like(b) if a is None else a, b)
-
-
-@pytest.mark.slow
-def test_a_seven_joint_arm_reaches_a_pose_within_its_torques():
-    model = robots.panda_like()
-    q = jnp.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
-    target = link_pose(model, q + 0.3, "tool")
-    reach = SoftGoal(PoseGoal("tool", target), 1000.0)
-    costs = [JointEffort(1e-4), JointVelocity(1e-2), JointLimits(100.0, 0.05)]
-    found = ControlProblem(model, costs, [reach, JointVelocity(10.0)], dt=0.02, steps=40)
-    result = ilqr(found, q, jnp.zeros(7))
-    assert int(result.status) == IlqrStatus.CONVERGED
-    assert np.abs(link_pose(model, result.qs[-1], "tool") - target).max() < 2e-3
-    assert (jnp.abs(result.taus) <= model.effort_limit[None]).all()
+            assert_close(jnp.zeros_like(b) if a is None else a, b, scale=float(jnp.abs(expected)))
 
 
 def test_what_is_not_finite_is_said():
-    result = ilqr(sliders.problem(), jnp.full(1, jnp.nan), jnp.zeros(1))
+    result = solved_slider(np.array([np.nan, 0.0]))
     assert int(result.status) == IlqrStatus.NOT_FINITE
 
 
