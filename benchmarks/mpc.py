@@ -74,9 +74,13 @@ def table(found: dict[str, Any]) -> str:
 
 
 def _robot(name: str) -> tuple[Model, str]:
+    import equinox as eqx
+    import jax.numpy as jnp
+
     from rbydyn_jax import robots
 
-    return {"panda": (robots.panda_like(), "tool"), "rby1a": (robots.rby1a(), "ee_right")}[name]
+    model, link = {"panda": (robots.panda_like(), "tool"), "rby1a": (robots.rby1a(), "ee_right")}[name]
+    return eqx.tree_at(lambda m: m.damping, model, jnp.zeros(model.nv)), link  # Crocoddyl has none
 
 
 def _start(model: Model) -> Any:
@@ -165,11 +169,13 @@ def _timed(f: Callable[[], Any]) -> float:
 CROCODDYL = """
 import json, sys, time
 import crocoddyl, numpy as np, pinocchio as pin
-urdf, link, q, target, steps, dt, weights, limits = json.loads(sys.stdin.read())
+urdf, names, armature, link, q, target, steps, dt, weights, limits = json.loads(sys.stdin.read())
 model = pin.buildModelFromUrdf(urdf)
+order = [names.index(name) for name in list(model.names)[1:]]
+model.armature = np.array(armature)[order]
 state, act = crocoddyl.StateMultibody(model), None
 act = crocoddyl.ActuationModelFull(state)
-q = pin.integrate(model, pin.neutral(model), np.array(q))
+q = pin.integrate(model, pin.neutral(model), np.array(q)[order])
 frame = model.getFrameId(link)
 data = model.createData()
 place = pin.SE3(np.array(target))
@@ -186,22 +192,24 @@ def costs(pose, velocity, effort):
     return crocoddyl.DifferentialActionModelFreeFwdDynamics(state, act, total)
 running = crocoddyl.IntegratedActionModelEuler(costs(weights["pose"], weights["velocity"], weights["effort"]), dt)
 end = crocoddyl.IntegratedActionModelEuler(costs(weights["end"], 1.0, 0.0), 0.0)
-limits = np.array([1e6 if x is None else x for x in limits])
+limits = np.array([1e6 if x is None else x for x in limits])[order]
 running.u_lb, running.u_ub = -limits, limits
 x = np.concatenate([q, np.zeros(model.nv)])
 hold = np.clip(pin.computeGeneralizedGravity(model, data, q), -limits, limits)
-def best(count, stop):
+def best(count, stop, kind=crocoddyl.SolverBoxFDDP):
     least = 1e9
     for _ in range(5):
-        solver = crocoddyl.SolverBoxFDDP(crocoddyl.ShootingProblem(x, [running] * steps, end))
+        solver = kind(crocoddyl.ShootingProblem(x, [running] * steps, end))
         solver.th_stop = stop
         started = time.process_time()
         solver.solve([x] * (steps + 1), [hold] * steps, count, True)
         least = min(least, time.process_time() - started)
     return 1e3 * least, solver
 one, _ = best(1, 1e-16)
+free, _ = best(1, 1e-16, crocoddyl.SolverFDDP)  # without limits
 whole, solver = best(200, 1e-9)
-print(json.dumps({"one": one, "solve": whole, "iterations": solver.iter + 1, "taus": [u.tolist() for u in solver.us]}))
+found = {"one": one, "one_without_limits": free, "solve": whole, "iterations": solver.iter + 1, "taus": [u[np.argsort(order)].tolist() for u in solver.us]}
+print(json.dumps(found))
 """
 
 
@@ -218,7 +226,8 @@ def _crocoddyl(name: str, python: str, problem: Any) -> dict[str, Any]:
         save_urdf(model, urdf)
         limits = [float(x) if np.isfinite(x) else None for x in np.asarray(model.effort_limit)]
         q, target = np.asarray(_start(model)).tolist(), np.asarray(_target(model, link)).tolist()
-        given = [str(urdf), link, q, target, STEPS, DT, WEIGHTS, limits]
+        names, armature = list(model.joint_names), np.asarray(model.armature).tolist()
+        given = [str(urdf), names, armature, link, q, target, STEPS, DT, WEIGHTS, limits]
         ran = subprocess.run(
             [python, "-c", CROCODDYL], input=json.dumps(given), capture_output=True, text=True, timeout=300
         )
