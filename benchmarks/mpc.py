@@ -208,7 +208,8 @@ def best(count, stop, kind=crocoddyl.SolverBoxFDDP):
 one, _ = best(1, 1e-16)
 free, _ = best(1, 1e-16, crocoddyl.SolverFDDP)  # without limits
 whole, solver = best(200, 1e-9)
-found = {"one": one, "one_without_limits": free, "solve": whole, "iterations": solver.iter + 1, "taus": [u[np.argsort(order)].tolist() for u in solver.us]}
+taus = [u[np.argsort(order)].tolist() for u in solver.us]
+found = {"one": one, "one_without_limits": free, "solve": whole, "iterations": solver.iter + 1, "taus": taus}
 print(json.dumps(found))
 """
 
