@@ -9,7 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_integer, check_key, check_not_negative, check_positive, jit_public, known
+from .._check import (
+    check_array,
+    check_each,
+    check_integer,
+    check_key,
+    check_not_negative,
+    check_positive,
+    jit_public,
+    known,
+)
 from .._errors import ArgumentError
 from .._result import Result
 from .control_problem import ControlProblem, checked_problem
@@ -142,12 +151,10 @@ def mppi(
 
 
 def _deviation(problem: ControlProblem, noise: Array | float | None) -> Array:
-    nv = problem.model.nv
     if noise is None:
         half = 0.5 * (problem.tau_upper - problem.tau_lower)
         return jnp.where(jnp.isfinite(half), _SHARE * half, 0.0)
-    found = check_array(noise, "noise", None if np.ndim(noise) else ())
-    return jnp.broadcast_to(found, (nv,)) if found.ndim == 0 else check_array(found, "noise", (nv,), "model.nv")
+    return check_each(noise, "noise", problem.model.nv, "model.nv")
 
 
 def _correlated(steps: int, share: Array) -> Array:
