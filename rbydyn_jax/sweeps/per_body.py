@@ -44,9 +44,13 @@ class PerBody(Sweep):
         self._place = {i: (g, lane) for g, group in enumerate(self.groups) for lane, i in enumerate(group.bodies)}
         self._bodies = self._numbers_of_bodies(self.coordinates.spread_q(q))
 
+    def _sines(self, q: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Sine and cosine of the positions of all joints."""
+        return sincos(q) if any(j.angles for j in self.tree.joints) else (q, q)
+
     def _numbers_of_bodies(self, q: jax.Array) -> list[Numbers]:
         tree = self.tree
-        sine, cosine = sincos(q) if any(j.angles for j in tree.joints) else (q, q)
+        sine, cosine = self._sines(q)
         q, sine, cosine = batch_last(q), batch_last(sine), batch_last(cosine)
         starts = np.cumsum([0, *(j.nq for j in tree.joints)]).tolist()
 

@@ -20,13 +20,15 @@ import numpy as np
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..xla.fusion import barrier
+from ..xla.gpu_kernel import gpu_kernel
 from ..xla.sharding import may_be_split
 from ..xla.tiling import tiled
 from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, warn_if_untested
+from .coordinates import Coordinates
 from .scanned import ScannedSweep
 from .schedule import groups, one_by_one
 from .sweep import Sweep
-from .unrolled import UnrolledSweep
+from .unrolled import KernelSweep, UnrolledSweep
 
 T = TypeVar("T")
 Result = Literal["links", "joints", "joint_matrix", "world_matrix"]
@@ -47,7 +49,8 @@ class ExecutionPlan(NamedTuple):
     sweep: Literal["unrolled", "scanned"]
     """Body by body in one straight program, or with loops along runs of joints."""
     kernels: bool
-    """Whether each step is one loop on the CPU; without, the unrolled sweep is up to 10 times slower."""
+    """Whether each step is one loop on the CPU; without, the unrolled sweep is up to 10 times slower. On a GPU, whether
+    the algorithm is one kernel."""
     tiles: bool
     """Whether large batches are computed a tile at a time, which stays in cache."""
     reason: str
@@ -64,7 +67,8 @@ def _form(tree: KinematicTree, platform: str) -> Literal["unrolled", "scanned"]:
 def plan_of(tree: KinematicTree, platform: str) -> ExecutionPlan:
     """The plan for programs that are compiled for a platform, outside of `shard_map`."""
     form, is_cpu = _form(tree, platform), platform == "cpu"
-    kernels, tiles = is_cpu and fusions_available(), is_cpu and not may_be_split()
+    is_one_kernel = platform == "gpu" and form == "unrolled"
+    kernels, tiles = is_one_kernel or (is_cpu and fusions_available()), is_cpu and not may_be_split()
     if tree.traversal != "auto":
         why = f'the traversal "{tree.traversal}" was asked for'
     elif tree.nb > UNROLLED_LIMIT:
@@ -127,15 +131,32 @@ def traverse(
         model, q, *rest = barrier(inputs[0]), *inputs[1:]
         return barrier(algorithm(UnrolledSweep(model, q, chosen), *rest))
 
+    def on_gpu(model: Model, q: jax.Array, *rest: Any) -> T:
+        def in_kernel(model: Model, q: jax.Array, sines: tuple[jax.Array, jax.Array], *rest: Any) -> T:
+            return algorithm(KernelSweep(model, q, one_by_one(tree, bodies), sines), *rest)
+
+        angles = Coordinates(model).spread_q(q)
+        return gpu_kernel(in_kernel)(model, q, (jnp.sin(angles), jnp.cos(angles)), *rest)
+
     def scanned(model: Model, q: jax.Array, *rest: Any) -> T:
         return algorithm(ScannedSweep(model, q), *rest)
 
-    platforms = {"cpu", *(device.platform for device in jax.devices())}
-    forms = {_form(tree, platform) for platform in platforms}
+    platforms = _platforms()
+    forms = {platform: _form(tree, platform) for platform in platforms}
     unrolled, scanned = tiled(unrolled, cut=is_heavy), tiled(scanned, cut=is_heavy and platforms == {"cpu"})
-    if forms == {"scanned"}:
+    if set(forms.values()) == {"scanned"}:
         return scanned(model, q, *arrays)
     warn_if_untested()
-    if forms == {"unrolled"}:
+    branches = {}
+    if forms["cpu"] == "unrolled":
+        branches["cpu"] = unrolled
+    if forms.get("gpu") == "unrolled":
+        branches["cuda"] = on_gpu
+    if platforms == {"cpu"}:
         return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
-    return jax.lax.platform_dependent(model, q, *arrays, cpu=unrolled, default=scanned)
+    return jax.lax.platform_dependent(model, q, *arrays, **branches, default=scanned)
+
+
+def _platforms() -> set[str]:
+    """The platforms for which a program that is being traced may be lowered."""
+    return {"cpu", *(device.platform for device in jax.devices())}

@@ -296,3 +296,14 @@ class UnrolledSweep(PerBody):
             rows = [*((*row, p) for row, p in zip(T.R, T.p, strict=True)), (ZERO, ZERO, ZERO, corner)]
             entries += [(x, lane) for row in rows for x in row]
         return in_lanes(lambda x: x.reshape(-1, 4, 4, *x.shape[1:]))(self._join(entries))
+
+
+class KernelSweep(UnrolledSweep):
+    """The unrolled sweep within a kernel of a GPU, which is given the sines and cosines of all positions."""
+
+    def __init__(self, model: Model, q: jax.Array, of: tuple[Group, ...], sines: tuple[jax.Array, jax.Array]) -> None:
+        self._given = sines
+        super().__init__(model, q, of)
+
+    def _sines(self, q: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self._given

@@ -60,17 +60,18 @@ def matrix_major(matrix: jax.Array) -> jax.Array:
     return with_layout_constraint(inside, Layout((*range(2, matrix.ndim), 0, 1)))
 
 
-def _program(f: Callable[..., Any], xs: Sequence[Any]) -> ClosedJaxpr:
+def lanes_program(f: Callable[..., Any], xs: Sequence[Any]) -> ClosedJaxpr:
+    """What the function of a program in lanes computes of operands of these types."""
     with unobserved():
         return jax.make_jaxpr(f)(*xs)
 
 
 def _lowered(*xs: jax.Array, f: Callable[..., Any], **_: bool) -> list[Any]:
-    return jaxpr_as_fun(pruned(_program(f, xs)))(*xs)
+    return jaxpr_as_fun(pruned(lanes_program(f, xs)))(*xs)
 
 
 def _shapes(*xs: Any, f: Callable[..., Any], **_: bool) -> list[Any]:
-    return [x.update(weak_type=False) for x in _program(f, xs).out_avals]
+    return [x.update(weak_type=False) for x in lanes_program(f, xs).out_avals]
 
 
 def _jvp(
@@ -129,7 +130,7 @@ def _without_vain(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn
         return [True] * len(eqn.invars), eqn
     f = eqn.params["f"]
     shapes: list[Any] = [x.aval for x in eqn.invars]
-    needed = list(partial_eval.dce_jaxpr(_program(f, shapes).jaxpr, used)[1])
+    needed = list(partial_eval.dce_jaxpr(lanes_program(f, shapes).jaxpr, used)[1])
     if needed and not any(needed):
         needed[0] = True  # which tells the lanes
 

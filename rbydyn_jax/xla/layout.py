@@ -35,7 +35,8 @@ def _is_constant(entry: float | int | None) -> bool:
     return isinstance(entry, float)
 
 
-def _join(*rows: jax.Array, layout: Layout) -> jax.Array:
+def join_rows(*rows: jax.Array, layout: Layout) -> jax.Array:
+    """The pieces of a layout, one after the other."""
     lanes = rows[0].shape[_axes(layout)[0] :]
     operands, pieces = iter(rows), []
     for is_constant, run in itertools.groupby(layout, _is_constant):
@@ -62,9 +63,9 @@ def _places(layout: Layout) -> list[tuple[int, int | None]]:
     return found
 
 
-_join_p.def_impl(jax.jit(_join, static_argnames="layout"))
+_join_p.def_impl(jax.jit(join_rows, static_argnames="layout"))
 _batch_axis_p.def_impl(lambda x, last: x)
-mlir.register_lowering(_join_p, mlir.lower_fun(_join, multiple_results=False))
+mlir.register_lowering(_join_p, mlir.lower_fun(join_rows, multiple_results=False))
 
 
 def _row_major(x: jax.Array) -> jax.Array:

@@ -35,7 +35,7 @@ _parts_p = Primitive("rbydyn_parts")
 _parts_p.multiple_results = True
 
 
-def tiled(f: Callable[..., Any], cut: bool = True) -> Callable[..., Any]:
+def tiled(f: Callable[..., Any], cut: bool = True, tile: int = TILE) -> Callable[..., Any]:
     """`f`, of pytrees of arrays; what it closes over must be static. Without `cut` any batch is one part."""
 
     def call(*args: Any) -> Any:
@@ -47,18 +47,19 @@ def tiled(f: Callable[..., Any], cut: bool = True) -> Callable[..., Any]:
         with without_explicit_mesh():  # its constants would keep it, inside of a `shard_map` too
             types = [type_without_mesh(x) for x in given]
             traced, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*types)
-        results = _parts_p.bind(*given, program=pruned(traced), cut=cut, f=of_leaves)
+        results = _parts_p.bind(*given, program=pruned(traced), cut=cut, tile=tile, f=of_leaves)
         return jax.tree.unflatten(jax.tree.structure(shape), results)
 
     return call
 
 
-def _size_of_part(size: Any) -> Any:
+def _size_of_part(size: Any, tile: int) -> Any:
     """A divisor of the size of the batch if there is one of about the right size."""
-    if not isinstance(size, int) or size <= LARGEST_TILE:  # a size that is only known when an exported program runs
+    largest = tile * LARGEST_TILE // TILE
+    if not isinstance(size, int) or size <= largest:  # a size that is only known when an exported program runs
         return size
-    near = sorted(range(TILE // 2, LARGEST_TILE + 1), key=lambda part: abs(part - TILE))
-    return next((part for part in near if size % part == 0), TILE)
+    near = sorted(range(tile // 2, largest + 1), key=lambda part: abs(part - tile))
+    return next((part for part in near if size % part == 0), tile)
 
 
 def _spread(size: Any, itemsize: int) -> Any:
@@ -77,24 +78,30 @@ def _types(*operands: Any, program: ClosedJaxpr, **_: Any) -> list[Any]:
     return [x.update(sharding=replicated(operands[0], x.ndim)) for x in program.out_avals]
 
 
-_parts_p.def_impl(jax.jit(_whole, static_argnames=("program", "cut", "f")))
+_parts_p.def_impl(jax.jit(_whole, static_argnames=("program", "cut", "tile", "f")))
 _parts_p.def_abstract_eval(_types)
 mlir.register_lowering(_parts_p, mlir.lower_fun(_whole, multiple_results=True))
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, program: ClosedJaxpr, cut: bool, f: Callable[..., Any]
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    program: ClosedJaxpr,
+    cut: bool,
+    tile: int,
+    f: Callable[..., Any],
 ) -> tuple[list[Any], list[Any]]:
     moved = {k: t for k, t in enumerate(tangents) if type(t) is not ad.Zero}
     # Under a `vmap` over an explicit axis JAX wants that axis in all of a program: there it is traced once more.
     whole = jaxpr_as_fun(program) if all(type_without_mesh(x) == jax.typeof(x) for x in primals) else f
     values, along = jvp_along(lambda xs: jax.tree.leaves(whole(*xs)), primals, moved)
     # What is worth being cut is worth being computed once more, cut; what is not shares with its derivative.
-    return _parts_p.bind(*primals, program=program, cut=cut, f=f) if cut else values, along
+    return _parts_p.bind(*primals, program=program, cut=cut, tile=tile, f=f) if cut else values, along
 
 
 def _batch(
-    operands: Sequence[Any], axes: Sequence[int | None], *, program: ClosedJaxpr, cut: bool, **_: Any
+    operands: Sequence[Any], axes: Sequence[int | None], *, program: ClosedJaxpr, cut: bool, tile: int, **_: Any
 ) -> tuple[list[Any], list[Any]]:
     is_batched = [axis is not None for axis in axes]
     batched = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
@@ -104,7 +111,7 @@ def _batch(
     if isinstance(size, int) and not size:
         empty = [jnp.zeros((0, *x.shape), x.dtype) for x in program.out_avals]
         return vary_alike(empty, *operands), [0] * len(empty)
-    part = _size_of_part(size) if cut and not may_be_split() else size
+    part = _size_of_part(size, tile) if cut and not may_be_split() else size
     run = functools.partial(_rows, program, is_batched, shared, is_loop=part != size)
     results = in_turn(run, batched, part) if part != size else run(batched)
     return results, [0] * len(results)

@@ -88,7 +88,8 @@ def _split(operands: Sequence[Any], tree: Any) -> tuple[list[Any], tuple[Any, ..
     return list(operands[:count]), tuple(operands[count:])
 
 
-def _apply(*operands: jax.Array, linear: LinearMap, tree: Any, out: tuple[Shape, ...]) -> Arrays:
+def apply_operands(*operands: jax.Array, linear: LinearMap, tree: Any, out: tuple[Shape, ...]) -> Arrays:
+    """The image of the arguments, which stand behind the parameters."""
     leaves, arguments = _split(operands, tree)
     return linear.apply(jax.tree.unflatten(tree, leaves), arguments)
 
@@ -100,10 +101,10 @@ def pruned(program: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _pruned(*operands: jax.Array, **static: Any) -> list[Any]:
-    return jaxpr_as_fun(pruned(jax.make_jaxpr(lambda *xs: _apply(*xs, **static))(*operands)))(*operands)
+    return jaxpr_as_fun(pruned(jax.make_jaxpr(lambda *xs: apply_operands(*xs, **static))(*operands)))(*operands)
 
 
-_linear_p.def_impl(jax.jit(_apply, static_argnames=("linear", "tree", "out")))
+_linear_p.def_impl(jax.jit(apply_operands, static_argnames=("linear", "tree", "out")))
 _linear_p.def_abstract_eval(_images)
 mlir.register_lowering(_linear_p, mlir.lower_fun(_pruned, multiple_results=True))
 

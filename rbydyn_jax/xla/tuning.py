@@ -30,6 +30,9 @@ UNROLLED_LIMIT = 64
 # tiling: configurations of one tile: few enough for a core's cache (10 to 20 KB each), enough that starting a loop
 # costs nothing against it. Multiples of 512 are cut into equal tiles: results do not depend on the chunk of a batch.
 TILE, LARGEST_TILE = 256, 384
+# whole-body programs: configurations of one tile: some 50 KB of matrices each, and all take the steps of the slowest.
+# Talos on two feet, a batch of 256: 120 us with 32, 206 us with 256.
+PROGRAM_TILE = 32
 # tiling: bytes of a cache line, and the stride at which arrays drive each other out of the first cache.
 CACHE_LINE, ALIASING_STRIDE = 64, 1024
 # tiling: scalars of one configuration up to which padding its arrays costs less than the aliasing that it avoids.
@@ -48,6 +51,12 @@ CHUNK_BYTES_CPU, CHUNK_ACCELERATOR = 4096, 65536
 # map_batch: chunks are multiples of this: nothing is left over from whole vectors and no loop is short, either of which
 # changes the last bit of a result.
 CHUNK_GRAIN = 512
+
+# gpu_kernel: threads of a block. (Not measured.)
+GPU_BLOCK = 128
+# gpu_kernel: operations of one kernel. On RB-Y1 A the assembler of CUDA 12.8 took 4 s for 9,800 (`aba`), and 68 s for
+# 30,000 (`rnea_derivatives`), of which it kept 8 KB of each thread in memory. (Run time was not measured.)
+GPU_OPERATIONS = 10_000
 
 
 @cache

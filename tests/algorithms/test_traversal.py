@@ -73,9 +73,10 @@ def test_all_traversals_agree(algorithm, name):
         return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
 
     want, kind = by(ScannedSweep), "solve" if algorithm.startswith("aba") else "value"
-    assert_close(by(unrolled), want, kind=kind)
     if name == "hands":  # no limbs of the other one are alike
         assert_close(by(side_by_side), want, kind=kind)
+    if name == "every_type" or algorithm not in EVERY:  # one tree each suffices for bodies one by one
+        assert_close(by(unrolled), want, kind=kind)
 
 
 @pytest.mark.slow
@@ -89,8 +90,8 @@ def test_both_traversals_agree_with_mimic_joints_and_in_mixed_runs(algorithm, na
     def by(traversal):
         return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
 
+    assert all(len(group.bodies) == 1 for group in groups(model.tree))  # so that side by side is one by one
     assert_close(by(unrolled), by(ScannedSweep))
-    assert_close(by(side_by_side), by(ScannedSweep))
 
 
 def test_runs_cover_every_body_once_and_join_the_two_arms():
@@ -252,8 +253,7 @@ PARTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", PARTS)
-@pytest.mark.parametrize("size", [500, 769])  # of two equal parts, and a prime
+@pytest.mark.parametrize("which, size", [*((which, 500) for which in PARTS), ("rnea", 769)])  # two equal parts; a prime
 def test_large_batches_are_computed_in_parts(which, size):
     model, f = robot("panda_like"), jax.jit(jax.vmap(PARTS[which], (None, 0)))
     x = normal(3, size, model.nv)

@@ -1,0 +1,212 @@
+"""The form for GPUs, without one: arithmetic by numpy, kernels by an interpreter and the assembler of CUDA."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from importlib.metadata import files
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax import robots
+from rbydyn_jax.model.edit import with_traversal
+from rbydyn_jax.sweeps import plan
+from rbydyn_jax.xla.gpu_kernel import gpu_kernel, launches
+from rbydyn_jax.xla.ptx import UnsupportedError
+from rbydyn_jax.xla.scalar_program import NotScalarError, scalar_program
+from tests.algorithms.cases import by_rows, pin_robot, robot, states
+from tests.helpers import assert_close, oracle
+
+from .ptx import interpret
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """What is traced may be lowered for a GPU, as in a process that has one."""
+    monkeypatch.setattr(plan, "_platforms", lambda: {"cpu", "gpu"})
+
+
+def program_of(name, f, *args):
+    """`f(model, *args)` of one lane as the program of a kernel, with the model's arrays, and the angles' sines."""
+    found = []
+
+    def keep(inner):
+        def call(*given):
+            leaves, tree = jax.tree.flatten(given)
+            flat = lambda *xs: jax.tree.leaves(inner(*jax.tree.unflatten(tree, xs)))  # noqa: E731
+            found.append(jax.make_jaxpr(flat)(*leaves))
+            return inner(*given)
+
+        return call
+
+    model = with_traversal(robot(name), "unrolled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_platforms", lambda: {"cpu", "gpu"})
+        patch.setattr(plan, "gpu_kernel", keep)
+        patch.setattr(jax.lax, "platform_dependent", lambda *xs, cuda, **_: cuda(*xs))
+        jax.make_jaxpr(lambda model, *xs: f.__wrapped__(model, *xs))(model, *(x[0] for x in args))
+    (program,) = found
+    return program, model
+
+
+def in_kernels(name, f, *args, within=None, most=10**9):
+    """`f(model, *args)` for all rows of the arguments, by the interpreted kernels of as many operations.
+
+    `within` are the arguments behind q in the order in which they are given to the kernel.
+    """
+    program, model = program_of(name, f, *args)
+    count = len(jax.tree.leaves(model))
+    lanes = len(args[0])
+    q = args[0]
+    angles = plan.Coordinates(model)
+    spread = np.stack([np.asarray(angles.spread_q(x)) for x in q])
+    behind = args[1:] if within is None else within
+    given = [np.asarray(x) for x in (q, np.sin(spread), np.cos(spread), *behind)]
+    batched = [False] * count + [True] * (len(program.in_avals) - count)
+    arrays = [np.asarray(x).reshape(-1) for x in jax.tree.leaves(model)]
+    arrays += [np.ascontiguousarray(x.reshape(lanes, -1).T) for x in given]
+    assert [x.shape[0] for x in arrays] == [x.size for x in program.in_avals]
+    found = launches(program, batched, lanes, most)
+    for launch in found:
+        results = interpret(
+            launch.text, [arrays[k] for k in launch.operands], [(x.size, x.dtype) for x in launch.results], lanes
+        )
+        arrays += results
+    return [x.T.reshape(lanes, *y.shape) for x, y in zip(results, program.out_avals, strict=True)], len(found)
+
+
+@pytest.mark.parametrize("name", [pytest.param("every_type", marks=pytest.mark.slow), "mimic"])
+def test_kernels_compute_what_pinocchio_does(name):
+    s, twin = jax.tree.map(lambda x: x[:5], states(name)), pin_robot(name)
+    (tau,), count = in_kernels(name, rb.rnea, s.q, s.v, s.a)
+    assert count == 1
+    assert_close(tau, by_rows(twin.rnea, s.q, s.v, s.a))
+    if name == "every_type":
+        (a,), _ = in_kernels(name, rb.aba, s.q, s.v, s.tau, within=(s.tau, s.v))
+        assert_close(a, by_rows(twin.aba, s.q, s.v, s.tau), kind="solve")
+
+
+@pytest.mark.slow
+def test_a_program_cut_into_kernels_gives_the_same():
+    s = jax.tree.map(lambda x: x[:3], states("hands"))
+    (M,), one = in_kernels("hands", rb.crba, s.q)
+    (cut,), several = in_kernels("hands", rb.crba, s.q, most=300)
+    assert one == 1
+    assert several > 3
+    assert_close(M, by_rows(pin_robot("hands").crba, s.q))
+    np.testing.assert_array_equal(M, cut)
+
+
+def test_an_algorithm_is_one_kernel_of_a_gpu_and_its_gradient_two_more(gpu):
+    model = with_traversal(robots.two_link_arm(), "unrolled")
+    x = jnp.zeros((640, model.nv), jnp.float32)
+
+    def kernels(f):
+        mapped = jax.jit(jax.vmap(f, in_axes=(None, 0, 0, 0)))
+        text = mapped.trace(model, x, x, x).lower(lowering_platforms=("cuda",)).as_text()
+        assert "stablehlo.while" not in text
+        return text.count("__gpu$xla.gpu.ptx")
+
+    assert kernels(rb.rnea) == 1
+    assert kernels(lambda model, q, v, a: jax.grad(lambda q: (rb.rnea(model, q, v, a) ** 2).sum())(q)) == 2
+    assert kernels(lambda model, q, v, a: rb.fk(model, q)) == 1
+
+
+def test_the_form_is_asked_for_on_a_gpu(gpu):
+    model = robots.two_link_arm()
+    assert rb.execution_plan(model, "gpu").sweep == "scanned"
+    assert rb.execution_plan(with_traversal(model, "unrolled"), "gpu").kernels
+
+
+def _smooth(p, x, y):
+    return {"a": jnp.exp(p) * x[0] * y, "b": (x @ y, jnp.tanh(x).sum())}
+
+
+def test_derivatives_of_a_kernel_are_those_of_its_function():
+    p, x, y = jnp.array(0.3), jnp.array([[0.1, -0.2], [0.4, 0.9], [1.0, 0.5]]), jnp.array([[1.0, 2.0]] * 3)
+
+    def loss(f, p, x, y):
+        out = jax.vmap(f, in_axes=(None, 0, 0))(p, x, y)
+        return (out["a"] ** 2).sum() + (out["b"][0] * out["b"][1]).sum()
+
+    def all_of(f):
+        first = jax.grad(lambda *xs: loss(f, *xs), (0, 1, 2))(p, x, y)
+        second = jax.hessian(lambda *xs: loss(f, *xs), (0, 1))(p, x, y)
+        within = jax.vmap(lambda p, x: jax.vmap(f, in_axes=(None, None, 0))(p, x, y), in_axes=(0, 0))(x[:, 0], x)
+        forward = jax.jvp(lambda x: jax.vmap(f, in_axes=(None, 0, None))(p, x, y[0])["b"][0], (x,), (y,))
+        one = f(p, x[0], y[0])
+        return first, second, within, forward, one
+
+    got, want = jax.jit(lambda: all_of(gpu_kernel(_smooth)))(), jax.jit(lambda: all_of(_smooth))()
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        assert_close(a, b)
+    empty = jax.vmap(gpu_kernel(_smooth), in_axes=(None, 0, 0))(p, x[:0], y[:0])
+    assert empty["a"].shape == (0, 2)
+
+
+MOVES = {
+    "gather": lambda x: x.reshape(2, 3)[jnp.array([1, 0, 1])][:, ::-1] * 2.0,
+    "scatter": lambda x: jnp.zeros(8).at[jnp.array([0, 3, 3, 7, 1, 2])].add(x * x),
+    "sums": lambda x: jnp.cumsum(x[::-1])[::-1] + x.sum() - x.reshape(3, 2).max(axis=1).sum(),
+    "products": lambda x: jnp.einsum("ij,kj->ik", x.reshape(2, 3), jnp.arange(9.0).reshape(3, 3)) @ x[:3],
+    "choices": lambda x: jnp.where((x > 0.2) & ~(x < 0.5), x, -(x**3)) + jnp.sign(x) + jnp.pad(x[1:-1], (2, 0)),
+    "roots": lambda x: (
+        jax.lax.rsqrt(x * x + 1.0) / jnp.sqrt(2.0 + x * x) + jnp.maximum(x, 0.3) - jnp.minimum(abs(x), x)
+    ),
+    "split": lambda x: jnp.concatenate([*jnp.split(x, 3)][::-1]).T + jax.lax.dynamic_slice(x, (1,), (1,)),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_programs_of_scalars_and_their_kernels_compute_what_arrays_do(name):
+    x = np.random.default_rng(0).normal(size=(4, 6))
+    dtype = jnp.zeros(()).dtype
+    program = jax.make_jaxpr(lambda x: MOVES[name](x).reshape(-1))(jnp.zeros(6, dtype))
+    want = np.stack([np.asarray(MOVES[name](jnp.asarray(row, dtype))).reshape(-1) for row in x])
+    rows = [np.asarray(k, dtype) for k in x.T]
+    got = np.stack([np.broadcast_to(y, 4) for y in scalar_program(program).evaluate(*rows)], axis=1)
+    assert_close(got, want)
+    for most in (10**9, 5):
+        arrays = [np.ascontiguousarray(x.T.astype(dtype))]
+        for launch in launches(program, [True], 4, most):
+            sizes = [(y.size, y.dtype) for y in launch.results]
+            arrays += interpret(launch.text, [arrays[k] for k in launch.operands], sizes, 4)
+        assert_close(arrays[-1].T, want)
+
+
+def test_what_cannot_be_a_kernel_is_an_error():
+    with pytest.raises(NotScalarError, match="while"):
+        scalar_program(jax.make_jaxpr(lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y * 2.0, x))(1.0))
+    with pytest.raises(NotScalarError, match="sin"):
+        scalar_program(jax.make_jaxpr(jnp.sin)(1.0))
+    with pytest.raises(NotScalarError, match="computed"):
+        scalar_program(jax.make_jaxpr(lambda x, k: jax.lax.dynamic_index_in_dim(x, k))(jnp.zeros(3), 1))
+    with pytest.raises(UnsupportedError, match="float16"):
+        launches(jax.make_jaxpr(lambda x: x + x)(jnp.zeros(2, jnp.float16)), [True], 4)
+
+
+def assembler() -> Path:
+    oracle("nvidia.cu13")
+    path = next(Path(str(x.locate())) for x in files("nvidia-cuda-nvcc") or () if x.name == "ptxas")
+    with contextlib.suppress(PermissionError):
+        path.chmod(0o755)
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_120"])
+def test_cuda_assembles_the_kernels(tmp_path, architecture):
+    s = states("every_type")
+    for f, args in ((rb.rnea, (s.q, s.v, s.a)), (rb.mass_matrix_inverse, (s.q,))):
+        program, _ = program_of("every_type", f, *args)
+        for k, launch in enumerate(launches(program, [True] * len(program.in_avals), 1000, 2000)):
+            source = tmp_path / f"{k}.ptx"
+            source.write_text(launch.text)
+            call = [assembler(), f"-arch={architecture}", source, "-o", tmp_path / "out.cubin"]
+            done = subprocess.run(call, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
