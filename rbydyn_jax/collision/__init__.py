@@ -1,10 +1,15 @@
 """Exact distances between the shapes of a robot, and from a world of obstacles, differentiable."""
 
+from ..io.restructure import with_shapes as with_shapes
 from .capsule_capsule import capsule_distance as capsule_distance
+from .contact_points import ContactPoints as ContactPoints
+from .contact_points import contact_points as contact_points
 from .field import SurfacePoints as SurfacePoints
 from .field import sdf as sdf
 from .filtering import sampled_pairs as sampled_pairs
 from .filtering import srdf_pairs as srdf_pairs
+from .mesh_shapes import mesh_shapes as mesh_shapes
+from .mesh_shapes import read_spheres as read_spheres
 from .obstacles import World as World
 from .obstacles import box as box
 from .obstacles import capsule as capsule

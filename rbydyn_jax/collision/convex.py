@@ -60,6 +60,13 @@ def convex_convex(a: Placed, b: Placed) -> Witness:
     other, so that many points are nearest, one is found by alternating projections.
     """
     first, second = solid(a), solid(b)
+    core, normal, point_a, point_b = core_witness(first, second)
+    on_surfaces = add_scaled(point_a, -first.radius, normal), add_scaled(point_b, second.radius, normal)
+    return Witness(core - first.radius - second.radius, *on_surfaces, point_a, point_b)
+
+
+def core_witness(first: Solid, second: Solid) -> tuple[Array, Vector, Vector, Vector]:
+    """The signed distance of two cores, the normal from the second to the first, and the witness points."""
 
     def moved(by: Vector, turn_a: Vector, turn_b: Vector) -> Array:
         return core_distance(first._replace(center=add(first.center, by)).turned(turn_a), second.turned(turn_b))
@@ -70,8 +77,7 @@ def convex_convex(a: Placed, b: Placed) -> Witness:
     point_a = add(add_scaled(first.center, -first.reach(normal), normal), cross(normal, moment_a))
     point_b = sub(add_scaled(second.center, second.reach(normal), normal), cross(normal, moment_b))
     point_a, point_b = _on_both(first, second, core, normal, point_a, point_b)
-    on_surfaces = add_scaled(point_a, -first.radius, normal), add_scaled(point_b, second.radius, normal)
-    return Witness(core - first.radius - second.radius, *on_surfaces, point_a, point_b)
+    return core, normal, point_a, point_b
 
 
 def core_distance(a: Solid, b: Solid) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..sweeps.sweep import Sweep
 from .field import field_distances
 from .groups import by_kind, on_run
 from .obstacles import World
-from .pair_table import PairFunction, pair_function
+from .pair_table import pair_function
 from .witness import CapsuleDistance
 
 
@@ -65,10 +66,11 @@ def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[
         >>> bool((world_distances(arm, jnp.zeros(2), world) > 0).all())
         True
     """
-    model, world, q = _checked(model, world, q)
-    found = [_on_grid(model, q, world, _distances)] if len(world) else []
+    model, world, q = checked_world(model, world, q)
+    shapes = moving_shapes(model.tree)
+    found = [on_grid(model, q, world, shapes, _distances)] if len(world) else []
     if world.points is not None:
-        found.append(field_distances(model, q, world.points, moving_shapes(model.tree)) - world.point_radius)
+        found.append(field_distances(model, q, world.points, shapes) - world.point_radius)
     return jnp.concatenate(found)
 
 
@@ -99,11 +101,11 @@ def world_contacts(model: Model, q: Float[Array, "nq"], world: World) -> WorldDi
         >>> [arm.link_names[k] for k in found.link]
         ['upper', 'lower']
     """
-    model, world, q = _checked(model, world, q)
+    model, world, q = checked_world(model, world, q)
     if not len(world):
         raise ModelError("the world has no obstacles but a cloud of points; see sdf")
     tree = model.tree
-    found = _on_grid(model, q, world, lambda function: function)
+    found = on_grid(model, q, world, moving_shapes(tree), pair_function)
     links, obstacles = [], []
     for of_kind in by_kind(tree, moving_shapes(tree)).values():
         for places in world.places.values():
@@ -117,7 +119,8 @@ def moving_shapes(tree: KinematicTree) -> list[int]:
     return [i for i, link in enumerate(tree.shape_links) if tree.link_bodies[link] >= 0]
 
 
-def _checked(model: Model, world: World, q: Array) -> tuple[Model, World, Array]:
+def checked_world(model: Model, world: World, q: Array) -> tuple[Model, World, Array]:
+    """The robot, the world and the configuration, checked and of one dtype."""
     model = check_model(model)
     if not isinstance(world, World):
         raise DtypeError(f"world must be a collision.World, got {type(world).__name__}")
@@ -127,13 +130,13 @@ def _checked(model: Model, world: World, q: Array) -> tuple[Model, World, Array]
     return model, jax.tree.map(lambda x: x.astype(q.dtype), world), q
 
 
-def _distances(function: PairFunction) -> Any:
+def _distances(first: str, second: str) -> Any:
+    function = pair_function(first, second)
     return lambda a, b: function(a, b).distance
 
 
-def _on_grid(model: Model, q: Array, world: World, what: Any) -> Any:
-    """What is wanted of the pair functions, of all moving shapes and all obstacles."""
-    shapes = moving_shapes(model.tree)
+def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Callable[[str, str], Any]) -> Any:
+    """What the functions `what(kind, other)` of two kinds of shapes find, of some shapes and all obstacles."""
     placed = {kind: _placed(kind, rows) for kind, rows in world.shapes.items()}
 
     def on(run: Sweep, placed: dict[str, Any]) -> Any:
@@ -141,7 +144,7 @@ def _on_grid(model: Model, q: Array, world: World, what: Any) -> Any:
         for kind, (of_kind, first) in on_run(run, shapes).items():
             for other, second in placed.items():
                 grid = len(of_kind), len(world.places[other])
-                function = what(pair_function(kind, other))
+                function = what(kind, other)
                 found.append(run.fused_map(partial(_each, function, grid))(first, second))
         return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
 

@@ -1,4 +1,4 @@
-"""Model -> Model: structural changes. The robot is described, changed and rebuilt."""
+"""Structural changes of a robot, Model -> Model. The robot is described, changed and rebuilt."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite
+from .._check import check_array, check_finite, check_flag, check_integer, check_mapping
 from .._errors import ArgumentError, DtypeError, Finding, ModelError
 from ..joints import JOINT_TYPES
 from ..model.model import Model, check_model
+from ..shapes.box import Box
+from ..shapes.capsule import Capsule
+from ..shapes.cylinder import Cylinder
 from .build import build_model
-from .description import JointDescription, LinkDescription, RobotDescription
+from .description import CollisionDescription, JointDescription, LinkDescription, RobotDescription
 from .save import free_name, outline
 
 _PER_COORDINATE = (
@@ -144,6 +147,69 @@ def attach(
     return _rebuilt(
         [(model, ""), (other, prefix)], merged, [*model.joint_names, *(prefix + name for name in other.joint_names)]
     )
+
+
+def with_shapes(
+    model: Model,
+    shapes: Mapping[Any, Sequence[Any]],
+    *,
+    keep: bool = True,
+    coltype: int = 0,
+    colaffinity: int = 0,
+) -> Model:
+    """The robot with collision shapes on its links, such as those of `collision.mesh_shapes`.
+
+    Args:
+        model: The robot.
+        shapes: For each link, by name or index, shapes in its axes [m], as `collision.sphere`, `collision.capsule`,
+            `collision.box` and `collision.cylinder` make them.
+        keep: Whether these links keep the shapes that they have.
+        coltype: Bit mask of the new shapes; without any masks on a robot, all but neighbours are paired.
+        colaffinity: Bit mask of what they are tested against.
+
+    Raises:
+        ArgumentError: A shape has no finite extent on a link (a half-space), or a number is negative or not finite.
+        DtypeError: `shapes` is no mapping from links to sequences of shapes, or something is traced.
+        NameNotFoundError: There is no such link.
+
+    Example:
+        >>> from rbydyn_jax import collision
+        >>> ball = collision.sphere(jnp.array([0.0, 0.0, 0.1]), 0.05)
+        >>> arm = collision.with_shapes(robots.two_link_arm(), {"tool": [ball]})
+        >>> len(arm.tree.shape_kinds) - len(robots.two_link_arm().tree.shape_kinds)
+        1
+    """
+    _concrete(model)
+    check_mapping(shapes, "shapes", "links to sequences of shapes")
+    masks = check_integer(coltype, "coltype", 0), check_integer(colaffinity, "colaffinity", 0)
+    check_flag(keep, "keep")
+    added: dict[str, list[CollisionDescription]] = {}
+    for link, of_link in shapes.items():
+        name = model.link_names[model.link_index(link)]
+        if (isinstance(of_link, tuple) and hasattr(of_link, "_fields")) or not isinstance(of_link, Sequence):
+            raise DtypeError(f"shapes[{link!r}] must be a sequence of shapes, got {type(of_link).__name__}")
+        for k, shape in enumerate(of_link):
+            added.setdefault(name, []).append(_described(shape, f"shapes[{link!r}][{k}]", masks))
+
+    def extended(link: LinkDescription) -> LinkDescription:
+        if link.name not in added:
+            return link
+        return dataclasses.replace(link, collisions=(*(link.collisions if keep else ()), *added[link.name]))
+
+    description = outline(model)
+    changed = dataclasses.replace(description, links=tuple(map(extended, description.links)))
+    return _rebuilt([(model, "")], changed, model.joint_names)
+
+
+def _described(shape: Any, name: str, masks: tuple[int, int]) -> CollisionDescription:
+    if not isinstance(shape, Capsule | Box | Cylinder):
+        raise DtypeError(f"{name} must be a sphere, a capsule, a box or a cylinder, got {type(shape).__name__}")
+    if any(isinstance(x, Tracer) for x in jax.tree.leaves(shape)):
+        raise DtypeError(f"{name} is traced; a robot is restructured outside of jit, vmap and grad")
+    for field, own in zip(shape._fields, shape, strict=True):
+        check_finite(own, f"{name}.{field}")
+    geometry, origin = jax.tree.map(lambda x: np.asarray(x, float), shape).described()
+    return CollisionDescription(geometry, origin, "", *masks)
 
 
 def _position(value: Any, name: str, kind: str) -> np.ndarray:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._check import require
+from ..io.mesh_files import find_mesh
 from ..shapes import CollisionGeometry, MeshGeometry
 from ..shapes.base import Shape
-from .visuals import Visual, find_mesh
+from .visuals import Visual
 
 FEATURE = "rbydyn_jax.viz.Viewer"
 _SHARP = np.deg2rad(40.0)  # edges between faces that differ by more are shown as edges

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -17,6 +18,7 @@ from rbydyn_jax.io import BoxGeometry, CapsuleGeometry, CylinderGeometry
 from tests.helpers import X64, assert_close, oracle
 
 KINDS = {"capsule": CapsuleGeometry, "box": BoxGeometry, "cylinder": CylinderGeometry}
+COUNT = 400  # of all samples of the slow tests, so that they share programs
 PAIRS = ["capsule-box", "box-box", "capsule-cylinder", "box-cylinder", "cylinder-cylinder"]
 float64 = pytest.mark.skipif(not X64, reason="accuracy in float64")
 
@@ -70,14 +72,25 @@ def sample(name: str, count: int, spread: float, seed: int = 0):
 
 
 def evaluated(a, b):
-    return jax.jit(PAIR_FUNCTIONS[a[0], b[0]])(placed(*a), placed(*b))
+    return witness(a[0], b[0])(placed(*a), placed(*b))
+
+
+@functools.cache
+def witness(first: str, second: str):
+    return jax.jit(PAIR_FUNCTIONS[first, second])
+
+
+@functools.cache
+def gradient(first: str, second: str):
+    """Of the distances, with respect to both shapes."""
+    return jax.jit(jax.grad(lambda a, b: PAIR_FUNCTIONS[first, second](a, b).distance.sum(), (0, 1)))
 
 
 @pytest.mark.slow
 @float64
 @pytest.mark.parametrize("name", PAIRS)
 def test_no_direction_separates_more_and_the_points_attain_the_distance(name):
-    a, b = sample(name, 400, 0.7)
+    a, b = sample(name, COUNT, 0.7)
     found = evaluated(a, b)
     d, p, q = (np.stack(x, axis=-1) if isinstance(x, tuple) else np.asarray(x) for x in found[:3])
     assert 0.2 < (d < 0).mean() < 0.8
@@ -155,9 +168,9 @@ def optimized():
 @float64
 @pytest.mark.parametrize("name", PAIRS)
 def test_derivatives_match_differences(name, optimized):
-    a, b = sample(name, 400, 0.7, seed=3)
+    a, b = sample(name, COUNT, 0.7, seed=3)
     function, y, rng, h = PAIR_FUNCTIONS[a[0], b[0]], placed(*b), np.random.default_rng(4), 1e-6
-    turn, shift, growth = rng.normal(size=(3, 400, 3))
+    turn, shift, growth = rng.normal(size=(3, COUNT, 3))
 
     def moved(h: float):
         return placed(
@@ -171,7 +184,7 @@ def test_derivatives_match_differences(name, optimized):
     step = jax.tree.map(lambda p, q: (p - q) / (2 * h), up, down)
     forward = jax.jit(lambda x, step: jax.jvp(value, (x,), (step,)))
     here, slope = forward(x, step)
-    slopes = jax.jit(jax.grad(lambda x: value(x).sum()))(x)
+    slopes, _ = gradient(a[0], b[0])(x, y)
     reverse = sum(g * t for g, t in zip(jax.tree.leaves(slopes), jax.tree.leaves(step), strict=True))
     above, below = forward(up, step)[0], forward(down, step)[0]
     smooth = np.abs(above - 2 * here + below) < 1e-5 * h  # the nearest features are the same within the step
@@ -197,20 +210,16 @@ DEGENERATE = [
 @pytest.mark.parametrize("name", PAIRS)
 def test_derivatives_are_finite_where_the_distance_is_degenerate(name):
     dtype = np.float64 if X64 else np.float32
-    count = len(DEGENERATE)
-    size = np.full((count, 3), 0.3)
-    turns = Rotation.from_euler("xyz", [r for _, r in DEGENERATE]).as_matrix()
-    kinds = name.split("-")
-    a = placed(kinds[0], turns, np.array([p for p, _ in DEGENERATE], float), size)
-    b = placed(kinds[1], np.tile(np.eye(3), (count, 1, 1)), np.zeros((count, 3)), size)
-    function = PAIR_FUNCTIONS[kinds[0], kinds[1]]
+    places, turns = (np.resize(np.array(x, float), (COUNT, 3)) for x in zip(*DEGENERATE, strict=True))
+    size, kinds = np.full((COUNT, 3), 0.3), name.split("-")
+    a = placed(kinds[0], Rotation.from_euler("xyz", turns).as_matrix(), places, size)
+    b = placed(kinds[1], np.tile(np.eye(3), (COUNT, 1, 1)), np.zeros((COUNT, 3)), size)
     a, b = jax.tree.map(lambda x: x.astype(dtype), (a, b))
-    witness = jax.jit(function)(a, b)
-    slope = jax.jit(jax.grad(lambda a, b: function(a, b).distance.sum(), (0, 1)))(a, b)
-    assert all(np.isfinite(x).all() for x in jax.tree.leaves((witness, slope)))
+    found, slope = witness(*kinds)(a, b), gradient(*kinds)(a, b)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves((found, slope)))
     assert max(np.abs(x).max() for x in jax.tree.leaves(slope)) < 10.0
     if kinds[0] == kinds[1]:
-        assert_close(witness.distance[:4], [-0.6, -0.6, -0.4, 1.4], 1e-6)
+        assert_close(found.distance[:4], [-0.6, -0.6, -0.4, 1.4], 1e-6)
 
 
 def shaped():
