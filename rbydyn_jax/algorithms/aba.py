@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -233,6 +234,37 @@ def _accelerations_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> t
 
 
 _accelerations.defjvp(_accelerations_jvp, symbolic_zeros=True)
+
+
+def _stiffened(model: Model, extra: Array) -> Model:
+    return dataclasses.replace(model, armature=model.armature + extra)
+
+
+def _plain_damped(model: Model, extra: Array, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
+    return _accelerations(_stiffened(model, extra), q, v, tau, f_ext)
+
+
+@jax.custom_jvp
+def damped_accelerations(model: Model, extra: Array, q: Array, v: Array, tau: Array, f_ext: Array | None) -> Array:
+    """(M + diag(extra))^-1 (tau - c): `aba` with inertia added to the joints, as implicit integration does."""
+    return _plain_damped(model, extra, q, v, tau, f_ext)
+
+
+def _damped_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
+    """The rule of `_accelerations`, in which inertia that changes costs a force: da = M^-1 (... - dextra a)."""
+    model, extra, q, v, _, f_ext = primals
+    a = damped_accelerations(*primals)
+    d_model, d_extra, d_q, d_v, d_tau, d_f = tangents
+    if not is_zero(d_model):
+        return a, jvp_of(_plain_damped, primals, tangents)
+    lost = jvp_of(lambda q, v, f: newton_euler(model, q, v, a, f), (q, v, f_ext), (d_q, d_v, d_f))
+    if not is_zero(d_extra):
+        heavier = d_extra * a
+        lost = heavier if lost is None else lost + heavier
+    return a, _solved(_stiffened(model, extra), q, d_tau, lost)
+
+
+damped_accelerations.defjvp(_damped_jvp, symbolic_zeros=True)
 
 
 @jit_public()

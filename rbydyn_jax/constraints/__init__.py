@@ -20,6 +20,8 @@ from .patches import WrenchDistribution as WrenchDistribution
 from .patches import distribute_wrench as distribute_wrench
 from .patches import static_equilibrium_polygon as static_equilibrium_polygon
 from .patches import zmp_support_area as zmp_support_area
+from .servo import Servo as Servo
+from .servo import Stops as Stops
 from .simulate import Simulation as Simulation
 from .simulate import simulate as simulate
 from .simulate import state_derivative as state_derivative

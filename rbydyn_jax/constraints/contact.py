@@ -62,7 +62,7 @@ class Contact(eqx.Module):
         plane_normal: Any = (0.0, 0.0, 1.0),
         stiffness: Number = 50e3,
         exponent: Number = 1.5,
-        dissipation: Number = 0.2,
+        dissipation: Number = 2.0,
         friction: Number = 0.8,
         friction_stiffness: Number = 20e3,
         friction_damping: Number = 100.0,

@@ -11,25 +11,28 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_choice, check_number, full_precision, jit_public
+from .._check import check_array, check_choice, check_number, full_precision, jit_public, known
 from .._errors import ArgumentError, DtypeError
 from .._result import Result
-from ..algorithms.aba import aba
+from ..algorithms.aba import aba, damped_accelerations
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import bias_forces
-from ..model.configuration import normalize, qdot_from_v
+from ..collision.obstacles import World
+from ..model.configuration import integrate, normalize, qdot_from_v
 from ..model.model import Model, check_model
 from ._bodies import body_motions
 from .contact import Contact, check_contacts, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization, constrained_solve, each_stabilization
+from .hard import check_contact_world, hard_impulses
 from .integrators import RUNGE_KUTTA_4, State, munthe_kaas, semi_implicit_euler
 from .loops import LoopJoint, assemble, check_loops
+from .servo import Drive, Stops, check_servo, implicit_terms
 
 # Joint forces at a time: (t, q, v) -> tau.
 Control = Callable[[Array, Array, Array], Array]
-Method = Literal["semi_implicit_euler", "runge_kutta_4"]
-_STEPS = {"semi_implicit_euler": semi_implicit_euler, "runge_kutta_4": functools.partial(munthe_kaas, RUNGE_KUTTA_4)}
+Method = Literal["semi_implicit_euler", "runge_kutta_4", "implicit"]
+_EXPLICIT = {"semi_implicit_euler": semi_implicit_euler, "runge_kutta_4": functools.partial(munthe_kaas, RUNGE_KUTTA_4)}
 _MOST_STEPS = 10**9
 
 
@@ -41,12 +44,15 @@ class Simulation(Result):
         qs: Configurations [rad, m].
         vs: Velocities [rad/s, m/s].
         bristles: Displacements of the bristles of each contact [m].
+        forces: Forces of the obstacles of `world` on the robot at the points of `collision.contact_points`, in world
+            axes, over the step that ends at each time; zero at the first [N].
     """
 
     ts: Float[Array, "t"]
     qs: Float[Array, "t nq"]
     vs: Float[Array, "t nv"]
     bristles: Float[Array, "t c 3"]
+    forces: Float[Array, "t k 3"]
 
 
 def accelerations(
@@ -57,14 +63,19 @@ def accelerations(
     f_ext: Array | None,
     loops: Sequence[LoopJoint],
     stabilization: Stabilization,
+    extra: Array | None = None,
 ) -> Float[Array, "nv"]:
-    """The accelerations of `forward_dynamics`, and nothing else; of a tree without loops in O(n)."""
+    """The accelerations of `forward_dynamics`, and nothing else; of a tree without loops in O(n).
+
+    With `extra` inertia in the joints, for implicit steps.
+    """
     joints = check_loops(model, loops, q.dtype)
     if not joints:
-        return aba(model, q, v, tau, f_ext)
+        return aba(model, q, v, tau, f_ext) if extra is None else damped_accelerations(model, extra, q, v, tau, f_ext)
     equations = assemble(model, body_motions(model, q, v), v, joints, each_stabilization(stabilization, len(joints)))
     force = tau - bias_forces(model, q, v, f_ext)
-    return constrained_solve(crba(model, q), equations.jacobian, force, equations.bias)[0]
+    M = crba(model, q) if extra is None else crba(model, q) + jnp.diag(extra)
+    return constrained_solve(M, equations.jacobian, force, equations.bias)[0]
 
 
 @jit_public()
@@ -119,12 +130,24 @@ def simulate(
     contacts: Sequence[Contact] = (),
     stabilization: Stabilization = DEFAULT_STABILIZATION,
     method: Method = "runge_kutta_4",
+    servo: Drive | None = None,
+    stops: Stops | None = None,
+    world: World | None = None,
+    friction: Float[Array, "o"] | float = 0.8,
+    contact_links: Sequence[str | int] | None = None,
 ) -> Simulation:
-    """Simulates a robot from an initial state, in round(duration / dt) equal steps.
+    r"""Simulates a robot from an initial state, in round(duration / dt) equal steps.
 
     A plain function around `lax.scan`: jit it with the varying values as arguments, `jax.jit(lambda q: simulate(...))`.
-    It supports `jax.vmap` and gradients. Joints are not damped by default: add `damping_forces`, `friction_forces` and
-    `joint_limit_forces` in `control`.
+    It supports `jax.vmap` and gradients.
+
+    The explicit methods do not damp joints: add `damping_forces`, `friction_forces` and `joint_limit_forces` in
+    `control`. The method ``"implicit"`` takes the viscous friction of the model, a `Servo` and `Stops` at the end of
+    the step, so that it stays finite whatever their gains: a semi-implicit Euler step with the mass matrix
+    $M + \Delta t D + \Delta t^2 K$ [Baraff and Witkin 1998, eq. 6], by the articulated-body algorithm in O(n). Its
+    joints have the dry friction of the model, and with `world` its shapes touch obstacles: hard contact without bounce,
+    by impulses in exact Coulomb cones [Stewart and Trinkle 1996]. What sticks does not creep, and a fifth of a
+    penetration is undone in each step. Shapes of the robot do not touch each other.
 
     Args:
         model: The robot.
@@ -136,12 +159,22 @@ def simulate(
         loops: The joints that close loops.
         contacts: The contacts; their bristles start undeflected, and are reset after each step without contact.
         stabilization: Gains of the loop joints; see `forward_dynamics`.
-        method: ``"runge_kutta_4"`` on the configuration manifold (Munthe-Kaas), or ``"semi_implicit_euler"``.
+        method: ``"runge_kutta_4"`` on the configuration manifold (Munthe-Kaas), ``"semi_implicit_euler"``, or
+            ``"implicit"``.
+        servo: Position servos of the joints, or a function t -> `Servo`; with the method ``"implicit"``.
+        stops: Springs at the position limits; with the method ``"implicit"``.
+        world: Obstacles for hard contact, which must not be a cloud alone; with the method ``"implicit"``.
+        friction: Coefficient of friction of the obstacles, or of each.
+        contact_links: The links that can touch, by name or index; None is all that have collision shapes. The cost
+            grows with the square of the number of points: name the few that matter.
 
     Raises:
-        DtypeError: `loops`, `contacts` or `stabilization` holds something else, or `duration` or `dt` is traced.
-        NameNotFoundError: A loop joint or a contact names a link that there is not.
-        ArgumentError: `method` is unknown, `dt` is not positive, `duration` is shorter than `dt`, or not finite.
+        DtypeError: `loops`, `contacts` or `stabilization` holds something else, `servo`, `stops` or `world` is
+            something else, or `duration` or `dt` is traced.
+        ModelError: No shape of the robot, or no obstacle, can touch.
+        NameNotFoundError: A loop joint, a contact or `contact_links` names a link that there is not.
+        ArgumentError: `method` is unknown, or explicit where `servo`, `stops` or `world` is given, `dt` is not
+            positive, `duration` is shorter than `dt`, or not finite, or `friction` is negative.
         ShapeError: An argument, or what `control` returns, has another shape.
 
     Example:
@@ -151,8 +184,10 @@ def simulate(
         >>> motion.ts.shape, round(float(motion.qs[-1, 0]), 5)
         ((1004,), 0.01)
     """
+    rubs = known(check_model(model).friction)  # which are not known once they are traced
+    dry = method == "implicit" and (rubs is None or bool(rubs.any()))
     model, q, v = arguments(model, q=q, v=v)
-    check_choice(method, "method", _STEPS)
+    check_choice(method, "method", (*_EXPLICIT, "implicit"))
     duration, dt = check_number(duration, "duration"), check_number(dt, "dt")
     count = round(min(duration / dt, _MOST_STEPS)) if dt > 0.0 else 0
     if count == _MOST_STEPS:
@@ -162,26 +197,54 @@ def simulate(
     loops, contacts = check_loops(model, loops, q.dtype), check_contacts(model, contacts, q.dtype)
     if control is not None and not callable(control):
         raise DtypeError(f"control must be a function (t, q, v) -> tau, got {type(control).__name__}")
-    step = _STEPS[method]
+    if method != "implicit":
+        for name, given in (("servo", servo), ("stops", stops), ("world", world)):
+            if given is not None:
+                raise ArgumentError(f'{name} needs method="implicit", got {method!r}')
+    if stops is not None and not isinstance(stops, Stops):
+        raise DtypeError(f"stops must be a Stops, got {type(stops).__name__}")
+    stops = jax.tree.map(lambda x: jnp.asarray(x, q.dtype), stops)
+    touching = check_contact_world(model, world, friction, contact_links, dry, q.dtype)
+    count_points, rows = len(touching.points(model)[0]), touching.count(model)
+    if servo is not None and not callable(servo):
+        servo = check_servo(model, servo, "servo", q.dtype)
 
-    def field(t: Array, state: State) -> tuple[Array, Array]:
+    def forces(t: Array, state: State) -> tuple[Array, Array, Array | None]:
+        """Accelerations, rates of the bristles, and the inertia that implicit forces add."""
         q, v, x = state
         tau = jnp.zeros_like(v) if control is None else check_array(control(t, q, v), "control(t, q, v)", v.shape)
+        tau, extra = tau.astype(q.dtype), None
+        if method == "implicit":
+            held = check_servo(model, servo(t), "servo(t)", q.dtype) if callable(servo) else servo
+            in_joints, extra = implicit_terms(model, q, v, jnp.asarray(dt, t.dtype), held, stops)
+            tau = tau + in_joints
         if not contacts:
-            return accelerations(model, q, v, tau.astype(q.dtype), None, loops, stabilization), x
+            return accelerations(model, q, v, tau, None, loops, stabilization, extra), x, extra
         touched = contact_forces(model, q, v, contacts, x)
-        a = accelerations(model, q, v, tau.astype(q.dtype), touched.f_ext, loops, stabilization)
-        return a, touched.bristle_rates
+        a = accelerations(model, q, v, tau, touched.f_ext, loops, stabilization, extra)
+        return a, touched.bristle_rates, extra
 
-    def advance(state: State, t: Array) -> tuple[State, State]:
-        q, v, x = step(model, field, t, state, jnp.asarray(dt, t.dtype))
+    def step(state: State, t: Array, h: Array, impulses: Array) -> tuple[State, Array]:
+        if method != "implicit":
+            return _EXPLICIT[method](model, lambda t, state: forces(t, state)[:2], t, state, h), impulses
+        q, v, x = state
+        a, xdot, extra = forces(t, state)
+        v_new = v + h * a
+        if rows and extra is not None:
+            v_new, impulses = hard_impulses(model, extra, q, v, v_new, h, touching, impulses, loops, stabilization)
+        return (integrate(model, q, h * v_new), v_new, x + h * xdot), impulses
+
+    def advance(carry: tuple[State, Array], t: Array) -> tuple[tuple[State, Array], tuple[State, Array]]:
+        h = jnp.asarray(dt, t.dtype)
+        (q, v, x), impulses = step(carry[0], t, h, carry[1])
         q = normalize(model, q)
         if contacts:  # reset the bristles of contacts that have opened
             x = jnp.where(contact_forces(model, q, v, contacts, x).depths[:, None] > 0.0, x, 0.0)
-        return (q, v, x), (q, v, x)
+        return ((q, v, x), impulses), ((q, v, x), impulses[: 3 * count_points].reshape(-1, 3) / h)
 
     ts = jnp.asarray(dt * np.arange(count + 1), q.dtype)
-    start = (q, v, jnp.zeros((len(contacts), 3), q.dtype))
-    _, after = jax.lax.scan(advance, start, ts[:-1])
-    qs, vs, xs = (jnp.concatenate([first[None], rest]) for first, rest in zip(start, after, strict=True))
-    return Simulation(ts, qs, vs, xs)
+    start = q, v, jnp.zeros((len(contacts), 3), q.dtype)
+    _, (states, pressed) = jax.lax.scan(advance, (start, jnp.zeros(rows, q.dtype)), ts[:-1])
+    first = *start, jnp.zeros((count_points, 3), q.dtype)
+    histories = (jnp.concatenate([x[None], rest]) for x, rest in zip(first, (*states, pressed), strict=True))
+    return Simulation(ts, *histories)

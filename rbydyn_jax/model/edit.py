@@ -1,4 +1,4 @@
-"""Model -> Model: other parameters, same topology. Structural changes are in `io.restructure`."""
+"""Other parameters for the same topology, Model -> Model. Structural changes are in `io.restructure`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_choice, check_finite, check_mapping
+from .._check import check_array, check_choice, check_each, check_finite, check_mapping, check_not_negative
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..spatial import inertia as inertias
 from .model import Model, check_model, make_axis_pattern, make_pattern, twelve
@@ -51,6 +51,8 @@ def with_traversal(model: Model, traversal: Traversal) -> Model:
     Args:
         model: The robot.
         traversal: ``"unrolled"``: body by body, fastest to run on a CPU; its programs grow with the number of bodies.
+            On a CUDA GPU: the whole algorithm as one kernel, with a configuration in each thread (a form that was
+            checked by the assembler of CUDA and an interpreter, and has not run on a GPU yet).
             ``"scanned"``: loops along runs of joints, fastest to compile for long chains; on a CPU 3 to 15 times
             slower. ``"auto"``: unrolled on a CPU for up to 64 bodies, scanned everywhere else.
 
@@ -96,6 +98,71 @@ def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
     if not isinstance(low, Tracer) and not isinstance(high, Tracer):
         _refuse(np.asarray(low) > np.asarray(high), "position_lower", "is above position_upper", model)
     return model
+
+
+def with_armature(model: Model, armature: Float[Array, "nv"] | float) -> Model:
+    """The same robot with other rotor inertias.
+
+    Args:
+        model: The robot.
+        armature: Inertia of each joint's rotor and gear, reflected to the joint: I n^2 for a gear ratio n
+            [kg m^2, kg]; one number is that of each joint.
+
+    Raises:
+        ArgumentError: A number is negative or not finite.
+        DtypeError: `armature` is not numeric.
+        ShapeError: It is neither a number nor of shape `(model.nv,)`.
+
+    Example:
+        >>> float(crba(with_armature(robots.pendulum(mass=2.0, length=0.5), 0.25), jnp.zeros(1))[0, 0])
+        0.75
+    """
+    return _with_each(model, "armature", armature)
+
+
+def with_damping(model: Model, damping: Float[Array, "nv"] | float) -> Model:
+    """The same robot with other viscous friction in its joints.
+
+    Args:
+        model: The robot.
+        damping: Coefficient of each joint [N m s/rad, N s/m]; one number is that of each joint.
+
+    Raises:
+        ArgumentError: A number is negative or not finite.
+        DtypeError: `damping` is not numeric.
+        ShapeError: It is neither a number nor of shape `(model.nv,)`.
+
+    Example:
+        >>> damping_forces(with_damping(robots.pendulum(), 3.0), jnp.array([2.0])).tolist()
+        [-6.0]
+    """
+    return _with_each(model, "damping", damping)
+
+
+def with_friction(model: Model, friction: Float[Array, "nv"] | float) -> Model:
+    """The same robot with other Coulomb friction in its joints.
+
+    Args:
+        model: The robot.
+        friction: Largest force of dry friction in each joint [N m, N]; one number is that of each joint.
+
+    Raises:
+        ArgumentError: A number is negative or not finite.
+        DtypeError: `friction` is not numeric.
+        ShapeError: It is neither a number nor of shape `(model.nv,)`.
+
+    Example:
+        >>> friction_forces(with_friction(robots.pendulum(), 0.5), jnp.array([2.0])).tolist()
+        [-0.5]
+    """
+    return _with_each(model, "friction", friction)
+
+
+def _with_each(model: Model, name: str, value: Any) -> Model:
+    model = check_model(model)
+    new = check_each(value, name, model.nv, "model.nv")
+    check_not_negative(new, name)
+    return dataclasses.replace(model, **{name: new.astype(model.inertias.dtype)})
 
 
 def _refuse(bad: np.ndarray, name: str, what: str, model: Model) -> None:

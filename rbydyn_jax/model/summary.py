@@ -27,7 +27,8 @@ def model_text(model: Model, rows: int | None = None) -> str:
 
 def headline(model: Model) -> str:
     """Name and sizes."""
-    shapes = ", ".join(f"{model.tree.shape_kinds.count(kind)} {kind}s" for kind in model.shapes)
+    plural = {"box": "boxes"}
+    shapes = ", ".join(f"{model.tree.shape_kinds.count(kind)} {plural.get(kind, kind + 's')}" for kind in model.shapes)
     sizes = f"{model.nb} moving joints, nq = {model.nq}, nv = {model.nv}, {len(model.link_names)} links"
     return f"{model.name}: {sizes}, {shapes}"
 

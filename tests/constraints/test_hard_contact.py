@@ -1,0 +1,195 @@
+"""Hard contact and dry friction: rest, slide and fall of a box by closed forms, cones, derivatives, joints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax import collision, robots
+from rbydyn_jax.constraints import Contact, LoopJoint, simulate
+from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, CylinderGeometry, Geometry
+from tests.helpers import X64, assert_close, normal
+
+needs_x64 = pytest.mark.skipif(not X64, reason="the bounds are those of float64")
+SIZE, ANGLE = np.array([0.2, 0.2, 0.1]), np.radians(20.0)
+NORMAL = np.array([np.sin(ANGLE), 0.0, np.cos(ANGLE)])
+
+
+def free_body(geometry: Geometry) -> rb.Model:
+    """A body of 1 kg with the inertia of the box."""
+    x, y, z = SIZE**2 / 12.0
+    b = rb.RobotBuilder("free").link("w").link("body", 1.0, (0, 0, 0), (y + z, x + z, x + y))
+    return rb.build_model(b.floating("free", "w", "body").collision("body", geometry))
+
+
+BOX = free_body(BoxGeometry(SIZE))
+ON_SLOPE = np.concatenate([[np.cos(ANGLE / 2), 0.0, np.sin(ANGLE / 2), 0.0], 0.05 * NORMAL])
+
+
+def slope() -> collision.World:
+    return collision.World(collision.half_space(jnp.zeros(3), jnp.asarray(NORMAL)))
+
+
+@pytest.fixture(scope="module")
+def moved():
+    """The motion of the box on the slope for 1 s, by its friction and its first state."""
+
+    def move(q, v, friction):
+        return simulate(BOX, q, v, 1.0, 0.002, method="implicit", world=slope(), friction=friction)
+
+    return jax.jit(move)
+
+
+@needs_x64
+def test_a_box_rests_or_slides_as_it_must(moved):
+    """At tan 20 = 0.364: at 0.5 it stays, at 0.2 it has g (sin - mu cos) from the first step on."""
+    q, still = jnp.asarray(ON_SLOPE), jnp.zeros(6)
+    rest = moved(q, still, 0.5)
+    assert np.linalg.norm(rest.vs[-1]) < 1e-11  # 1e-8 mm/s
+    assert np.linalg.norm(rest.qs[-1, 4:] - q[4:]) < 1e-6
+    assert_close(rest.forces[-1].sum(axis=0), [0.0, 0.0, 9.81], 1e-9)
+    slid = moved(q, still, 0.2)
+    pull = 9.81 * (np.sin(ANGLE) - 0.2 * np.cos(ANGLE))
+    way = 0.5 * pull * (1.0 + 0.002)  # of semi-implicit steps: dt^2 a (1 + 2 + ... + n)
+    assert np.linalg.norm(slid.qs[-1, 4:] - q[4:]) == pytest.approx(way, rel=1e-6)
+    pressed = np.asarray(slid.forces[1:]) @ NORMAL
+    rubbed = np.linalg.norm(np.asarray(slid.forces[1:]) - pressed[..., None] * NORMAL, axis=-1)
+    assert_close(rubbed, 0.2 * pressed, 1e-9)
+
+
+@needs_x64
+def test_a_box_that_falls_comes_to_rest_without_bounce(moved):
+    """It tumbles, its energy never grows, forces stay in their cones, and it ends flat on the slope."""
+    motion = moved(jnp.asarray(ON_SLOPE).at[4:].add(0.1 * NORMAL), jnp.array([1.0, 2.0, 3.0, 0, 0, 0]), 0.6)
+    energy = jax.jit(jax.vmap(lambda q, v: rb.kinetic_energy(BOX, q, v) + rb.potential_energy(BOX, q)))
+    gained = np.diff(energy(motion.qs, motion.vs))
+    assert gained.max() < 2e-3  # of free flight and of gyroscopic forces, which are first order in the step
+    assert np.linalg.norm(motion.vs[-1]) < 1e-5
+    heights = np.asarray(motion.qs[:, 4:]) @ NORMAL
+    assert heights[-1] == pytest.approx(0.05, abs=1e-6)
+    assert heights.min() > 0.05 - 1e-4
+    forces = np.asarray(motion.forces)
+    pressed = forces @ NORMAL
+    assert (np.linalg.norm(forces - pressed[..., None] * NORMAL, axis=-1) <= 0.6 * pressed * (1 + 1e-9) + 1e-9).all()
+
+
+@pytest.mark.slow
+@needs_x64
+def test_gradients_of_rollouts_with_contact():
+    """100 steps that stick, slide, or slide and spin, in the velocity and the friction, against differences."""
+
+    @jax.jit
+    def loss(v, friction):
+        motion = simulate(
+            BOX, jnp.asarray(ON_SLOPE), v, 0.5, 0.005, method="implicit", world=slope(), friction=friction
+        )
+        return jnp.sum(motion.qs[-1, 4:] ** 2) + jnp.sum(motion.vs[-1] ** 2)
+
+    slopes = jax.jit(jax.grad(loss, (0, 1)))
+    along = jnp.array([0.0, 0.0, 0.4, 0.3, 0.8, 0.0]), jnp.array(0.3)  # in the plane: what lifts off is curved in um
+    for v, friction in (([0, 0, 0, 0.3, 0.6, 0], 0.5), ([0, 0, 0, 0.1, 0.2, 0], 0.2), ([0, 0, 1.0, 0.5, 0.8, 0], 0.3)):
+        at = jnp.array(v, float), jnp.array(friction)
+        got = sum(jnp.vdot(g, d) for g, d in zip(slopes(*at), along, strict=True))
+        ends = [loss(*jax.tree.map(lambda x, d, h=h: x + h * d, at, along)) for h in (1e-4, -1e-4)]
+        assert_close(got, (ends[0] - ends[1]) / 2e-4, 1e-5)
+
+
+@pytest.mark.slow
+def test_contact_points_include_the_nearest_one():
+    """The least distance of each pair is that of `world_distances`, and normals are of unit length."""
+    pose = jnp.eye(4).at[:3, 3].set(jnp.array([0.1, -0.2, -0.4]))
+    floor = collision.half_space(jnp.array([0.0, 0.0, -0.6]), jnp.array([0.1, 0.2, 1.0]))
+    both = collision.World(floor, collision.box(pose, jnp.array([0.5, 0.8, 0.2])))
+    keys = jax.random.split(jax.random.key(0), 100)
+    for geometry, world in (
+        (BoxGeometry(SIZE), both),
+        (CapsuleGeometry(0.3, 0.05), collision.World(floor)),
+        (CylinderGeometry(0.3, 0.1), collision.World(floor)),
+    ):
+        model = free_body(geometry)
+
+        @jax.jit
+        @jax.vmap
+        def found(key, model=model, world=world):
+            q = rb.random_configuration(model, key)
+            return collision.contact_points(model, q, world), collision.world_distances(model, q, world)
+
+        points, nearest = found(keys)
+        for column, k in enumerate(reversed(range(len(world)))):  # "box" comes before "half_space"
+            mine = np.asarray(points.obstacle[0]) == k
+            assert mine.sum() >= 2
+            assert_close(points.distance[:, mine].min(axis=1), nearest[:, column], kind="solve")
+        assert_close(np.linalg.norm(points.normal, axis=-1), np.ones(points.distance.shape), kind="solve")
+
+
+@needs_x64
+@pytest.mark.parametrize("geometry", [BoxGeometry(SIZE), CapsuleGeometry(0.3, 0.05), CylinderGeometry(0.3, 0.1)])
+def test_derivatives_of_contact_points_are_finite_where_corners_tie(geometry):
+    """Flat or upright on a floor all corners and rim points are equally near; along z each comes down alike."""
+    model, world = free_body(geometry), collision.World(collision.half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 1.0])))
+    q = jnp.array([1.0, 0, 0, 0, 0, 0, 0.2])
+
+    def distances(q):
+        return collision.contact_points(model, q, world).distance
+
+    first, second = jax.jit(lambda q: (jax.jacrev(distances)(q), jax.jacfwd(jax.jacrev(distances))(q)))(q)
+    assert np.isfinite(second).all()
+    assert_close(first[:, 4:], np.tile([0.0, 0.0, 1.0], (len(first), 1)))
+    assert np.isfinite(first).all()
+
+
+@needs_x64
+def test_dry_friction_of_joints():
+    """A joint at rest stays below its friction, breaks away above it by (tau - f) / I, and comes to rest again."""
+    model = rb.with_gravity(rb.with_friction(robots.pendulum(mass=2.0, length=0.5), 3.0), jnp.zeros(3))
+
+    @jax.jit
+    @jax.vmap
+    def ends(tau, v):
+        return simulate(model, jnp.zeros(1), v[None], 0.2, 0.002, method="implicit", control=lambda *_: tau[None])
+
+    motion = ends(jnp.array([2.9, -2.9, 3.5, 0.0, 1.0]), jnp.array([0.0, 0.0, 0.0, 1.0, 0.4]))
+    assert np.abs(motion.vs[:2]).max() < 1e-12
+    assert float(motion.vs[2, -1, 0]) == pytest.approx(0.2 * 0.5 / 0.5, rel=1e-9)
+    assert float(motion.vs[3, 50, 0]) == pytest.approx(1.0 - 0.1 * 3.0 / 0.5, rel=1e-9)
+    assert abs(float(motion.vs[3, -1, 0])) < 1e-12
+    assert abs(float(motion.vs[4, -1, 0])) < 1e-12
+
+
+@pytest.mark.slow
+@needs_x64
+def test_a_box_on_a_loop_and_on_default_soft_contact():
+    """A loop joint to the world carries what the ground does not, and the default `Contact` rests at 2 ms."""
+    loop = (LoopJoint("prismatic", None, "body", predecessor_pose=jnp.eye(4), axis=(0, 0, 1.0)),)
+    floor = collision.World(collision.half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 1.0])))
+    start = rb.neutral(BOX).at[6].set(0.06)
+    move = lambda q: simulate(BOX, q, jnp.zeros(6), 0.4, 0.002, method="implicit", world=floor, loops=loop)  # noqa: E731
+    held = jax.jit(move)(start)
+    assert float(held.qs[-1, 6]) == pytest.approx(0.05, abs=1e-6)
+    assert float(held.forces[-1, :, 2].sum()) == pytest.approx(9.81, rel=1e-6)
+
+    corners = [(x, y, -0.05) for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
+    contacts = tuple(Contact("body", corner, plane_normal=NORMAL) for corner in corners)
+    soft = jax.jit(lambda q: simulate(BOX, q, jnp.zeros(6), 2.0, 0.002, contacts=contacts))(jnp.asarray(ON_SLOPE))
+    assert np.linalg.norm(soft.vs[-1, 3:]) < 1e-6
+
+
+def test_errors_say_what_is_wrong():
+    q, v = jnp.asarray(ON_SLOPE), normal(0, 6)
+    q = q.astype(v.dtype)
+    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"world": slope()}, rb.ArgumentError, 'world needs method="implicit"'),
+        ({"world": 1.0, "method": "implicit"}, rb.DtypeError, "world must be a collision.World"),
+        ({"world": slope(), "method": "implicit", "friction": -1.0}, rb.ArgumentError, "friction must be"),
+        ({"world": slope(), "method": "implicit", "friction": jnp.ones(2)}, rb.ShapeError, "friction must have shape"),
+        ({"world": slope(), "method": "implicit", "contact_links": ("w",)}, rb.ModelError, "none of the links"),
+        ({"world": collision.World(points=jnp.zeros((1, 3))), "method": "implicit"}, rb.ModelError, "no obstacles"),
+    ]
+    for options, error, match in wrong:
+        with pytest.raises(error, match=match):
+            simulate(BOX, q, v, 0.1, 0.1, **options)
