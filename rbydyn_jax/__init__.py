@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from . import spatial as spatial
     from . import testing as testing
     from . import viz as viz
+    from . import whole_body as whole_body
     from ._public import *  # noqa: F403
 
     __version__: str
@@ -38,7 +39,7 @@ else:
 
     _SUBMODULES = (
         "collision", "compat", "constraints", "estimation", "identification", "planning", "rby1", "robots", "spatial",
-        "testing", "viz",
+        "testing", "viz", "whole_body",
     )  # fmt: skip
     _submodule, _directory = _lazy_submodules(__name__, *_SUBMODULES)
 

@@ -91,6 +91,9 @@ from .model.edit import attach_payload as attach_payload
 from .model.edit import specialize as specialize
 from .model.edit import stack_models as stack_models
 from .model.edit import unstructured as unstructured
+from .model.edit import with_armature as with_armature
+from .model.edit import with_damping as with_damping
+from .model.edit import with_friction as with_friction
 from .model.edit import with_geometry as with_geometry
 from .model.edit import with_gravity as with_gravity
 from .model.edit import with_inertias as with_inertias

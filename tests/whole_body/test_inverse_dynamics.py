@@ -1,0 +1,168 @@
+"""Whole-body inverse dynamics against quadprog on Pinocchio's matrices, and against linear programs."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax.engines.pinocchio import pin_model
+from rbydyn_jax.spatial import cones
+from rbydyn_jax.whole_body import Com, Effort, Force, PointContact, Pose, Posture, WholeBodyStatus, inverse_dynamics
+from tests.helpers import assert_close
+from tests.whole_body import reference
+
+MU, FRICTION, TIGHT = 1e-2, 0.6, 22.0
+
+
+def _tripod() -> rb.Model:
+    """A body on three legs of three hinges each, about axes that are not aligned."""
+    rng = np.random.default_rng(5)
+    builder = (
+        rb.RobotBuilder("tripod").link("world").link("body", 8.0, (0.02, 0.01, 0.0), 0.1).floating("f", "world", "body")
+    )
+    for leg in range(3):
+        angle = 2 * np.pi * leg / 3
+        out = np.array([np.cos(angle), np.sin(angle), 0.0])
+        parent, at = "body", 0.25 * out
+        axes = ((0.0, 0.0, 1.0), (-out[1], out[0], 0.0), (-out[1], out[0], 0.0))
+        for k, axis in enumerate(axes):
+            name = f"leg{leg}_{k}"
+            builder.link(name, 0.6, rng.uniform(-0.05, 0.05, 3), 0.004)
+            tilted = np.asarray(axis) + rng.uniform(-0.1, 0.1, 3)
+            limits = {"lower": -1.0, "upper": 1.0, "velocity": 3.0, "effort": TIGHT}
+            builder.revolute(f"joint{leg}_{k}", parent, name, xyz=at, axis=tilted, **limits)
+            parent, at = name, (0.0, 0.0, -0.05) if k == 0 else 0.2 * out + (0.0, 0.0, -0.15)
+        builder.link(f"foot{leg}").fixed(f"sole{leg}", parent, f"foot{leg}", xyz=0.05 * out + (0.0, 0.0, -0.2))
+    return rb.build_model(builder)
+
+
+MODEL = _tripod()
+PIN = pin_model(MODEL)
+FEET = [f"foot{leg}" for leg in range(3)]
+DRIVEN = np.arange(6, MODEL.nv)
+Q = rb.neutral(MODEL)
+
+
+def _states(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Configurations, velocities that leave the feet where they are, targets of the centre of mass."""
+    rng = np.random.default_rng(11)
+    qs, vs = [], []
+    for _ in range(count):
+        q = np.asarray(rb.integrate(MODEL, Q, jnp.asarray(rng.uniform(-0.2, 0.2, MODEL.nv))))
+        J = np.concatenate([PIN.jacobian(q, foot)[3:] for foot in FEET])
+        v = rng.uniform(-0.5, 0.5, MODEL.nv)
+        qs.append(q)
+        vs.append(v - np.linalg.pinv(J) @ (J @ v))
+    targets = np.stack([PIN.center_of_mass(q) for q in qs]) + rng.uniform(-0.15, 0.15, (count, 3))
+    return np.stack(qs), np.stack(vs), targets
+
+
+def _solve(q, v, target, least):
+    tasks = [Com(target, 5.0), Posture(Q, 0.1), Pose("body", jnp.eye(4), jnp.array([2.0, 2.0, 2.0, 0.0, 0.0, 0.0]))]
+    contacts = [PointContact(foot, friction=FRICTION, least=least, most=150.0) for foot in FEET]
+    return inverse_dynamics(MODEL, q, v, tasks, contacts, horizon=0.1, damping=MU)
+
+
+SOLVE = jax.jit(jax.vmap(_solve))
+
+
+def _touches(q, least=0.0):
+    faces = np.asarray(cones.friction_cone_faces(FRICTION))
+    poses = PIN.fk(q)
+    for foot in FEET:
+        R = poses[MODEL.link_names.index(foot)][:3, :3]
+        T = np.eye(4)
+        T[:3, :3] = R.T @ _tangents()
+        yield reference.Touch(foot, T, faces, least, 150.0)
+
+
+def _tangents() -> np.ndarray:
+    """The axes of a contact on the ground: its first tangent is normal to the world's first axis and to the normal."""
+    return np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _wanted(q, v, target):
+    """The tasks, by Pinocchio."""
+    nv, count = MODEL.nv, 3 * len(FEET)
+    zero = np.zeros(nv)
+    J = PIN.com_jacobian(q)
+    com, drift = PIN.center_of_mass(q), PIN.com_motion(q, v, zero)[1]
+    b = 100.0 * (target - com) - 20.0 * (J @ v) - drift
+    yield reference.on_accelerations(J, b, 5.0, count)
+    posture = 100.0 * np.asarray(rb.difference(MODEL, q, Q)) - 20.0 * v
+    yield reference.on_accelerations(np.eye(nv)[DRIVEN], posture[DRIVEN], 0.1, count)
+    J = PIN.jacobian(q, "body")[:3]
+    turn = np.asarray(rb.spatial.so3.log(jnp.asarray(PIN.fk(q)[MODEL.link_names.index("body")][:3, :3].T)))
+    b = 100.0 * turn - 20.0 * (J @ v) - PIN.acceleration(q, v, zero, "body")[:3]
+    yield reference.on_accelerations(J, b, 2.0, count)
+
+
+def test_the_optimum_is_that_of_quadprog():
+    qs, vs, targets = _states(12)
+    result = SOLVE(qs, vs, targets, np.zeros(12))
+    assert (result.status == WholeBodyStatus.OPTIMAL).all()
+    active = 0
+    for i, (q, v, target) in enumerate(zip(qs, vs, targets, strict=True)):
+        problem = reference.whole(PIN, q, v, list(_touches(q)), DRIVEN, horizon=0.1)
+        x = problem.best(list(_wanted(q, v, target)), reference.damping_of(PIN, 9, DRIVEN, MU))
+        a, tau, forces = np.split(x, [MODEL.nv, 2 * MODEL.nv])
+        assert_close(result.a[i], a, 1e-6)
+        assert_close(result.tau[i], tau, 1e-6)
+        assert_close(jnp.concatenate([f[i] for f in result.forces]), forces, 1e-6)
+        active += int((problem.C @ x - problem.d < 1e-7).sum())
+    assert active > 12
+    assert_close(result.residual, np.zeros_like(vs), 1e-10, scale=100.0)
+    assert_close(result.slip, np.zeros((12, 9)), 1e-10, scale=100.0)
+
+
+def test_the_status_is_that_of_a_linear_program():
+    qs, vs, targets = _states(12)
+    least = np.linspace(5.0, 80.0, 12)
+    result = SOLVE(qs, vs, targets, least)
+    possible = [
+        reference.whole(PIN, q, v, list(_touches(q, low)), DRIVEN, horizon=0.1).feasible()
+        for q, v, low in zip(qs, vs, least, strict=True)
+    ]
+    assert 2 <= sum(possible) <= 10
+    want = [WholeBodyStatus.OPTIMAL if x else WholeBodyStatus.INFEASIBLE for x in possible]
+    assert result.status.tolist() == want
+
+
+def test_arguments_that_are_not_finite_are_said():
+    qs, vs, targets = _states(12)
+    vs[3, 7], targets[5, 0] = np.nan, np.inf
+    status = SOLVE(qs, vs, targets, np.zeros(12)).status
+    assert status[3] == status[5] == WholeBodyStatus.NOT_FINITE
+    assert (np.delete(status, [3, 5]) == WholeBodyStatus.OPTIMAL).all()
+
+
+@pytest.mark.slow
+def test_derivatives_are_those_of_differences():
+    """An arm that pushes against a wall, with limits of torque and friction that are active; backward."""
+    b = rb.RobotBuilder("arm").link("base")
+    for k, axis in enumerate(((0, 0, 1), (0, 1, 0.2), (0, 1, 0), (0.3, 1, 0))):
+        b.link(f"link{k}", 1.0, (0.1, 0.01, 0.0), 0.01)
+        b.revolute(f"j{k}", f"link{k - 1}" if k else "base", f"link{k}", xyz=(0.2, 0, 0), axis=axis, effort=9.0)
+    arm = rb.build_model(b)
+
+    def value(x):
+        q, v, force = x[:4], x[4:8], x[8:]
+        tasks = [Posture(jnp.zeros(4), 0.3), Force(0, force, 1.0), Effort(0.0, 0.01)]
+        wall = PointContact("link3", (0.2, 0.0, 0.0), (-1.0, 0.0, 0.0), 0.5, damping=5.0)
+        result = inverse_dynamics(arm, q, v, tasks, [wall], horizon=0.1, damping=MU)
+        return jnp.concatenate([result.a, result.tau, result.forces[0]])
+
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-0.5, 0.5, (20, 11)) + np.array([0, 0.8, -1.2, 0.7] + [0] * 4 + [5, 0, 20.0])
+    weights, along = np.cos(np.arange(11.0)), rng.normal(size=x.shape)
+    found = jax.jit(jax.vmap(jax.grad(lambda x: value(x) @ weights)))(x)
+    solve = jax.jit(jax.vmap(value))
+    steps = [(solve(x + h * along) - solve(x - h * along)) @ weights / (2 * h) for h in (1e-6, 3e-6)]
+    smooth = np.abs(steps[0] - steps[1]) < 1e-6 * np.abs(steps[0]) + 1e-4  # no limit becomes active nearby
+    assert smooth.sum() >= 15
+    assert_close((found * along).sum(axis=1)[smooth], steps[0][smooth], 1e-5)
+    limited = np.abs(solve(x)[:, 4:8]) > 9.0 - 1e-6
+    assert limited.any() and np.isfinite(found).all()
