@@ -19,6 +19,7 @@
 # the configuration, but also every mass, length and limit of the robot.
 
 # %%
+# %matplotlib inline
 import time
 
 import jax
@@ -27,6 +28,7 @@ jax.config.update("jax_enable_x64", True)
 
 import equinox as eqx
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import numpy as np
 
 import rbydyn_jax as rb
@@ -59,6 +61,19 @@ print(f"{1e3 * (time.perf_counter() - started):.1f} ms for {len(q)} configuratio
 print(f"{100 * float((clearance > 0).mean()):.0f} % of them are free of self-collision")
 print("the hand reaches from", hand.min(axis=0).round(2), "to", hand.max(axis=0).round(2), "m")
 
+# %%
+columns = [model.tree.v_slices[model.joint_index(name)].start for name in model.joint_names if "right_arm" in name]
+load = jnp.abs(torque[:, columns]).max(axis=1)
+free = clearance > 0
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+shown = left.scatter(hand[free, 0], hand[free, 2], c=load[free], s=5, cmap="viridis")
+figure.colorbar(shown, ax=left, label="largest torque in the arm [N m]")
+left.set(xlabel="x [m]", ylabel="z [m]", aspect="equal", title="where the right hand can be, from the side")
+right.hist(1e3 * clearance, bins=60, color="tab:blue")
+right.axvline(0, color="tab:red", linewidth=1)
+right.set(xlabel="distance of the nearest pair [mm]", ylabel="configurations", title="below 0 the robot touches itself")
+plt.show()
+
 # %% [markdown]
 # ## Many robots
 #
@@ -67,8 +82,7 @@ print("the hand reaches from", hand.min(axis=0).round(2), "to", hand.max(axis=0)
 # the result confirms.
 
 # %%
-arm = [model.joint_index(name) for name in model.joint_names if name.startswith("right_arm")]
-columns = jnp.array([model.tree.v_slices[i].start for i in arm])
+columns = jnp.array(columns)
 
 
 def holding(mass):

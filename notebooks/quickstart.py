@@ -21,15 +21,17 @@
 # before anything else; the library itself never changes a setting of JAX.
 
 # %%
+# %matplotlib inline
 import jax
 
 jax.config.update("jax_enable_x64", True)
 
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import numpy as np
 
 import rbydyn_jax as rb
-from rbydyn_jax import collision, robots
+from rbydyn_jax import collision, robots, viz
 
 # %% [markdown]
 # ## A robot
@@ -51,6 +53,18 @@ print("mass:  ", float(rb.total_mass(model)), "kg")
 q = rb.random_configuration(model, jax.random.key(0))  # inside the limits
 v = 0.5 * jax.random.normal(jax.random.key(1), (model.nv,))
 a = 2.0 * jax.random.normal(jax.random.key(2), (model.nv,))
+
+# %% [markdown]
+# `viz.draw_robot` draws a configuration by its collision shapes: all joints at zero, and `q`. `viz.show(model, q)`
+# opens the robot in a browser, with sliders.
+
+# %%
+figure = plt.figure(figsize=(8, 4.4), layout="constrained")
+for k, (name, at) in enumerate({"all joints at 0": jnp.zeros(model.nq), "q": q}.items()):
+    axes = figure.add_subplot(1, 2, k + 1, projection="3d")
+    viz.draw_robot(axes, model, at, color="tab:blue", alpha=0.35)
+    axes.set(title=name, xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+plt.show()
 
 # %% [markdown]
 # ## Kinematics
