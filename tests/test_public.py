@@ -15,7 +15,7 @@ import rbydyn_jax as rb
 from tests.compilation.support import start
 
 SUBPACKAGES = ("collision", "compat", "constraints", "estimation", "identification", "planning", "rby1", "robots")
-SUBPACKAGES += ("spatial", "testing", "viz")
+SUBPACKAGES += ("spatial", "testing", "viz", "whole_body")
 OPTIONAL = ("matplotlib", "viser", "trimesh", "tqdm", "mujoco", "pinocchio", "rby1_sdk", "diffrax")
 ERRORS = [x for x in vars(rb).values() if inspect.isclass(x) and issubclass(x, Exception)]
 

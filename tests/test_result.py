@@ -15,6 +15,7 @@ from rbydyn_jax._result import Result
 from rbydyn_jax.testing import random_tree
 
 PACKAGES = (rb, rb.collision, constraints, rb.estimation, rb.identification, planning, rb.rby1.impedance)
+PACKAGES += (rb.whole_body,)
 NOT_RESULTS = {"Model", "World", "CapsulePairs"}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import collision, constraints, estimation, planning, robots
+from rbydyn_jax import collision, constraints, estimation, planning, robots, whole_body
 from rbydyn_jax.rby1 import commands
 from rbydyn_jax.rby1.mobility import with_planar_base
 from tests.helpers import slow
@@ -39,6 +39,8 @@ URDF = Path(FOLDER) / "pendulum.urdf"
 URDF.write_text(rb.to_urdf(robots.pendulum()))
 SRDF = Path(FOLDER) / "empty.srdf"
 SRDF.write_text("<robot/>")
+SPHERES = Path(FOLDER) / "spheres.yml"
+SPHERES.write_text("tool: [{center: [0, 0, 0], radius: 0.1}]")
 FLOOR = collision.World(collision.half_space(jnp.zeros(3), jnp.ones(3)))
 MJCF = Path(FOLDER) / "empty.xml"
 MJCF.write_text("<mujoco/>")
@@ -68,12 +70,16 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "collision": {"k": 2, "model": RBY1, "q": np.zeros(RBY1.nq), "start": X3, "end": -X3, "radius": 0.1, "center": X3}
     | {"pose": I4, "size": X3, "length": 0.1, "normal": X3, "world": FLOOR, "points": np.zeros((2, 3)), "samples": 2},
     "collision.srdf_pairs": {"path": SRDF},
+    "collision.mesh_shapes": {"path": URDF},
+    "collision.read_spheres": {"path": SPHERES},
+    "collision.with_shapes": {"shapes": {"ee_right": [collision.sphere(jnp.asarray(X3), 0.1)]}},
     "collision.sdf": {"link": "ee_right"},
     "collision.World": {"obstacle": collision.sphere(jnp.ones(3), 0.1), "point_radius": 0.1},
     "collision.capsule_distance": {"a0": X3, "a1": X3, "b0": X3, "b1": X3, "radius_a": 0.1, "radius_b": 0.1},
     "constraints": {"loops": (constraints.LoopJoint("spherical", None, "tool"),), "contacts": (), "duration": 0.1}
     | {"dt": 0.05, "x": np.zeros(2 * n), "patches": [PATCH], "wrench": X6, "com": X3, "kind": "revolute"}
     | {"predecessor": None, "successor": "tool", "half_sizes": (0.1, 0.1)},
+    "constraints.Servo": {"target": X, "stiffness": X},
     "estimation": {"observer": estimation.MomentumObserver(*jnp.asarray([X, X, X])), "dt": 0.1, "gain": 1.0}
     | {"torques": X, "threshold": 0.1, "estimate": estimation.start_payload(ARM)},
     "estimation.external_torques": dict.fromkeys(("q", "v", "tau"), np.zeros((2, n))) | {"period": 0.1},
@@ -104,6 +110,9 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "rb.submodel": {"base_link": "upper"},
     "rb.from_mujoco": {"text": "right"},
     "rb.stack_models": {"models": [ARM, ARM]},
+    "rb.with_armature": {"armature": X},
+    "rb.with_damping": {"damping": X},
+    "rb.with_friction": {"friction": X},
     "rb.with_gravity": {"gravity": X3},
     "rb.with_inertias": {"values": {"tool": np.array([1.0, 0, 0, 0, 1, 0, 1, 0, 0, 1])}},
     "rb.with_joint_parameters": {"values": {}},
@@ -116,6 +125,11 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "rby1.impedance.impedance_torque": {"command": IMPEDANCE},
     "rby1.impedance.rollout": {"command": IMPEDANCE, "duration": 0.01, "v0": X},
     "testing": {"seed": 1},
+    "whole_body": {"tasks": [whole_body.Posture(X)], "link": "tool", "target": I4, "contact": 0},
+    "whole_body.Com": {"target": X3},
+    "whole_body.Force": {"target": X3},
+    "whole_body.Momentum": {"target": X6},
+    "whole_body.Posture": {"target": X},
     "viz.capsule_surface": {"start": X3, "end": X3 + 0.1, "radius": 0.1},
     "rb.JointDescription": {"name": "j", "kind": "revolute", "parent": "base", "child": "tip", "origin": I4},
     "robots": {"mass": 1.0, "length": 1.0, "masses": (1.0, 1.0), "lengths": (1.0, 1.0)},
@@ -125,6 +139,7 @@ MODULES = (
     "rb", "collision", "constraints", "estimation", "planning", "robots", "spatial", "spatial.so3", "spatial.se3",
     "spatial.quaternions", "spatial.rpy", "spatial.mrp", "spatial.motion", "spatial.inertia", "spatial.cones",
     "spatial.safe", "spatial.transformations", "rby1.math", "rby1.mobility", "rby1.impedance", "testing", "viz",
+    "whole_body",
 )  # fmt: skip
 # Made by the library and read by its users: plain containers, which check nothing.
 RESULTS = {
@@ -136,7 +151,8 @@ RESULTS = {
     "SurfacePoints", "WorldDistance", "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
     "Cost", "DifferentialIkResult", "ContactForce", "ContactWrench", "GeneralizedMomentum", "MomentumObserver",
     "PayloadEstimate", "JerkLimitedProfile", "TimedPath", "TimingStatus",
-    "Controller", "IlqrResult", "IlqrStatus", "MppiResult",
+    "ContactPoints", "Controller", "IlqrResult", "IlqrStatus", "MppiResult", "ContactModel", "Task",
+    "WholeBodyResult", "WholeBodyStatus",
 }  # fmt: skip
 
 
@@ -192,7 +208,8 @@ DIRECT = (
     "rb.attach", "rb.build_model", "rb.lock_joints", "rb.submodel", "rb.save_urdf", "rb.to_urdf", "rb.load_urdf",
     "rb.load_urdf_string", "rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_mjcf",
     "rb.load_xacro", "rb.load_function", "rb.from_mujoco", "rb.specialize",
-    "collision.sampled_pairs", "collision.srdf_pairs",
+    "collision.sampled_pairs", "collision.srdf_pairs", "collision.mesh_shapes", "collision.read_spheres",
+    "collision.with_shapes",
     "rb.execution_plan", "rb.RobotBuilder", "planning.rest_to_rest_basis", "rb.map_batch",
     "rby1.mobility.with_planar_base", "rb.JointDescription",
 )  # fmt: skip
@@ -248,7 +265,9 @@ SLOW = (
     "rb.hessian", "rb.point_hessian", "rb.point_jacobian", "constraints.impulse", "constraints.simulate",
     "constraints.state_derivative", "constraints.forward_dynamics", "constraints.inverse_dynamics",
     "collision.signed_distances", "collision.capsule_distances", "collision.sampled_pairs",
+    "collision.contact_points",
     "collision.world_distances", "collision.world_contacts", "collision.sdf", "rby1.impedance.impedance_torque",
+    "whole_body.inverse_dynamics",
 )  # fmt: skip
 # A call takes long: wrong arguments only.
 NOT_RUN = ("rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_function")
