@@ -96,7 +96,7 @@ def _matrix_peak(dtype: str) -> float:
 
 
 def _least_time(run: Callable[[], object]) -> float:
-    """CPU seconds of one run, the least of many slices."""
+    """CPU seconds of one run, the minimum of many slices."""
     run()
     best = math.inf
     for _ in range(40):

@@ -1,7 +1,7 @@
 """Predictive control: an iteration of iLQR alone and in a batch, a tick of the controller, and rollouts of samples.
 
 The same problem for all: an end effector to a pose in 50 steps of 20 ms, with costs of torque and velocity and limits
-of torque. Times are CPU times, the least of several runs, of one run of this program; compare within it only.
+of torque. Times are CPU times, the minimum of several runs, of one run of this program; compare within it only.
 
 Crocoddyl's BoxFDDP runs beside on the same robot file where Crocoddyl is installed, from the same torques. With `pin`
 4.1 it crashes: install `crocoddyl` and `pin<4.1` in an environment of their own, and name its Python with --crocoddyl.

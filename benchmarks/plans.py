@@ -35,7 +35,7 @@ class Job:
 
 
 def plan(name: str) -> list[Job]:
-    """The jobs, the dearest robots last."""
+    """The jobs, the most expensive robots last."""
     return list(_sized({"quick": _quick, "standard": _standard, "full": _full}[name]()))
 
 

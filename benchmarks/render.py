@@ -18,7 +18,7 @@ Written by `python -m benchmarks render`; measure again with `python -m benchmar
 
 {about}
 
-Time is CPU time of the process [us per configuration], pinned to one core, the least of many short slices, all
+Time is CPU time of the process [us per configuration], pinned to one core, the minimum of many short slices, all
 libraries taking turns. Ours: `jax.jit(jax.vmap(f, in_axes=(None, 0, ...)))` on `(B, n)` arrays, the model an argument,
 the call itself included{mapped}. Pinocchio, rby1_sdk and MuJoCo are C++ or C in float64, called from Python one
 configuration at a time, and what such a call costs without the work is subtracted: the same calls on a robot of one

@@ -2,7 +2,7 @@
 
 A box of 1 kg lies on a slope of 20 degrees, with a coefficient of friction of 0.5, and of 0.2 where it slides. The arm
 of the RB-Y1 A starts from its middle with random velocities, under servos of 400 N m/rad and 40 N m s/rad and a damping
-of 3 N m s/rad. Times are CPU times of a step of one of a batch, the least of several runs; compare within one run.
+of 3 N m s/rad. Times are CPU times of a step of one of a batch, the minimum of several runs; compare within one run.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _row(who: str, what: str, value: Any) -> dict[str, Any]:
     return {"who": who, "what": what, "value": float(value)}
 
 
-def _least(f: Callable[[], Any], repeats: int) -> float:
+def _fastest(f: Callable[[], Any], repeats: int) -> float:
     import jax
 
     times = []
@@ -92,7 +92,7 @@ def _box(batch: int, repeats: int) -> list[dict[str, Any]]:
     exact = 0.5 * 9.81 * (np.sin(angle) - 0.2 * np.cos(angle)) * 4.0
     many, pushes = jax.jit(jax.vmap(end, (0, None))), 0.1 * jax.random.normal(jax.random.key(0), (batch, 6))
     many(pushes, 0.5)
-    rate = _least(lambda: many(pushes, 0.5), repeats) / batch / round(2.0 / DT) * 1e6
+    rate = _fastest(lambda: many(pushes, 0.5), repeats) / batch / round(2.0 / DT) * 1e6
     begin = time.process_time()
     jax.jit(jax.grad(lambda v: end(v, 0.2)[0].sum())).lower(still).compile()
     compiling = time.process_time() - begin
@@ -128,7 +128,7 @@ def _arm(batch: int, repeats: int) -> list[dict[str, Any]]:
             share = 100.0 * np.isfinite(end(starts)).all(axis=1).mean()
             rows.append(_row(f"rbydyn_jax, {name}", f"arm, finite rollouts at {1e3 * dt:g} ms [%]", share))
             if name == "implicit" and dt == DT:
-                rate = _least(lambda end=end: end(starts), repeats) / batch / round(1.0 / dt) * 1e6
+                rate = _fastest(lambda end=end: end(starts), repeats) / batch / round(1.0 / dt) * 1e6
                 rows.append(_row("rbydyn_jax, implicit", "arm, a step in a batch [us]", rate))
     return rows
 

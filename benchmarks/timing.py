@@ -1,6 +1,6 @@
 """The clock of every number in the tables.
 
-The machine may be shared, so time is the CPU time of the process (it is pinned to one core), and the least of many
+The machine may be shared, so time is the CPU time of the process (it is pinned to one core), and the minimum of many
 short slices counts: what disturbs a slice can only add to it. Contestants take turns slice by slice, so that all of
 them see the machine in the same state.
 """

@@ -3,7 +3,7 @@
 The same quadratic program for all: accelerations, torques and wrenches of Talos for tasks of its centre of mass, its
 momentum and its posture, with wrench cones and limits of torque. A peer computes its matrices with Pinocchio and
 solves for accelerations and wrenches, torques eliminated; its optimum is compared with ours. Times are CPU times of one
-core, the least of several runs, of one run of this program; compare within it only.
+core, the minimum of several runs, of one run of this program; compare within it only.
 
 quadprog comes with the extra `test`, ProxQP with `benchmark`; TSID is not measured.
 """
@@ -148,12 +148,12 @@ def _ours(
     compiled = solve.lower(*inputs).compile()
     seconds = time.process_time() - start
     result = jax.block_until_ready(compiled(*inputs))
-    us = _least(lambda: jax.block_until_ready(compiled(*inputs)), repeats) / len(states[0])
+    us = _fastest(lambda: jax.block_until_ready(compiled(*inputs)), repeats) / len(states[0])
     found = np.concatenate([result.a, *result.forces], axis=1)
     return found, {"us": us, "solved": int((result.status == 0).sum()), "compile_s": seconds}
 
 
-def _least(call: Callable[[], Any], repeats: int) -> float:
+def _fastest(call: Callable[[], Any], repeats: int) -> float:
     """The least CPU time of a call [us]."""
     times = []
     for _ in range(repeats):
@@ -236,7 +236,7 @@ class _Peer:
         def all_states() -> None:
             found[:] = [solve(*self.matrices(*state)) for state in zip(*states, strict=True)]
 
-        us = _least(all_states, repeats) / len(states[0])
+        us = _fastest(all_states, repeats) / len(states[0])
         solved = sum(x is not None for x in found)
         nv = self.model.nv
         nothing = np.full(nv + 6 * len(self.feet), np.nan)

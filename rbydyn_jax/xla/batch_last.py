@@ -122,7 +122,7 @@ def _batch(xs: Sequence[Any], axes: Sequence[Any], **params: Any) -> tuple[list[
     return results, [y.ndim - 1 for y in results]
 
 
-def _without_vain(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
+def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
     eqn: JaxprEqn = context[-1]
     if not any(used):
         return [False] * len(eqn.invars), None
@@ -152,5 +152,5 @@ _lanes_p.def_abstract_eval(_shapes)
 ad.primitive_jvps[_lanes_p] = _jvp
 ad.primitive_transposes[_lanes_p] = _transpose
 batching.primitive_batchers[_lanes_p] = on_each_shard(_batch)
-partial_eval.dce_rules[_lanes_p] = _without_vain
+partial_eval.dce_rules[_lanes_p] = _without_unused
 mlir.register_lowering(_lanes_p, mlir.lower_fun(_lowered, multiple_results=True), cacheable=False)

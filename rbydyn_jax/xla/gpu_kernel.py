@@ -141,7 +141,7 @@ def _batch(
     return [y.reshape(*y.shape[:-1], size, lanes) for y in results], [y.ndim - 1 for y in results]
 
 
-def _without_vain(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
+def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
     eqn: JaxprEqn = context[-1]
     if not any(used):
         return [False] * len(eqn.invars), None
@@ -257,6 +257,6 @@ _kernel_p.def_abstract_eval(_types)
 ad.primitive_jvps[_kernel_p] = _jvp
 ad.primitive_transposes[_kernel_p] = _transpose
 batching.primitive_batchers[_kernel_p] = _batch
-partial_eval.dce_rules[_kernel_p] = _without_vain
+partial_eval.dce_rules[_kernel_p] = _without_unused
 mlir.register_lowering(_kernel_p, mlir.lower_fun(_whole, multiple_results=True))
 mlir.register_lowering(_kernel_p, _lower, platform="cuda")

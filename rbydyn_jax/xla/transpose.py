@@ -95,7 +95,7 @@ def apply_operands(*operands: jax.Array, linear: LinearMap, tree: Any, out: tupl
 
 
 def pruned(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The program without what it computes in vain; lowering does that for whole programs, not for a primitive's."""
+    """The program without unused computations; lowering does that for whole programs, not for a primitive's."""
     jaxpr, _ = partial_eval.dce_jaxpr(program.jaxpr, [True] * len(program.out_avals), instantiate=True)
     return ClosedJaxpr(jaxpr, program.consts)
 
