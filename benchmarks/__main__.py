@@ -11,6 +11,8 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks render --docs           the table in docs/performance.md
   python -m benchmarks scale                   map_batch: time against the batch, memory for a million
   python -m benchmarks forms                   the forms of the sweeps: unrolled, scanned, split over devices, untested
+  python -m benchmarks versions PYTHON         two versions of jax in turn: run time, compile time, kernels
+  python -m benchmarks compare A B             two files of results; fails where B is over 10 % slower
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
   python -m benchmarks ik --clear              the same for poses with a solution clear of collisions
   python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
@@ -33,11 +35,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import forms, ik, mpc, paths, planning, scale, simulation, soak, whole_body
+from . import compare, forms, ik, mpc, paths, planning, scale, simulation, soak, versions, whole_body
 from .plans import Job, plan
 from .store import Store
 
 RESULTS, FILE = Path(__file__).parent / "results", "cpu_one_core.json"
+KEPT = {  # what keeps its results in files of its own
+    "scale": scale,
+    "forms": forms,
+    "versions": versions,
+    "ik": ik,
+    "planning": planning,
+    "paths": paths,
+    "mpc": mpc,
+    "simulation": simulation,
+    "whole_body": whole_body,
+}
 
 
 def main() -> None:
@@ -61,34 +74,14 @@ def main() -> None:
     render.add_argument("input", type=Path, nargs="?", default=RESULTS / FILE)
     for command in (run, render):
         command.add_argument("--docs", action="store_true", help="write the table in docs/performance.md too")
-    scale.add_command(commands, RESULTS)
-    forms.add_command(commands, RESULTS)
-    ik.add_command(commands, RESULTS)
-    planning.add_command(commands, RESULTS)
-    paths.add_command(commands, RESULTS)
-    mpc.add_command(commands, RESULTS)
-    simulation.add_command(commands, RESULTS)
-    whole_body.add_command(commands, RESULTS)
+    for module in KEPT.values():
+        module.add_command(commands, RESULTS)
     soak.add_command(commands)
+    compare.add_command(commands)
     arguments = parser.parse_args()
-    if arguments.command == "scale":
-        return scale.run(arguments)
-    if arguments.command == "forms":
-        return forms.run(arguments)
-    if arguments.command == "ik":
-        return ik.run(arguments)
-    if arguments.command == "planning":
-        return planning.run(arguments)
-    if arguments.command == "paths":
-        return paths.run(arguments)
-    if arguments.command == "mpc":
-        return mpc.run(arguments)
-    if arguments.command == "simulation":
-        return simulation.run(arguments)
-    if arguments.command == "whole_body":
-        return whole_body.run(arguments)
-    if arguments.command == "soak":
-        return soak.run(arguments)
+    others = KEPT | {"soak": soak, "compare": compare}
+    if arguments.command in others:
+        return others[arguments.command].run(arguments)
     if arguments.command == "run":
         folder = RESULTS if arguments.plan == "standard" else RESULTS / arguments.plan
         arguments.output = arguments.output or folder / FILE

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def records(code: str, dtype: str, **environment: str) -> Iterator[dict[str, Any]]:
+def records(code: str, dtype: str, interpreter: str = sys.executable, **environment: str) -> Iterator[dict[str, Any]]:
     """The JSON objects that some Python code prints, a line each, in a fresh process with that dtype as default."""
     given = os.environ | {
         "JAX_PLATFORMS": "cpu",
@@ -19,7 +19,7 @@ def records(code: str, dtype: str, **environment: str) -> Iterator[dict[str, Any
         **environment,
     }
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], env=given, stdout=subprocess.PIPE, text=True, check=True
+        [interpreter, "-W", "ignore", "-c", code], env=given, stdout=subprocess.PIPE, text=True, check=True
     )
     for line in done.stdout.splitlines():
         if line.startswith("{"):

@@ -42,39 +42,50 @@ def _position(link: str) -> Callable:
 Q, QV, QVA, QVT = ("q",), ("q", "v"), ("q", "v", "a"), ("q", "v", "tau")
 
 OPERATIONS = {
-    "fk": Operation("`fk` (all links)", Q, lambda link: rb.fk, (1, 2), 3),
+    "fk": Operation("`fk` (all links)", Q, lambda link: rb.fk, (1.8, 3.5), 2),
     "jacobian": Operation(
-        "`jacobian` (one link)", Q, lambda link: lambda model, q: rb.jacobian(model, q, link), (2.5, 5), 3
+        "`jacobian` (one link)", Q, lambda link: lambda model, q: rb.jacobian(model, q, link), (3.5, 5.5), 2
     ),
-    "rnea": Operation("`rnea`", QVA, lambda link: rb.rnea, (4, 8), 3),
-    "crba": Operation("`crba` (full matrix)", Q, lambda link: rb.crba, (1.2, 2.5), 6),
-    "aba": Operation("`aba`", QVT, lambda link: rb.aba, (2.5, 4.5), 6),
+    "rnea": Operation("`rnea`", QVA, lambda link: rb.rnea, (8, 12), 2),
+    "crba": Operation("`crba` (full matrix)", Q, lambda link: rb.crba, (2.4, 4.5), 2),
+    "aba": Operation("`aba`", QVT, lambda link: rb.aba, (9, 14), 4),
     "mass_matrix_inverse": Operation("`mass_matrix_inverse`", Q, lambda link: rb.mass_matrix_inverse),
     "coriolis_matrix": Operation("`coriolis_matrix`", QV, lambda link: rb.coriolis_matrix),
     "torque_regressor": Operation(
         "`torque_regressor`", QVA, lambda link: identification.torque_regressor, largest=1024
     ),
     "com_jacobian": Operation("`com_jacobian`", Q, lambda link: rb.com_jacobian),
-    "momentum_matrix": Operation("`momentum_matrix`", Q, lambda link: rb.momentum_matrix),
+    "centroidal_momentum_matrix": Operation(
+        "`centroidal_momentum_matrix`", Q, lambda link: rb.centroidal_momentum_matrix, (1.5, 1.5)
+    ),
     "self_distance": Operation(
-        "self-distance (all pairs)", Q, lambda link: collision.signed_distances, (50, 100), None, "rby1_sdk"
+        "self-distance (all pairs)", Q, lambda link: collision.signed_distances, (240, 480), None, "rby1_sdk"
     ),
     "fk_gradient": Operation(
         "gradient of a loss through `fk`",
         Q,
         lambda link: jax.grad(_half_square(_position(link)), argnums=1),
+        (1.2, 2),
+        5,
         public=False,
     ),
     "rnea_gradient": Operation(
         "gradient of a loss through `rnea`",
         QVA,
         lambda link: jax.grad(_half_square(rb.rnea), argnums=(1, 2, 3)),
-        (3.5, 6),
-        10,
+        (9, 13),
+        5,
         public=False,
     ),
-    "rnea_derivatives": Operation("`rnea_derivatives`", QVA, lambda link: rb.rnea_derivatives, (2, 4), 10),
-    "aba_derivatives": Operation("`aba_derivatives`", QVT, lambda link: rb.aba_derivatives, (2, 4), 10),
+    "aba_gradient": Operation(
+        "gradient of a loss through `aba`",
+        QVT,
+        lambda link: jax.grad(_half_square(rb.aba), argnums=(1, 2, 3)),
+        compile_seconds=5,
+        public=False,
+    ),
+    "rnea_derivatives": Operation("`rnea_derivatives`", QVA, lambda link: rb.rnea_derivatives, (3, 5), 5),
+    "aba_derivatives": Operation("`aba_derivatives`", QVT, lambda link: rb.aba_derivatives, (2.5, 5), 5),
     "rnea_jacobian": Operation(
         "`jacfwd` of `rnea` (q, v, a)",
         QVA,

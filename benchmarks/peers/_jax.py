@@ -89,6 +89,7 @@ def derivatives(functions: Mapping[str, Callable]) -> dict[str, Callable]:
         found["rnea_gradient"] = jax.grad(half_square(functions["rnea"]), argnums=(0, 1, 2))
         found["rnea_derivatives"] = jax.jacfwd(functions["rnea"], argnums=(0, 1, 2))
     if "aba" in functions:
+        found["aba_gradient"] = jax.grad(half_square(functions["aba"]), argnums=(0, 1, 2))
         found["aba_derivatives"] = jax.jacfwd(functions["aba"], argnums=(0, 1, 2))
     return found
 

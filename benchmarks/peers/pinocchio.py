@@ -38,6 +38,7 @@ class Robot:
         aligned, local, world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED, pin.Convention.LOCAL, pin.Convention.WORLD
         jacobian = [("", lambda k: pin.computeFrameJacobian(m, d, q[k], f, aligned))]
         derivatives = [("", lambda k: pin.computeRNEADerivatives(m, d, q[k], v[k], a[k]))]
+        aba_derivatives = [("", lambda k: pin.computeABADerivatives(m, d, q[k], v[k], tau[k]))]
         return {
             # Poses of the joints alone, which is less than all links: `fk` is compared with the faster.
             "fk": [
@@ -46,7 +47,7 @@ class Robot:
             ],
             "jacobian": jacobian,
             "com_jacobian": [("", lambda k: pin.jacobianCenterOfMass(m, d, q[k]))],
-            "momentum_matrix": [("", lambda k: pin.computeCentroidalMap(m, d, q[k]))],
+            "centroidal_momentum_matrix": [("", lambda k: pin.computeCentroidalMap(m, d, q[k]))],
             "rnea": [("", lambda k: pin.rnea(m, d, q[k], v[k], a[k]))],
             "crba": [
                 ("", lambda k: pin.crba(m, d, q[k], local)),
@@ -63,7 +64,8 @@ class Robot:
             "fk_gradient": jacobian,
             "rnea_gradient": derivatives,
             "rnea_derivatives": derivatives,
-            "aba_derivatives": [("", lambda k: pin.computeABADerivatives(m, d, q[k], v[k], tau[k]))],
+            "aba_gradient": aba_derivatives,
+            "aba_derivatives": aba_derivatives,
             "rnea_jacobian": derivatives,
         }
 
@@ -81,10 +83,8 @@ class Robot:
             return J[:3].T @ d.oMf[self.frame].translation
         if operation == "com_jacobian":
             return pin.jacobianCenterOfMass(m, d, q)[:, o].ravel()
-        if operation == "momentum_matrix":  # theirs is about the centre of mass, ours about the origin
-            A = pin.computeCentroidalMap(m, d, q)[SWAP][:, o]
-            A[:3] += np.cross(pin.centerOfMass(m, d, q), A[3:], axisb=0, axisc=0)
-            return A.ravel()
+        if operation == "centroidal_momentum_matrix":
+            return pin.computeCentroidalMap(m, d, q)[SWAP][:, o].ravel()
         if operation == "rnea":
             return pin.rnea(m, d, q, v, a)[o]
         if operation == "aba":
@@ -98,15 +98,15 @@ class Robot:
         }.get(operation)
         if matrix is not None:
             return matrix()[o][:, o].ravel()
-        if operation == "aba_derivatives":
+        if operation in ("aba_gradient", "aba_derivatives"):
             found = pin.computeABADerivatives(m, d, q, v, tau)
         else:
             found = pin.computeRNEADerivatives(m, d, q, v, a)
         dq, dv, last = (x.copy() for x in found)
         parts = [x[o][:, o] for x in (dq, dv, _symmetric(last))]
-        if operation == "rnea_gradient":
-            torques = pin.rnea(m, d, q, v, a)[o]
-            return np.concatenate([x.T @ torques for x in parts])
+        if operation in ("rnea_gradient", "aba_gradient"):
+            value = self.values(operation.removesuffix("_gradient"), k, link_names)
+            return np.concatenate([x.T @ value for x in parts])
         return np.concatenate([x.ravel() for x in parts])
 
 

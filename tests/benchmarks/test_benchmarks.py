@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from benchmarks import floor, scale, worker
+from benchmarks import compare, floor, scale, versions, worker
 from benchmarks.case import Entry, make_case
 from benchmarks.ours import LIBRARY, Ours
 from benchmarks.plans import BATCHES, REFERENCE, Job, plan
@@ -110,7 +111,7 @@ def test_page_shows_losses_as_plainly_as_wins(tmp_path):
     page = render(run)
     assert "Of 2 comparisons 1 are lost." in page
     assert "| `crba` (full matrix) | RB-Y1 A | float64 | pinocchio | **0.5** |" in page
-    assert "| `crba` (full matrix) | float64 | 2 | **1** | **0.5** | 1.2 | **no** |" in page
+    assert "| `crba` (full matrix) | float64 | 2 | **1** | **0.5** | 2.4 | **no** |" in page
     assert "| `rnea` | float64 | 0.5 | 2.5 | 5 | 4 | yes |" in page
     assert "| `rnea` | float64 | 1 | 1 | 2 | 4 | 3 | **no** | 10 | 5 |" in page  # compiles in 4 s, 3 are promised
     assert "| `rnea` | RB-Y1 A | float64 | **1e-03** |" in page
@@ -165,3 +166,26 @@ def test_scale_says_what_is_not_flat():
     text = scale.table({"times": times, "memory": [record | memory]})
     assert "| `fk` float32 | 1.000 | 1.200 | 1.400 | 1.20 | 1.40 (!) |" in text
     assert "| `fk` float32 | 4,096 | 10 | 300 | 1,034 | 90 |" in text
+
+
+def results(path, us, compile_s):
+    same = {"robot": "rby1a", "dtype": "float64", "operation": "rnea", "batch": REFERENCE}
+    times = [same | {"library": LIBRARY, "us": us}, same | {"library": "frax", "us": 9.0, "batch": 1}]
+    path.write_text(json.dumps({"times": times, "compile": [same | {"compile_s": compile_s}]}))
+    return path
+
+
+def test_a_loss_between_two_files_of_results_is_an_error(tmp_path, capsys):
+    before, same = results(tmp_path / "before", 0.3, 2.0), results(tmp_path / "same", 0.32, 2.1)
+    slower = results(tmp_path / "slower", 0.3, 2.5)
+    compare.run(argparse.Namespace(before=before, after=same, loss=compare.LOSS))
+    assert "1.07  run rby1a float64 rnea 1024" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"1 of 2 took more than 1\.1 times as long"):
+        compare.run(argparse.Namespace(before=before, after=slower, loss=compare.LOSS))
+    assert capsys.readouterr().out.splitlines()[0] == "  1.25  compile rby1a float64 rnea 1024"
+
+
+def test_two_versions_stand_side_by_side():
+    one = {"dtype": "float64", "operation": "rnea", "jax": "0.10.2", "us": 0.4, "compile_s": 2.0, "kernels": 50}
+    text = versions.table({"times": [one, one | {"jax": "0.12.0", "us": 0.5, "compile_s": 3.0, "kernels": 60}]})
+    assert text.splitlines()[-1] == "| `rnea` float64 | 0.400 | 0.500 | 1.25 | 2.0 | 3.0 | 1.50 | 50 | 60 |"
