@@ -14,21 +14,13 @@ from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
 from ..spatial import inertia, se3
 from ..sweeps.plan import traverse
-from ..sweeps.sweep import Sweep
-from ..sweeps.world_frame import composite_momenta
 from .arguments import arguments
 from .crba import mass_matrix_inverse
+from .first_moment import first_moment, linear_momentum_matrix, momentum_columns
 from .jacobians import jacobian, tangent_jacobian
-from .kinematics import body_poses, fk, link_pose
+from .kinematics import fk, link_pose
 
 Links = Sequence[str | int] | None
-
-
-def body_masses_and_coms(model: Model, q: Array) -> tuple[Float[Array, "nb"], Float[Array, "nb 3"]]:
-    """Mass, and mass times centre of mass in world axes, of every moving body."""
-    poses = body_poses(model, q)
-    mass, moment = model.inertias[:, 0], model.inertias[:, 1:4]
-    return mass, jnp.einsum("bij,bj->bi", poses[:, :3, :3], moment) + mass[:, None] * poses[:, :3, 3]
 
 
 def _selected(model: Model, links: Links) -> np.ndarray:
@@ -38,12 +30,29 @@ def _selected(model: Model, links: Links) -> np.ndarray:
     return np.array([model.link_index(k) for k in names], int)
 
 
-def _weighted(model: Model, q: Array, links: Links, ref: str | int | None) -> tuple[Array, Array]:
+def _fixed_to_the_world(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """The links with mass that do not move, and their rows in `Model.welded_inertias`."""
+    slots, bodies = np.array(model.tree.welded_slots), np.array(model.tree.link_bodies)
+    (links,) = np.nonzero((slots >= 0) & (bodies < 0))
+    return links, slots[links]
+
+
+def _moment_of(poses: Array, inertias: Array) -> Float[Array, "3"]:
+    """The first moment of mass of links, in the axes of their poses."""
+    own = jnp.sum(poses[:, :3, :3] * inertias[:, None, 1:4], axis=2)
+    return jnp.sum(own + inertias[:, :1] * poses[:, :3, 3], axis=0)
+
+
+def _mass_and_moment(model: Model, q: Array, links: Links, ref: str | int | None) -> tuple[Array, Array]:
     """Total mass of some links, and mass times centre of mass, in the axes of `ref`."""
-    index = _selected(model, links)
-    poses, own = fk(model, q)[index], model.link_inertias[index]
-    moments = jnp.einsum("bij,bj->bi", poses[:, :3, :3], own[:, 1:4]) + own[:, :1] * poses[:, :3, 3]
-    mass, moment = own[:, 0].sum(), moments.sum(axis=0)
+    if links is None:
+        fixed, slots = _fixed_to_the_world(model)
+        of_fixed = _moment_of(model.link_placements[fixed], model.welded_inertias[slots])
+        mass, moment = total_mass(model), first_moment(model, q) + of_fixed
+    else:
+        index = _selected(model, links)
+        inertias = model.link_inertias[index]
+        mass, moment = inertias[:, 0].sum(), _moment_of(fk(model, q)[index], inertias)
     if ref is not None:
         T = se3.inverse(link_pose(model, q, ref))
         moment = T[:3, :3] @ moment + mass * T[:3, 3]
@@ -59,9 +68,7 @@ def total_mass(model: Model) -> Float[Array, ""]:
         2.0
     """
     model = check_model(model)
-    slots, bodies = np.array(model.tree.welded_slots), np.array(model.tree.link_bodies)
-    fixed = slots[(slots >= 0) & (bodies < 0)]
-    return model.inertias[:, 0].sum() + model.welded_inertias[fixed, 0].sum()
+    return model.inertias[:, 0].sum() + model.welded_inertias[_fixed_to_the_world(model)[1], 0].sum()
 
 
 @jit_public("link")
@@ -104,13 +111,8 @@ def center_of_mass(
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    mass, moment = _weighted(model, q, links, ref)
+    mass, moment = _mass_and_moment(model, q, links, ref)
     return moment / mass
-
-
-def _momentum_matrix(run: Sweep) -> Array:
-    momenta = jnp.stack(composite_momenta(run)[1])
-    return run.coordinates.gather(momenta.T).T
 
 
 @jit_public()
@@ -130,7 +132,7 @@ def momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _momentum_matrix, q, result="world_matrix")
+    return traverse(model, momentum_columns, q, result="world_matrix")
 
 
 @jit_public()
@@ -161,8 +163,7 @@ def com_jacobian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3 nv"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    # Linear momentum is the same wherever the root is.
-    return traverse(model, _momentum_matrix, q, result="joint_matrix")[3:] / total_mass(model)
+    return linear_momentum_matrix(model, q) / total_mass(model)
 
 
 @jit_public()

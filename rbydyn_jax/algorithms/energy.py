@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from .._check import check_array, check_positive, jit_public
 from ..model.model import Model
 from .arguments import arguments
-from .centroidal import body_masses_and_coms
+from .first_moment import first_moment
 from .rnea import newton_euler, weightless
 
 
@@ -43,8 +43,7 @@ def potential_energy(model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    _, moments = body_masses_and_coms(model, q)
-    return -jnp.sum(moments @ model.gravity)
+    return -jnp.sum(first_moment(model, q) * model.gravity)
 
 
 def damping_forces(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:

@@ -1,0 +1,98 @@
+r"""The first moment of mass of the moving bodies, with its derivative rule.
+
+The gradient of $y^T \sum_i m_i c_i$ is what holds the robot in a field of gravity $-y$: one sweep of `rnea`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..model.configuration import qdot_from_v, v_from_qdot
+from ..model.model import Model
+from ..spatial.algebra import IDENTITY, Transform, Vec3
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Sweep
+from ..sweeps.world_frame import composite_momenta
+from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
+from .rnea import newton_euler
+
+
+def momentum_columns(run: Sweep) -> Array:
+    """The matrix (6, nv) that makes the spatial momentum [angular; linear] of velocities."""
+    momenta = jnp.stack(composite_momenta(run)[1])
+    return run.coordinates.gather(momenta.T).T
+
+
+def linear_momentum_matrix(model: Model, q: Array) -> Float[Array, "3 nv"]:
+    """The matrix that makes the linear momentum in world axes of velocities."""
+    # Linear momentum is the same wherever the root is.
+    return traverse(model, momentum_columns, q, result="joint_matrix")[3:]
+
+
+def _outward(body: Body, parent: Transform) -> tuple[Transform, Vec3]:
+    pose = parent @ body.transform
+    m, h, _ = body.inertia
+    return pose, pose.R.apply(h) + pose.p.scale(m)
+
+
+def _sum(run: Sweep) -> Array:
+    moments = run.table(run.outward(_outward, IDENTITY), 3)
+    return run.lanes(lambda x: jnp.stack(list(x)).sum(axis=1))(moments)
+
+
+def _plain(model: Model, q: Array) -> Array:
+    return traverse(model, _sum, q, result="joints")
+
+
+@dataclass(frozen=True)
+class _Rate(LinearMap):
+    """Velocities to the rate of the first moment, which is the linear momentum; the parameters are the model and q."""
+
+    def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        model, q = parameters
+        return (jvp_along(lambda xs: _plain(model, *xs), (q,), {0: qdot_from_v(model, q, *arguments)})[1],)
+
+    def transpose(self) -> LinearMap:
+        return _Gradient()
+
+    def matrix(self, parameters: tuple[Any, ...]) -> list[Any]:
+        return [[linear_momentum_matrix(*parameters)]]
+
+
+@dataclass(frozen=True)
+class _Gradient(LinearMap):
+    """The transpose of `_Rate`."""
+
+    def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        model, q = parameters
+        return (newton_euler(dataclasses.replace(model, gravity=-arguments[0]), q, None, None, None),)
+
+    def transpose(self) -> LinearMap:
+        return _Rate()
+
+    def matrix(self, parameters: tuple[Any, ...]) -> list[Any]:
+        return [[linear_momentum_matrix(*parameters).T]]
+
+
+@jax.custom_jvp
+def first_moment(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3"]:
+    r"""The sum $\sum_i m_i c_i$ over the moving bodies, in world coordinates; O(n)."""
+    return _plain(model, q)
+
+
+def _first_moment_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
+    model, q = primals
+    moment = first_moment(model, q)
+    if not is_zero(tangents[0]):  # the parameters of the model: rare, and of many kinds
+        return moment, jvp_of(_plain, primals, tangents)
+    (rate,) = apply_linear(_Rate(), primals, (v_from_qdot(model, q, tangents[1]),), [moment.shape])
+    return moment, rate
+
+
+first_moment.defjvp(_first_moment_jvp, symbolic_zeros=True)
