@@ -8,8 +8,6 @@ from .algorithms.centroidal import com_jacobian as com_jacobian
 from .algorithms.centroidal import com_velocity as com_velocity
 from .algorithms.centroidal import momentum as momentum
 from .algorithms.centroidal import momentum_matrix as momentum_matrix
-from .algorithms.centroidal import operational_space_inertia as operational_space_inertia
-from .algorithms.centroidal import spatial_inertia as spatial_inertia
 from .algorithms.centroidal import subtree_mass as subtree_mass
 from .algorithms.centroidal import total_mass as total_mass
 from .algorithms.coriolis import coriolis_matrix as coriolis_matrix
@@ -51,6 +49,8 @@ from .algorithms.momentum import centroidal_momentum as centroidal_momentum
 from .algorithms.momentum import centroidal_momentum_hessian as centroidal_momentum_hessian
 from .algorithms.momentum import centroidal_momentum_matrix as centroidal_momentum_matrix
 from .algorithms.momentum import centroidal_momentum_rate as centroidal_momentum_rate
+from .algorithms.operational_space import operational_space_inertia as operational_space_inertia
+from .algorithms.operational_space import spatial_inertia as spatial_inertia
 from .algorithms.zmp import Zmp as Zmp
 from .algorithms.zmp import gravito_inertial_wrench as gravito_inertial_wrench
 from .algorithms.zmp import net_contact_wrench as net_contact_wrench

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_not_negative, check_sequence, jit_public
-from ..model.configuration import qdot_from_v
+from .._check import check_sequence, jit_public
 from ..model.model import Model, check_model
-from ..spatial import inertia, se3
+from ..spatial import se3
 from ..sweeps.plan import traverse
+from ..sweeps.sweep import Sweep
+from ..sweeps.topology import masks
+from ..sweeps.world_frame import (
+    composite_momenta,
+    crossed,
+    outside,
+    second_order,
+)
 from .arguments import arguments
-from .crba import mass_matrix_inverse
 from .first_moment import first_moment, linear_momentum_matrix, momentum_columns
-from .jacobians import jacobian, tangent_jacobian
+from .inertial_wrench import inertial_wrench
 from .kinematics import fk, link_pose
+from .rnea import weightless
 
 Links = Sequence[str | int] | None
 
@@ -30,11 +36,11 @@ def _selected(model: Model, links: Links) -> np.ndarray:
     return np.array([model.link_index(k) for k in names], int)
 
 
-def _fixed_to_the_world(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """The links with mass that do not move, and their rows in `Model.welded_inertias`."""
+def fixed_links(model: Model) -> tuple[Array, Array]:
+    """The poses and inertias of the links with mass that do not move."""
     slots, bodies = np.array(model.tree.welded_slots), np.array(model.tree.link_bodies)
     (links,) = np.nonzero((slots >= 0) & (bodies < 0))
-    return links, slots[links]
+    return model.link_placements[links], model.welded_inertias[slots[links]]
 
 
 def _moment_of(poses: Array, inertias: Array) -> Float[Array, "3"]:
@@ -43,12 +49,17 @@ def _moment_of(poses: Array, inertias: Array) -> Float[Array, "3"]:
     return jnp.sum(own + inertias[:, :1] * poses[:, :3, 3], axis=0)
 
 
+def fixed_mass_and_moment(model: Model) -> tuple[Float[Array, ""], Float[Array, "3"]]:
+    """Mass and first moment of the links that are fixed to the world."""
+    poses, inertias = fixed_links(model)
+    return inertias[:, 0].sum(), _moment_of(poses, inertias)
+
+
 def _mass_and_moment(model: Model, q: Array, links: Links, ref: str | int | None) -> tuple[Array, Array]:
     """Total mass of some links, and mass times centre of mass, in the axes of `ref`."""
     if links is None:
-        fixed, slots = _fixed_to_the_world(model)
-        of_fixed = _moment_of(model.link_placements[fixed], model.welded_inertias[slots])
-        mass, moment = total_mass(model), first_moment(model, q) + of_fixed
+        of_fixed, moment_of_fixed = fixed_mass_and_moment(model)
+        mass, moment = model.inertias[:, 0].sum() + of_fixed, first_moment(model, q) + moment_of_fixed
     else:
         index = _selected(model, links)
         inertias = model.link_inertias[index]
@@ -68,7 +79,7 @@ def total_mass(model: Model) -> Float[Array, ""]:
         2.0
     """
     model = check_model(model)
-    return model.inertias[:, 0].sum() + model.welded_inertias[_fixed_to_the_world(model)[1], 0].sum()
+    return model.inertias[:, 0].sum() + fixed_mass_and_moment(model)[0]
 
 
 @jit_public("link")
@@ -198,14 +209,23 @@ def com_acceleration(
         ShapeError: An argument has another shape.
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
-    J, Jdot = jax.jvp(lambda x: com_jacobian(model, x), (q,), (qdot_from_v(model, q, v),))
-    return J @ a + Jdot @ v
+    return inertial_wrench(weightless(model), q, v, a)[3:] / total_mass(model)
+
+
+def _moment_hessian(run: Sweep) -> Array:
+    motions, momenta = composite_momenta(run)
+    turns, slides = outside(run, motions[:3]), outside(run, momenta[3:])
+    below, same = masks(run.tree)
+    rows = [jnp.where((below | same).T, x, jnp.where(below, x.T, 0.0)) for x in crossed(turns, slides)]
+    return second_order(run, rows)
 
 
 @jit_public()
 def com_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 3 nv"]:
     r"""Derivative of `com_jacobian`, $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along velocity direction $i$ [m].
 
+    $\omega_i \times J_j$ if joint $i$ carries joint $j$, $\omega_j \times J_i$ if $j$ carries $i$, else zero; O(n^2).
+
     Args:
         model: The robot.
         q: Configuration [rad, m].
@@ -214,61 +234,4 @@ def com_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 3 nv"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return tangent_jacobian(lambda x: com_jacobian(model, x), model, q)
-
-
-@jit_public("ref")
-def spatial_inertia(model: Model, q: Float[Array, "nq"], ref: str | int | None = None) -> Float[Array, "6 6"]:
-    r"""Inertia of the whole robot as one rigid body, $\sum_i X_i^{-T} I_i X_i^{-1}$, [angular; linear].
-
-    Args:
-        model: The robot.
-        q: Configuration [rad, m].
-        ref: The link about whose origin and in whose axes it is stated; None is the world.
-
-    Returns:
-        [[I, [h]], [-[h], m 1]] about the origin of `ref`, all links included.
-
-    Raises:
-        NameNotFoundError: There is no such link.
-        ShapeError: `q` is not of shape `(model.nq,)`.
-    """
-    model, q = arguments(model, q=q)
-    poses = fk(model, q)
-    if ref is not None:
-        poses = se3.inverse(poses[model.link_index(ref)]) @ poses
-    return inertia.to_matrix(jax.vmap(inertia.transform)(poses, model.link_inertias).sum(axis=0))
-
-
-@jit_public("link", "ref", rtol=check_not_negative)
-def operational_space_inertia(
-    model: Model,
-    q: Float[Array, "nq"],
-    link: str | int,
-    ref: str | int | None = None,
-    rtol: Float[Array, ""] | float | None = None,
-) -> Float[Array, "6 6"]:
-    r"""Inertia that is felt at a link, $\Lambda = (J M^{-1} J^T)^+$, in the link's frame [Khatib 1987].
-
-    Args:
-        model: The robot.
-        q: Configuration [rad, m].
-        link: The link, by name or index.
-        ref: The link relative to which it moves; None is the world.
-        rtol: Directions whose mobility is below this part of the largest count as those in which the link cannot move;
-            default is 60 times the machine epsilon. It compares rotations with translations: near singular poses, or
-            in float32, set it to what matters.
-
-    Returns:
-        6x6 matrix, angular first; directions in which the link cannot move have zero inertia (pseudo-inverse).
-
-    Raises:
-        NameNotFoundError: There is no such link.
-        ShapeError: `q` is not of shape `(model.nq,)`.
-    """
-    model, q = arguments(model, q=q)
-    J = jacobian(model, q, link, ref=ref, frame="local")
-    mobility = J @ mass_matrix_inverse(model, q) @ J.T
-    cut = 60 * jnp.finfo(q.dtype).eps if rtol is None else rtol
-    cut = check_array(cut, "rtol", ()).astype(q.dtype)
-    return jnp.linalg.pinv(0.5 * (mobility + mobility.T), rtol=cut, hermitian=True)
+    return traverse(model, _moment_hessian, q, result="joint_matrix") / total_mass(model)

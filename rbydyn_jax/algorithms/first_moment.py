@@ -18,7 +18,7 @@ from ..model.model import Model
 from ..spatial.algebra import IDENTITY, Transform, Vec3
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep
-from ..sweeps.world_frame import composite_momenta
+from ..sweeps.world_frame import composite_momenta, total
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
 from .rnea import newton_euler
 
@@ -42,8 +42,7 @@ def _outward(body: Body, parent: Transform) -> tuple[Transform, Vec3]:
 
 
 def _sum(run: Sweep) -> Array:
-    moments = run.table(run.outward(_outward, IDENTITY), 3)
-    return run.lanes(lambda x: jnp.stack(list(x)).sum(axis=1))(moments)
+    return total(run, run.table(run.outward(_outward, IDENTITY), 3))
 
 
 def _plain(model: Model, q: Array) -> Array:

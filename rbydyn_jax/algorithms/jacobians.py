@@ -15,7 +15,9 @@ from ..model.model import Model
 from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
 from ..sweeps.plan import traverse
-from ..sweeps.sweep import Body, Sweep
+from ..sweeps.sweep import Body, Field, Sweep
+from ..sweeps.topology import chain, moved_along
+from ..sweeps.world_frame import crossed, outside, second_order
 from ..xla.structural import Scalar, Scalars
 from .arguments import Frame, arguments, check_frame
 from .kinematics import link_pose
@@ -47,18 +49,37 @@ def _column(
     return tuple(rows)
 
 
-def _jacobian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Array:
-    """The Jacobian of a link; instead of a frame, of the twist about a point of the link in the axes of `ref`."""
-    tree = run.tree
-    path, ref_path = (() if k is None else tree.path(tree.link_bodies[k]) for k in (link, ref))
-    signs = [int(i in path) - int(i in ref_path) for i in range(tree.nb)]
+def _columns(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Field[tuple[Scalars, ...]]:
+    """Columns of the Jacobian; instead of a frame, of the twist about a point of the link in the axes of `ref`."""
+    path, ref_path = chain(run.tree, link, ref)
+    signs = [int(i in path) - int(i in ref_path) for i in range(run.tree.nb)]
     motions = run.outward(_step, IDENTITY)
     poses = motions.select(lambda x: x[0])
     target = run.link_transform(poses, link)
     origin = IDENTITY if ref is None else run.link_transform(poses, ref)
     point = target.apply(frame) if isinstance(frame, Vec3) else origin.p if frame == "world" else target.p
     observer = _Observer(target.R if frame == "local" else origin.R, point)
-    return run.stack_columns(run.map(_column, motions, run.constants(signs), observer), 6)
+    return run.map(_column, motions, run.constants(signs), observer)
+
+
+def _jacobian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Array:
+    return run.stack_columns(_columns(run, link, ref, frame), 6)
+
+
+def _hessian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Float[Array, "nv 6 nv"]:
+    """Derivatives of the columns along each other: a joint moves all that lies beyond it, seen from `ref`."""
+    columns = outside(run, run.columns(_columns(run, link, ref, frame), 6))
+    beyond = moved_along(run.tree, link, ref)
+    w, v = columns[:3], columns[3:]
+    turned = crossed(w, w)
+    if frame == "world" or frame == "local":
+        slid = [x + y for x, y in zip(crossed(w, v), crossed(v, w), strict=True)]
+        rows = [*turned, *slid]
+        if frame == "world":
+            return second_order(run, [jnp.where(beyond, x, 0.0) for x in rows])
+        return second_order(run, [jnp.where(beyond, 0.0, x.T) for x in rows])
+    carried = [jnp.where(beyond, x, x.T) for x in crossed(w, v)]
+    return second_order(run, [*(jnp.where(beyond, x, 0.0) for x in turned), *carried])
 
 
 @jit_public("link", "ref", "frame")
@@ -261,7 +282,9 @@ def hessian(
 ) -> Float[Array, "nv 6 nv"]:
     r"""Derivative of `jacobian`: $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along the velocity direction $i$.
 
-    The acceleration of the link is $J a + v^T H v$. By forward differentiation along each direction.
+    The acceleration of the link is $J a + v^T H v$. A joint moves all that lies beyond it, so that the derivatives are
+    cross products of the columns $[\omega_j; v_j]$: at the link's origin in the axes of the world, $H_{i,:,j}$ is
+    $[\omega_i \times \omega_j; \omega_i \times v_j]$ if $j$ lies beyond $i$, else $[0; \omega_j \times v_i]$; O(n^2).
 
     Args:
         model: The robot.
@@ -276,7 +299,9 @@ def hessian(
         ShapeError: An argument has another shape.
     """
     model, q = arguments(model, q=q)
-    return tangent_jacobian(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q)
+    check_frame(frame)
+    index, base = model.link_index(link), None if ref is None else model.link_index(ref)
+    return traverse(model, lambda run: _hessian(run, index, base, frame), q, links=(index, base))
 
 
 @jit_public("link", "ref")
@@ -326,7 +351,12 @@ def point_hessian(
         ShapeError: An argument has another shape.
     """
     model, q, point = arguments(model, q=q, point=point)
-    return tangent_jacobian(lambda x: point_jacobian(model, x, link, point), model, q)
+    index = model.link_index(link)
+
+    def derivatives(run: Sweep, point: Array) -> Array:
+        return _hessian(run, index, None, Vec3(*(point[k] for k in range(3))))[:, 3:]
+
+    return traverse(model, derivatives, q, point, links=(index,))
 
 
 @jit_public("link")

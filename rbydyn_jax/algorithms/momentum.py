@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import jit_public
-from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import so3
 from .arguments import arguments
 from .centroidal import center_of_mass, momentum_matrix
+from .inertial_wrench import inertial_wrench
 from .jacobians import tangent_jacobian
+from .rnea import weightless
 
 
 def _about(point: Array, matrix: Float[Array, "6 nv"]) -> Float[Array, "6 nv"]:
@@ -79,8 +79,8 @@ def centroidal_momentum_rate(
         ShapeError: An argument has another shape.
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
-    rates = qdot_from_v(model, q, v), a
-    return jax.jvp(lambda x, w: centroidal_momentum_matrix(model, x) @ w, (q, v), rates)[1]
+    rate = inertial_wrench(weightless(model), q, v, a)
+    return jnp.concatenate([rate[:3] - jnp.cross(center_of_mass(model, q), rate[3:]), rate[3:]])
 
 
 @jit_public()

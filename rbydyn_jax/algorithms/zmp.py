@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from .._check import check_array, jit_public
 from .._result import Result
-from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from .arguments import arguments
-from .centroidal import center_of_mass, momentum, total_mass
+from .centroidal import fixed_mass_and_moment, total_mass
+from .inertial_wrench import inertial_wrench
 
 
 @jit_public()
@@ -27,7 +26,7 @@ def gravito_inertial_wrench(
     r"""Wrench of weight and inertia of all links about a point, [n; f] in world axes [N m, N].
 
     $f = \sum_i m_i (g - \ddot c_i)$ and $n = \sum_i (c_i - P) \times m_i (g - \ddot c_i) - \dot l_i$ with $l_i$ the
-    angular momentum of link i about its centre of mass [Caron 2017]; from one derivative of `momentum`.
+    angular momentum of link i about its centre of mass [Caron 2017]; O(n).
 
     Args:
         model: The robot.
@@ -47,10 +46,10 @@ def gravito_inertial_wrench(
         [0.0, 0.0, -19.62]
     """
     model, q, v, a, point = arguments(model, q=q, v=v, a=a, point=point)
-    rate = jax.jvp(lambda x, w: momentum(model, x, w), (q, v), (qdot_from_v(model, q, v), a))[1]
-    weight = total_mass(model) * model.gravity
-    force = weight - rate[3:]
-    about_origin = jnp.cross(center_of_mass(model, q), weight) - rate[:3]
+    taken = inertial_wrench(model, q, v, a)
+    mass, moment = fixed_mass_and_moment(model)
+    force = mass * model.gravity - taken[3:]
+    about_origin = jnp.cross(moment, model.gravity) - taken[:3]
     return jnp.concatenate([about_origin - jnp.cross(point, force), force])
 
 

@@ -34,6 +34,30 @@ def masks(tree: KinematicTree) -> tuple[np.ndarray, np.ndarray]:
     return ancestors(tree)[np.ix_(owner, owner)] & ~same, same
 
 
+def chain(tree: KinematicTree, link: int, ref: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The bodies on the paths to a link and to the one relative to which it moves."""
+    path, ref_path = (() if k is None else tree.path(tree.link_bodies[k]) for k in (link, ref))
+    return path, ref_path
+
+
+@functools.lru_cache(maxsize=64)
+def moved_along(tree: KinematicTree, link: int, ref: int | None) -> np.ndarray:
+    """For degrees of freedom [i, j]: whether j lies beyond i on the way from `ref` to the link, or moves with i.
+
+    From `ref` the way leads toward the root and then to the link. The axes of a joint are fixed to its body, which is
+    moved by the joint on the way outward, and is before it on the way back.
+    """
+    path, ref_path = chain(tree, link, ref)
+    back = [i for i in reversed(ref_path) if i not in path]
+    order = [*back, *(i for i in path if i not in ref_path)]
+    place = np.full(tree.nb, len(order))
+    place[order] = range(len(order))
+    owner = np.array(dof_bodies(tree), int)
+    first, then = place[owner][:, None], place[owner][None, :]
+    same = (owner[:, None] == owner[None, :]) & ~np.isin(owner, back)
+    return (first < then) | same
+
+
 class Blocks(NamedTuple):
     """A partition of degrees of freedom such that those of two blocks are either all related, or none.
 

@@ -115,6 +115,11 @@ def inertia(table: Table) -> Inertia:
     return Inertia(table[0], Vec3(*table[1:4]), Sym3(*table[4:10]))
 
 
+def total(run: Sweep, table: Table) -> jax.Array:
+    """The sum of the columns of a table."""
+    return run.lanes(lambda x: jnp.stack(list(x)).sum(axis=1))(table)
+
+
 def inertias(run: Sweep, poses: Table) -> tuple[jax.Array, ...]:
     """The inertia of each body about the world origin (10, nb)."""
     return run.map_tables(lambda P, N: inertia_from_row(N).transform(pose(P)), poses, run.model.inertias.T)
@@ -127,8 +132,8 @@ def composite_momenta(run: Sweep) -> tuple[Table, Table]:
     return motions, run.map_tables(lambda S, C: inertia(C).apply(motion(S)), motions, composite)
 
 
-def _outside(run: Sweep, table: Table) -> jax.Array:
-    """The table with the batch in front, where matrices are written as they are handed out."""
+def outside(run: Sweep, table: Table) -> jax.Array:
+    """The table as an array with the batch in front, where matrices are written as they are handed out."""
     return batch_first(run.lanes(jnp.stack)(list(table)))
 
 
@@ -152,15 +157,28 @@ def symmetric(run: Sweep, left: Table, right: Table) -> jax.Array:
     """The symmetric matrix of the products of each joint (left) with itself and its ancestors (right)."""
     below, same = masks(run.tree)
     armature = run.coordinates.armature
-    return _independent(run, symmetric_products(_outside(run, left), _outside(run, right), armature, below, same))
+    return _independent(run, symmetric_products(outside(run, left), outside(run, right), armature, below, same))
 
 
 def unsymmetric(run: Sweep, lower: tuple[Table, Table], upper: tuple[Table, Table]) -> jax.Array:
     """The matrix of the products `lower` [j, i] of each joint with itself and its ancestors i, and `upper` [i, j]."""
     below, same = masks(run.tree)
-    from_below, from_above = (outer(_outside(run, left), _outside(run, right)) for left, right in (lower, upper))
+    from_below, from_above = (outer(outside(run, left), outside(run, right)) for left, right in (lower, upper))
     full = jnp.where(below | same, from_below, jnp.where(below.T, from_above, 0.0))
     return _independent(run, full)
+
+
+def crossed(left: Rows, right: Rows) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The cross products [i, j] of column i of `left` with column j of `right`, by components."""
+    a, b = [x[:, None] for x in left], [x[None, :] for x in right]
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+def second_order(run: Sweep, rows: Sequence[jax.Array]) -> jax.Array:
+    """The array (nv, rows, nv) of matrices [i, j] over the degrees of freedom of all joints, which are the rows."""
+    full = jnp.stack(list(rows), axis=1)
+    gather = run.coordinates.gather
+    return jnp.moveaxis(gather(jnp.moveaxis(gather(full), 2, 0)), 0, 2) if run.tree.has_mimics else full
 
 
 def _independent(run: Sweep, full: jax.Array) -> jax.Array:
@@ -186,5 +204,5 @@ def of_carried(run: Sweep, motions: Table, moments: Sequence[jax.Array], forces:
 
     wrenches = jnp.concatenate([batch_first(run.lanes(by_body)(list(rows))) for rows in (moments, forces)])
     carried = ancestors(run.tree)[:, list(dof_bodies(run.tree))].T
-    full = jnp.where(np.repeat(carried, width, axis=1), outer(_outside(run, motions), wrenches), 0.0)
+    full = jnp.where(np.repeat(carried, width, axis=1), outer(outside(run, motions), wrenches), 0.0)
     return run.coordinates.gather(full) if run.tree.has_mimics else full

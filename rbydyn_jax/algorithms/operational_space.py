@@ -1,0 +1,89 @@
+"""Inertia of the robot as one rigid body, and as it is felt at a link."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._check import check_array, check_not_negative, jit_public
+from ..model.model import Model
+from ..spatial import inertia, se3
+from ..spatial.algebra import IDENTITY, Inertia, Transform
+from ..sweeps.plan import traverse
+from ..sweeps.sweep import Body, Sweep, transform_from_numbers
+from ..sweeps.world_frame import total
+from .arguments import arguments
+from .centroidal import fixed_links
+from .crba import mass_matrix_inverse
+from .jacobians import jacobian
+from .kinematics import link_pose
+
+
+def _placed_inertia(body: Body, parent: Transform) -> tuple[Transform, Inertia]:
+    pose = parent @ body.transform
+    return pose, body.inertia.transform(pose)
+
+
+def _composite(run: Sweep, T_ref: Array | None) -> Float[Array, "10"]:
+    """The inertial parameters of all moving bodies together, about the origin of a frame and in its axes."""
+    root = IDENTITY if T_ref is None else transform_from_numbers([*T_ref[:3, :3].reshape(9), *T_ref[:3, 3]])
+    m, x, y, z, xx, xy, xz, yy, yz, zz = total(run, run.table(run.outward(_placed_inertia, root), 10))
+    return jnp.stack([m, x, y, z, xx, xy, yy, xz, yz, zz])
+
+
+@jit_public("ref")
+def spatial_inertia(model: Model, q: Float[Array, "nq"], ref: str | int | None = None) -> Float[Array, "6 6"]:
+    r"""Inertia of the whole robot as one rigid body, $\sum_i X_i^{-T} I_i X_i^{-1}$, [angular; linear].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        ref: The link about whose origin and in whose axes it is stated; None is the world.
+
+    Returns:
+        [[I, [h]], [-[h], m 1]] about the origin of `ref`, all links included.
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        ShapeError: `q` is not of shape `(model.nq,)`.
+    """
+    model, q = arguments(model, q=q)
+    T_ref = None if ref is None else se3.inverse(link_pose(model, q, ref))
+    poses, inertias = fixed_links(model)
+    fixed = jax.vmap(inertia.transform)(poses if T_ref is None else T_ref @ poses, inertias).sum(axis=0)
+    return inertia.to_matrix(traverse(model, _composite, q, T_ref, result="joints") + fixed)
+
+
+@jit_public("link", "ref", rtol=check_not_negative)
+def operational_space_inertia(
+    model: Model,
+    q: Float[Array, "nq"],
+    link: str | int,
+    ref: str | int | None = None,
+    rtol: Float[Array, ""] | float | None = None,
+) -> Float[Array, "6 6"]:
+    r"""Inertia that is felt at a link, $\Lambda = (J M^{-1} J^T)^+$, in the link's frame [Khatib 1987].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        link: The link, by name or index.
+        ref: The link relative to which it moves; None is the world.
+        rtol: Directions whose mobility is below this part of the largest count as those in which the link cannot move;
+            default is 60 times the machine epsilon. It compares rotations with translations: near singular poses, or
+            in float32, set it to what matters.
+
+    Returns:
+        6x6 matrix, angular first; directions in which the link cannot move have zero inertia (pseudo-inverse).
+
+    Raises:
+        NameNotFoundError: There is no such link.
+        ShapeError: `q` is not of shape `(model.nq,)`.
+    """
+    model, q = arguments(model, q=q)
+    J = jacobian(model, q, link, ref=ref, frame="local")
+    mobility = J @ mass_matrix_inverse(model, q) @ J.T
+    cut = 60 * jnp.finfo(q.dtype).eps if rtol is None else rtol
+    cut = check_array(cut, "rtol", ()).astype(q.dtype)
+    return jnp.linalg.pinv(0.5 * (mobility + mobility.T), rtol=cut, hermitian=True)
