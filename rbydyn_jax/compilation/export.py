@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import importlib
 import json
 import zipfile
@@ -17,11 +16,11 @@ import numpy as np
 from jax import export
 
 from .._check import check_array, require
-from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
+from .._errors import ArgumentError, DtypeError, ShapeError
 from ..model.edit import with_traversal
 from ..model.model import Model, check_model
-from ..model.tree import KinematicTree
 from .arguments import Function, check_batch, float_type, resolve_call
+from .same_tree import check_tree, tree_digest
 
 _FORMAT = 1
 _PACKAGE = __name__.partition(".")[0]
@@ -61,7 +60,7 @@ class ExportedFunction:
             ShapeError: An argument has another shape.
         """
         model = check_model(model)
-        self._check_tree(model.tree)
+        check_tree(model.tree, self._header["tree"], f"{self.name} was exported for {self.robot!r}")
         if len(arrays) != len(self.arguments):
             raise ShapeError(f"{self.name} takes the model and {', '.join(self.arguments)}, got {len(arrays)} arrays")
         checked = tuple(self._checked(name, x) for name, x in zip(self.arguments, arrays, strict=True))
@@ -79,12 +78,6 @@ class ExportedFunction:
         if x.dtype != self.dtype:
             raise DtypeError(f"{name} must be {self.dtype}, for which {self.name} was exported, got {x.dtype}")
         return x
-
-    def _check_tree(self, tree: KinematicTree) -> None:
-        found = _fingerprint(tree)
-        if found != self._header["tree"]:
-            parts = ", ".join(name for name, key in self._header["tree"].items() if found.get(name) != key)
-            raise ModelError(f"{self.name} was exported for {self.robot!r}; of {tree.name!r} differs: {parts}")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the file that `load_function` reads.
@@ -168,7 +161,7 @@ def export_function(
         "batch": batch,
         "dtype": dtype.name,
         "robot": model.name,
-        "tree": _fingerprint(model.tree),
+        "tree": tree_digest(model.tree),
         "leaves": names,
         "result": kinds[0],
     }
@@ -200,13 +193,6 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
             f"{path} must be of format {_FORMAT}, which this version reads, got {found}; export it again"
         )
     return ExportedFunction(export.deserialize(bytearray(program)), header)
-
-
-@functools.lru_cache(maxsize=64)
-def _fingerprint(tree: KinematicTree) -> dict[str, str]:
-    """A digest of each part of a tree that programs depend on."""
-    names = (f.name for f in dataclasses.fields(tree) if f.name not in ("report", "traversal"))
-    return {name: hashlib.sha256(repr(getattr(tree, name)).encode()).hexdigest()[:16] for name in names}
 
 
 def _parts(result: Any) -> tuple[Any, str | None]:
