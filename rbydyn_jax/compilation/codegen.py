@@ -148,7 +148,7 @@ def generate_c(
     """
     model = check_model(model)
     dtype = float_type(dtype, model)
-    if dtype not in (np.float32, np.float64):
+    if dtype.name not in ("float32", "float64"):
         raise DtypeError(f"dtype must be float32 or float64, got {dtype}, which C does not have")
     check_flag(parameters, "parameters")
     call = resolve_call(function, model, dtype)

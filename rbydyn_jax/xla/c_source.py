@@ -16,15 +16,17 @@ import numpy as np
 
 from .scalar_program import NotScalarError, Part, Scalar, ScalarProgram, in_parts
 
-_TYPES = {"float64": "double", "float32": "float", "bool": "bool"}
-_TYPES |= {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_INTEGERS = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_TYPES = {"float64": "double", "float32": "float", "bool": "bool", **_INTEGERS}
 _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _LOGIC, _BITS = {"and": "&&", "or": "||", "xor": "!="}, {"and": "&", "or": "|", "xor": "^"}
 _SHIFTS = {"shift_left": "<<", "shift_right_arithmetic": ">>"}
-_FUNCTIONS = {"abs": "fabs", "round": "rint", "max": "larger", "min": "smaller", "rem": "fmod"}
 _ALIKE = "sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh exp expm1 log log1p pow floor ceil"
-_FUNCTIONS |= {name: name for name in _ALIKE.split()}
+_FUNCTIONS = {
+    **{name: name for name in _ALIKE.split()},
+    **{"abs": "fabs", "round": "rint", "max": "larger", "min": "smaller", "rem": "fmod"},
+}
 _CHOICES = {"max": "{0} > {1} ? {0} : {1}", "min": "{0} < {1} ? {0} : {1}", "abs": "{0} < 0 ? -{0} : {0}"}
 _WIDTH = 120
 _LONGEST = 48  # characters of an expression within another
@@ -133,7 +135,7 @@ def c_function(
     written, every = {x.name for x in (*work, *results)}, [*arguments, *work, *results]
 
     copied = [f"    {_at(place)} = {writer.value(x, {}).text};" for x, place in copies]
-    used = {place[0].name for x, place in copies} | {places[x][0].name for x, _ in copies if isinstance(x, Scalar)}
+    used = {place[0].name for _, place in copies} | {places[x][0].name for x, _ in copies if isinstance(x, Scalar)}
 
     def function(own: str, given: Sequence[Array], body: Sequence[str]) -> str:
         parameters = [x.declared(x.name not in written, is_restricted=True) for x in given]

@@ -439,7 +439,8 @@ def _index_of_cpu(platforms: Sequence[Sequence[str] | None]) -> int:
 
 def _kinds(eqn: JaxprEqn) -> str:
     """Of the operand and of the result, such as "f8i8"."""
-    return "".join(np.dtype(x.aval.dtype).str[1:] for x in (eqn.invars[0], eqn.outvars[0]))
+    types: list[Any] = [eqn.invars[0].aval, _type(eqn)]
+    return "".join(np.dtype(x.dtype).str[1:] for x in types)
 
 
 _BITS = {"f8i8": "bits", "f4i4": "bits", "i8f8": "from_bits", "i4f4": "from_bits"}

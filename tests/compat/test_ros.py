@@ -127,6 +127,7 @@ def test_a_floating_base_comes_from_odometry():
     assert_close(T[:3, :3], Rotation.from_quat(xyzw).as_matrix())
     np.testing.assert_array_equal(T[:3, 3], [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(got.v, [0.4, 0.5, 0.6, 0.1, 0.2, 0.3, 7.0, 8.0])
+    assert got.v is not None
     still = ros.from_joint_state(FREE, state, base=odometry.pose.pose)
     np.testing.assert_array_equal(still.v, [0.0] * 6 + [7.0, 8.0])
     np.testing.assert_array_equal(still.q, got.q)
@@ -167,7 +168,7 @@ def test_a_trajectory_goes_over_the_wire_and_back():
     assert last.time_from_start.sec * 10**9 + last.time_from_start.nanosec == round(float(samples.times[-1]) * 1e9)
 
 
-def point(positions: list[float], sec: int, nanosec: int = 0, **rates: list[float]) -> dict[str, Any]:
+def point(positions: list[float], sec: int, nanosec: int = 0, **rates: Any) -> dict[str, Any]:
     return {"positions": positions, "time_from_start": {"sec": sec, "nanosec": nanosec}, **rates}
 
 
@@ -239,12 +240,12 @@ def test_wrong_trajectories_are_refused():
             }
             ros.from_joint_trajectory(ARM, given | changed)
 
-    full = {"velocities": [], "accelerations": []}
+    full: dict[str, Any] = {"velocities": [], "accelerations": []}
     refused(rb.ArgumentError, "points of a JointTrajectory must be a sequence of at least one", points=[])
     refused(rb.ArgumentError, "time_from_start must increase", points=[point([0.0, 0.0], 1, **full)] * 2)
     refused(rb.ShapeError, "positions of a JointTrajectoryPoint must be 2 numbers", points=[point([0.0], 1, **full)])
     refused(rb.NameNotFoundError, "no joint named 'x'", joint_names=["shoulder", "x"])
-    mixed = [point([0.0, 0.0], 1, **full | {"velocities": [1.0, 2.0]}), point([0.0, 0.0], 2, **full)]
+    mixed = [point([0.0, 0.0], 1, velocities=[1.0, 2.0], accelerations=[]), point([0.0, 0.0], 2, **full)]
     refused(rb.ShapeError, "velocities of a JointTrajectoryPoint must be 2 numbers", points=mixed)
     late = [{**point([0.0, 0.0], 1, **full), "time_from_start": {"sec": 0.5, "nanosec": 0}}]
     refused(rb.DtypeError, "time_from_start of a JointTrajectoryPoint must be whole", points=late)
