@@ -49,6 +49,7 @@ class ExportedFunction:
     def __init__(self, program: export.Exported, header: dict[str, Any], code: bytes | None = None) -> None:
         self._program, self._header, self._code = program, header, code
         self._call = jax.jit(program.call)
+        self._last: tuple[Model | None, dict[str, jax.Array]] = None, {}
         self.native = code is not None and header["machine"] == machine()
         self._run = load_machine_code(code) if code is not None and self.native else self._call
         self.name: str = header["name"]
@@ -66,18 +67,28 @@ class ExportedFunction:
             ModelError: The model's tree is not that for which the function was exported.
             ShapeError: An argument has another shape.
         """
-        model = check_model(model)
-        check_tree(model.tree, self._header["tree"], f"{self.name} was exported for {self.robot!r}")
+        leaves, is_traced = self._leaves_of(check_model(model))
         if len(arrays) != len(self.arguments):
             raise ShapeError(f"{self.name} takes the model and {', '.join(self.arguments)}, got {len(arrays)} arrays")
         checked = tuple(self._checked(name, x) for name, x in zip(self.arguments, arrays, strict=True))
         if self._header["batch"] == "any" and len(sizes := {x.shape[0] for x in checked}) > 1:
             raise ShapeError(f"the batch must have one size, got {', '.join(map(str, sorted(sizes)))}")
+        is_traced = is_traced or any(isinstance(x, Tracer) for x in checked)
+        return _result((self._call if is_traced else self._run)(leaves, checked), self._header["result"])
+
+    def _leaves_of(self, model: Model) -> tuple[dict[str, jax.Array], bool]:
+        """The parameters of a model, and whether one is traced; those of the last model are kept for the next call."""
+        known, leaves = self._last
+        if model is known:
+            return leaves, False
+        check_tree(model.tree, self._header["tree"], f"{self.name} was exported for {self.robot!r}")
         leaves = dict(zip(self._header["leaves"], jax.tree.leaves(model), strict=True))
         if model.inertias.dtype != self.dtype:
             leaves = {name: x.astype(self.dtype) for name, x in leaves.items()}
-        is_traced = any(isinstance(x, Tracer) for x in (*leaves.values(), *checked))
-        return _result((self._call if is_traced else self._run)(leaves, checked), self._header["result"])
+        if any(isinstance(x, Tracer) for x in leaves.values()):
+            return leaves, True
+        self._last = model, leaves
+        return leaves, False
 
     def _checked(self, name: str, x: Any) -> jax.Array:
         shape = self.arguments[name]
@@ -118,7 +129,7 @@ def export_function(
     """Exports a function as a program that runs without tracing, for all robots with the same tree.
 
     Together with `set_compilation_cache`, which keeps the machine code, a process is ready in a fraction of a second.
-    On a CPU the portable program runs three to five times slower than the function itself, whose kernels are private to
+    On a CPU the portable program runs three to ten times slower than the function itself, whose kernels are private to
     one version of XLA. With `native` the file holds the machine code of the function as well: where jaxlib and the
     processor are the same, that runs, without tracing or compiling; elsewhere the portable program does.
 
