@@ -140,10 +140,10 @@ def generate_c(
         >>> code = generate_c(robots.pendulum(mass=2.0, length=0.5), "gravity_forces", name="hold")
         >>> code
         CFunction(hold(q (1,)) -> result (1,), float64, 2 operations)
-        >>> print(code.source[code.source.index("void"):])
+        >>> print(code.source[code.source.index("void"):].strip())
         void hold(const double q[restrict 1], double result[restrict 1])
         {
-            result[0] = sin(q[0]) * 9.81;
+            result[0] = 9.81 * sin(q[0]);
         }
     """
     model = check_model(model)

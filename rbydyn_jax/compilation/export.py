@@ -129,7 +129,7 @@ def export_function(
     """Exports a function as a program that runs without tracing, for all robots with the same tree.
 
     Together with `set_compilation_cache`, which keeps the machine code, a process is ready in a fraction of a second.
-    On a CPU the portable program runs three to ten times slower than the function itself, whose kernels are private to
+    On a CPU the portable program runs two to twenty times slower than the function itself, whose kernels are private to
     one version of XLA. With `native` the file holds the machine code of the function as well: where jaxlib and the
     processor are the same, that runs, without tracing or compiling; elsewhere the portable program does.
 

@@ -21,7 +21,7 @@ _TYPES = {"float64": "double", "float32": "float", "bool": "bool", **_INTEGERS}
 _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _LOGIC, _BITS = {"and": "&&", "or": "||", "xor": "!="}, {"and": "&", "or": "|", "xor": "^"}
-_SHIFTS = {"shift_left": "<<", "shift_right_arithmetic": ">>"}
+_SHIFTS = {"shift_left": "<<", "shift_right_arithmetic": ">>", "shift_right_logical": ">>"}
 _ALIKE = "sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh exp expm1 log log1p pow floor ceil"
 _FUNCTIONS = {
     **{name: name for name in _ALIKE.split()},
@@ -43,8 +43,8 @@ RESERVED = frozenset(
 
 # Not a number if either is, unlike fmax and fmin.
 _HELPERS = {
-    "bits": "static {2} bits{1}({0} x) {{ union {{ {0} x; {2} bits; }} both = {{ x }}; return both.bits; }}",
-    "from_bits": "static {0} from_bits{1}({2} x) {{ union {{ {2} bits; {0} x; }} both = {{ x }}; return both.x; }}",
+    "bits": "static u{2} bits{1}({0} x) {{ union {{ {0} x; u{2} bits; }} both = {{ x }}; return both.bits; }}",
+    "from_bits": "static {0} from_bits{1}(u{2} x) {{ union {{ u{2} bits; {0} x; }} both = {{ x }}; return both.x; }}",
     "larger": "static {0} larger{1}({0} a, {0} b) {{ return a > b || isnan(a) ? a : b; }}",
     "smaller": "static {0} smaller{1}({0} a, {0} b) {{ return a < b || isnan(a) ? a : b; }}",
 }
@@ -91,7 +91,8 @@ def c_literal(value: Any) -> str:
     if kind == "bool":
         return "true" if value else "false"
     if kind not in ("float32", "float64"):
-        return f"{int(value)}LL" if kind == "int64" and abs(int(value)) >= 2**31 else str(int(value))
+        long = "LL" if kind.endswith("64") and abs(int(value)) >= 2**31 else ""
+        return f"{int(value)}{'U' if kind.startswith('u') else ''}{long}"
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):
@@ -239,6 +240,8 @@ class _Writer:
             return _Text(f"({c_type(x.dtype)}){_within(xs[0], _ATOM)}", _UNARY)
         if name == "select":
             return _Text("{} ? {} : {}".format(*(_within(y, 1) for y in xs)), _LOWEST)
+        if name in ("shift_right_arithmetic", "shift_right_logical") and name.endswith("logical") != (kind == "u"):
+            raise NotScalarError(name, f"of {x.dtype} is not written in C")
         sign = _COMPARISONS.get(name) or _SHIFTS.get(name) or (_LOGIC if kind == "b" else _BITS).get(name)
         if sign:
             return _Text(f"{_within(xs[0], 1)} {sign} {_within(xs[1], 1)}", _LOWEST)
@@ -246,8 +249,14 @@ class _Writer:
             return _Text(f"isfinite({xs[0].text})", _ATOM)
         if name in _FUNCTIONS and given == "f":
             return self.called(_FUNCTIONS[name], x.dtype, xs)
-        if name in ("bits", "from_bits"):
-            return self.called(name, x.dtype if kind == "f" else x.operands[0].dtype, xs)
+        if name == "bits":
+            found = self.called(name, x.operands[0].dtype, xs)
+            return found if kind == "u" else _Text(f"({c_type(x.dtype)}){found.text}", _UNARY)
+        if name == "from_bits":
+            unsigned = (
+                xs[0] if given == "u" else _Text(f"(u{c_type(x.operands[0].dtype)}){_within(xs[0], _ATOM)}", _UNARY)
+            )
+            return self.called(name, x.dtype, [unsigned])
         if name in _CHOICES:
             return _Text(_CHOICES[name].format(*(_within(y, _ATOM) for y in xs)), _LOWEST)
         raise NotScalarError(name, f"of {x.operands[0].dtype} is not written in C")

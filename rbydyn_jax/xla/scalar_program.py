@@ -70,7 +70,8 @@ _NUMPY: dict[str, Callable[..., Any]] = {
     "is_finite": np.isfinite,
     "shift_left": np.left_shift,
     "shift_right_arithmetic": np.right_shift,
-    "bits": lambda x: x.view(f"i{x.itemsize}"),
+    "shift_right_logical": lambda x, k: (x.view(f"u{x.itemsize}") >> k).view(x.dtype),
+    "bits": lambda x: x.view(f"u{x.itemsize}"),
     "from_bits": lambda x: x.view(f"f{x.itemsize}"),
 }
 """The operations of a program of scalars. `select(condition, if true, if false)`; a `convert` goes to the dtype."""
@@ -326,6 +327,9 @@ class _Evaluation:
         if name in _MOVES:
             moved = _MOVES[name](eqn, *operands)
             return list(moved) if eqn.primitive.multiple_results else [moved]
+        if name == "call_hi_primitive":  # of jax 0.12, for `frexp` and `ldexp`
+            prim = params["_prim"]
+            return self.of_function(lambda *xs: prim.expand(*jax.tree.unflatten(prim.in_tree, xs)), eqn, operands)
         if name == "platform_index":
             return [_constant(np.int32(_index_of_cpu(**params)))]
         if name == "cond" and _known(operands[0]):
@@ -443,7 +447,10 @@ def _kinds(eqn: JaxprEqn) -> str:
     return "".join(np.dtype(x.dtype).str[1:] for x in types)
 
 
-_BITS = {"f8i8": "bits", "f4i4": "bits", "i8f8": "from_bits", "i4f4": "from_bits"}
+_BITS = {
+    **{f"f{size}{kind}{size}": "bits" for size in "48" for kind in "iu"},
+    **{f"{kind}{size}f{size}": "from_bits" for size in "48" for kind in "iu"},
+}
 _OF_MATRICES = ("cholesky", "triangular_solve")
 _REDUCTIONS = {
     "reduce_sum": "add",
@@ -493,7 +500,8 @@ def _split(eqn: JaxprEqn, x: Numbers) -> list[Numbers]:
 
 
 def _unstack(eqn: JaxprEqn, x: Numbers) -> list[Numbers]:
-    return list(np.moveaxis(x, eqn.params["axis"], 0))
+    at = eqn.params["axis"]
+    return [part.squeeze(at) for part in np.split(x, x.shape[at], at)]
 
 
 def _places(eqn: JaxprEqn, x: Numbers, *rest: Numbers) -> Numbers:

@@ -116,6 +116,14 @@ def hold(model, q, force):
     return rb.gravity_forces(model, q) - rb.jacobian(model, q, model.link_names[-1])[3:].T @ force
 
 
+def test_steps_on_quaternions_are_written(tmp_path):
+    model = robot("every_type")
+    code = rb.generate_c(model, ("integrate", {"dv": jnp.zeros(model.nv)}), name="step")
+    (call,) = compiled(tmp_path, code)
+    q, v = (np.asarray(x[0]) for x in states("every_type")[:2])
+    assert_close(call(q, v)[0], rb.integrate(model, q, v))  # which is compared with Pinocchio's elsewhere
+
+
 def test_functions_of_users_are_written(tmp_path):
     model, twin = robot("mimic"), pin_robot("mimic")
     code = rb.generate_c(model, (hold, {"q": jnp.zeros(model.nq), "force": jnp.zeros(3)}), name="hold")
