@@ -63,27 +63,30 @@ def from_joint_state(
     check_flag(ignore_extra, "ignore_extra")
     given = names(message, "name", _KIND)
     found = joints.index(given, ignore_extra)
-    fields = {name: numbers(message, name, _KIND) for name in ("position", "velocity", "effort")}
-    values = {name: numbers(message, name, _KIND, len(given)) if len(x) else None for name, x in fields.items()}
-    position, velocity, effort = values.values()
-    if position is None and found:
+    fields = [numbers(message, name, _KIND) for name in ("position", "velocity", "effort")]
+    for name, x in zip(("position", "velocity", "effort"), fields, strict=True):
+        if len(x):
+            numbers(message, name, _KIND, len(given))
+    position, *rest = fields
+    if found and not len(position):
         raise ArgumentError("position of a JointState must not be empty")
     if q0 is None:
         joints.check_complete([*found, *([] if base is None else [joints.base()])], _KIND)
     q = np.zeros(joints.model.nq) if q0 is None else joints.configuration(q0, "q0")
-    rates = [None if x is None else np.zeros(joints.model.nv) for x in (velocity, effort)]
     for i, k in found.items():
-        assert position is not None
         joints.set_position(q, i, position[k])
-        for x, values_of in zip(rates, (velocity, effort), strict=True):
-            if x is not None and values_of is not None:
-                x[joints.tree.v_slices[i]] = values_of[k]
+    rates: list[np.ndarray | None] = []
+    for values in rest:
+        own = np.zeros(joints.model.nv)
+        for i, k in found.items() if len(values) else ():
+            own[joints.tree.v_slices[i]] = values[k]
+        rates.append(own if len(values) else None)
     if base is not None:
         at = joints.base()
         pose, twist = from_odometry(base) if has(base, "twist.twist") else (from_pose(base), np.zeros(6))
         q[joints.tree.q_slices[at]] = pose
-        if rates[0] is not None:
-            rates[0][joints.tree.v_slices[at]] = twist
+        if (v := rates[0]) is not None:
+            v[joints.tree.v_slices[at]] = twist
     return JointValues(q, *rates)
 
 

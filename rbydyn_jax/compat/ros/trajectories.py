@@ -129,9 +129,10 @@ def from_joint_trajectory(model: Model, message: Any, *, q0: Any = None, ignore_
             rates.append(None)
             continue
         values = np.stack([numbers(x, name, _POINT, len(given)) for x in points])
-        rates.append(np.zeros((len(points), own.model.nv)))
+        rate = np.zeros((len(points), own.model.nv))
         for i, k in found.items():
-            rates[-1][:, own.tree.v_slices[i].start] = values[:, k]  # type: ignore[index]
+            rate[:, own.tree.v_slices[i].start] = values[:, k]
+        rates.append(rate)
     return JointMotion(times, q, *rates)
 
 
