@@ -20,6 +20,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, a rollout; Crocoddyl
   python -m benchmarks simulation              creep, slide, finite rollouts and time of a step, beside MuJoCo
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
+  python -m benchmarks codegen                 functions in C: time of a call and of gcc, beside Pinocchio
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """
 
@@ -35,7 +36,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import compare, forms, ik, mpc, paths, planning, scale, simulation, soak, versions, whole_body
+from . import codegen, compare, forms, ik, mpc, paths, planning, scale, simulation, soak, versions, whole_body
 from .plans import Job, plan
 from .store import Store
 
@@ -50,6 +51,7 @@ KEPT = {  # what keeps its results in files of its own
     "mpc": mpc,
     "simulation": simulation,
     "whole_body": whole_body,
+    "codegen": codegen,
 }
 
 

@@ -55,6 +55,8 @@ from .algorithms.zmp import Zmp as Zmp
 from .algorithms.zmp import gravito_inertial_wrench as gravito_inertial_wrench
 from .algorithms.zmp import net_contact_wrench as net_contact_wrench
 from .algorithms.zmp import zmp as zmp
+from .compilation.codegen import CFunction as CFunction
+from .compilation.codegen import generate_c as generate_c
 from .compilation.execution_plan import execution_plan as execution_plan
 from .compilation.export import ExportedFunction as ExportedFunction
 from .compilation.export import export_function as export_function

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import sysconfig
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +26,7 @@ _TOLERANCE: dict[str, dict[Kind, float]] = {
     "float64": {"value": 1e-12, "solve": 1e-9, "difference": 1e-6},
     "float32": {"value": 2e-5, "solve": 1e-3, "difference": 2e-2},
 }
-_ORACLES = ("pinocchio", "rby1_sdk", "mujoco", "grpc", "google.protobuf", "ruckig", "toppra", "nvidia.cu13")
+_ORACLES = ("pinocchio", "rby1_sdk", "mujoco", "grpc", "google.protobuf", "rosbags", "ruckig", "toppra", "nvidia.cu13")
 
 
 def assert_close(
@@ -88,7 +89,17 @@ def missing_oracles() -> list[str]:
     missing = [name for name in _ORACLES if not _is_installed(name)]
     if example_robot_directory() is None:
         missing.append("example-robot-data")
+    if shutil.which("gcc") is None:
+        missing.append("gcc")
     return missing
+
+
+def c_compiler() -> str:
+    """The path of gcc, or skips (in CI the run has already been refused)."""
+    path = shutil.which("gcc")
+    if path is None:
+        pytest.skip("no gcc")
+    return path
 
 
 def _is_installed(name: str) -> bool:

@@ -245,6 +245,12 @@ def _export(folder: Path) -> None:
     assert_close(rb.load_function(folder / "program")(ARM, q), rb.gravity_forces(ARM, q))
 
 
+def _codegen(folder: Path) -> None:  # values against Pinocchio's: tests/compilation
+    code = rb.generate_c(robots.pendulum(), "gravity_forces", name="hold")
+    assert [path.name for path in code.save(folder)] == ["hold.h", "hold.c"]
+    assert "9.81" in (folder / "hold.c").read_text()
+
+
 def _precompile(folder: Path) -> None:
     rb.precompile(ARM, functions=["potential_energy"])
     q = jnp.zeros(2, ARM.inertias.dtype)
@@ -294,6 +300,7 @@ CALLS: dict[tuple[str, ...], Callable[[Path], None]] = {
     ("execution_plan",): _plan,
     ("export_function", "load_function"): _export,
     ("from_mujoco", "load_mjcf"): _mujoco,
+    ("generate_c",): _codegen,
     ("load_urdf", "load_urdf_string", "save_urdf", "to_urdf"): _urdf,
     ("load_xacro",): _xacro,
     ("map_batch",): _map_batch,

@@ -101,6 +101,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "rb.lock_joints": {"positions": {ARM.joint_names[0]: 0.1}},
     "rb.map_batch": {"x": np.zeros((2, n)), "chunk": 2},
     "rb.export_function": {"function": rb.fk},
+    "rb.generate_c": {"function": rb.gravity_forces},
     "rb.load_urdf": {"path": URDF},
     "rb.load_xacro": {"path": URDF},
     "rb.load_mjcf": {"path": MJCF},
@@ -152,7 +153,7 @@ RESULTS = {
     "Cost", "DifferentialIkResult", "ContactForce", "ContactWrench", "GeneralizedMomentum", "MomentumObserver",
     "PayloadEstimate", "JerkLimitedProfile", "TimedPath", "TimingStatus",
     "ContactPoints", "Controller", "IlqrResult", "IlqrStatus", "MppiResult", "ContactModel", "Task",
-    "WholeBodyResult", "WholeBodyStatus",
+    "WholeBodyResult", "WholeBodyStatus", "CFunction",
 }  # fmt: skip
 
 
@@ -207,6 +208,7 @@ INSTEAD: dict[str, Callable[..., Any]] = {
 DIRECT = (
     "rb.attach", "rb.build_model", "rb.lock_joints", "rb.submodel", "rb.save_urdf", "rb.to_urdf", "rb.load_urdf",
     "rb.load_urdf_string", "rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_mjcf",
+    "rb.generate_c",
     "rb.load_xacro", "rb.load_function", "rb.from_mujoco", "rb.specialize",
     "collision.sampled_pairs", "collision.srdf_pairs", "collision.mesh_shapes", "collision.read_spheres",
     "collision.with_shapes",

@@ -42,7 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (_info, _check, _fk, _ik, _compare, _bench, _convert, _view, _demo, _doctor):
+    for add in (_info, _check, _fk, _ik, _compare, _bench, _convert, _codegen, _view, _demo, _doctor):
         add(commands.add_parser)
     return parser
 
@@ -194,6 +194,35 @@ def _convert(add: _Add) -> None:
     parser.set_defaults(run=run)
 
 
+def _codegen(add: _Add) -> None:
+    parser = add("codegen", help="write a function of a robot in C")
+    parser.add_argument("robot", help=ROBOT)
+    parser.add_argument("--function", required=True, help="of the library: rnea, link_pose, jacobian, crba, ...")
+    parser.add_argument(
+        "--set", dest="arguments", type=_named, action="append", default=[], metavar="NAME=VALUE",
+        help="an argument of the function, such as link=tool; several times",
+    )  # fmt: skip
+    parser.add_argument("--output", type=Path, default=Path("."), metavar="DIR", help="where the files go (.)")
+    parser.add_argument("--name", help="name in C (ROBOT_FUNCTION)")
+    parser.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="double or float (float64)")
+    parser.add_argument("--parameters", action="store_true", help="masses and lengths are an argument, not constants")
+
+    def run(options: argparse.Namespace) -> int:
+        from .codegen import codegen
+
+        return codegen(
+            options.robot,
+            options.function,
+            options.output,
+            arguments=options.arguments,
+            name=options.name,
+            dtype=options.dtype,
+            parameters=options.parameters,
+        )
+
+    parser.set_defaults(run=run)
+
+
 def _view(add: _Add) -> None:
     parser = add("view", help="a robot in a browser, with sliders")
     parser.add_argument("robot", help=ROBOT)
@@ -273,6 +302,13 @@ def _exactly(count: int, text: str) -> tuple[float, ...]:
     if len(values) != count:
         raise argparse.ArgumentTypeError(f"must be {count} numbers, got {len(values)}")
     return values
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, given, value = text.partition("=")
+    if not (name and given):
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
+    return name, value
 
 
 def _engines(text: str) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import importlib
 import json
 import zipfile
@@ -15,13 +14,15 @@ from typing import Any, Literal
 import jax
 import numpy as np
 from jax import export
+from jax.core import Tracer
 
-from .._check import check_array, require
-from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
+from .._check import check_array, check_flag, require
+from .._errors import ArgumentError, DtypeError, ShapeError
 from ..model.edit import with_traversal
 from ..model.model import Model, check_model
-from ..model.tree import KinematicTree
 from .arguments import Function, check_batch, float_type, resolve_call
+from .machine_code import load_machine_code, machine, machine_code
+from .same_tree import check_tree, tree_digest
 
 _FORMAT = 1
 _PACKAGE = __name__.partition(".")[0]
@@ -31,7 +32,8 @@ class ExportedFunction:
     """A function of this library as a program for robots with one tree; see `export_function` and `load_function`.
 
     It is called like the function, with the model and the arrays as positional arguments, without static arguments. It
-    can be called inside `jax.jit`; it cannot be differentiated, nor mapped by `jax.vmap`.
+    can be called inside `jax.jit`, where the portable program runs; it cannot be differentiated, nor mapped by
+    `jax.vmap`.
 
     Attributes:
         name: The function's name.
@@ -40,11 +42,16 @@ class ExportedFunction:
         dtype: Their dtype; the model's parameters are cast to it.
         platforms: The platforms on which it runs, such as ``("cpu",)``.
         robot: Name of the robot for which it was exported.
+        native: Whether calls run machine code, as fast as the function itself: it was exported with it, by the same
+            jaxlib, for this kind of processor.
     """
 
-    def __init__(self, program: export.Exported, header: dict[str, Any]) -> None:
-        self._program, self._header = program, header
+    def __init__(self, program: export.Exported, header: dict[str, Any], code: bytes | None = None) -> None:
+        self._program, self._header, self._code = program, header, code
         self._call = jax.jit(program.call)
+        self._last: tuple[Model | None, dict[str, jax.Array]] = None, {}
+        self.native = code is not None and header["machine"] == machine()
+        self._run = load_machine_code(code) if code is not None and self.native else self._call
         self.name: str = header["name"]
         self.static: dict[str, str] = header["static"]
         self.arguments = {name: tuple(shape) for name, shape in header["arguments"].items()}
@@ -60,17 +67,28 @@ class ExportedFunction:
             ModelError: The model's tree is not that for which the function was exported.
             ShapeError: An argument has another shape.
         """
-        model = check_model(model)
-        self._check_tree(model.tree)
+        leaves, is_traced = self._leaves_of(check_model(model))
         if len(arrays) != len(self.arguments):
             raise ShapeError(f"{self.name} takes the model and {', '.join(self.arguments)}, got {len(arrays)} arrays")
         checked = tuple(self._checked(name, x) for name, x in zip(self.arguments, arrays, strict=True))
         if self._header["batch"] == "any" and len(sizes := {x.shape[0] for x in checked}) > 1:
             raise ShapeError(f"the batch must have one size, got {', '.join(map(str, sorted(sizes)))}")
+        is_traced = is_traced or any(isinstance(x, Tracer) for x in checked)
+        return _result((self._call if is_traced else self._run)(leaves, checked), self._header["result"])
+
+    def _leaves_of(self, model: Model) -> tuple[dict[str, jax.Array], bool]:
+        """The parameters of a model, and whether one is traced; those of the last model are kept for the next call."""
+        known, leaves = self._last
+        if model is known:
+            return leaves, False
+        check_tree(model.tree, self._header["tree"], f"{self.name} was exported for {self.robot!r}")
         leaves = dict(zip(self._header["leaves"], jax.tree.leaves(model), strict=True))
         if model.inertias.dtype != self.dtype:
             leaves = {name: x.astype(self.dtype) for name, x in leaves.items()}
-        return _result(self._call(leaves, checked), self._header["result"])
+        if any(isinstance(x, Tracer) for x in leaves.values()):
+            return leaves, True
+        self._last = model, leaves
+        return leaves, False
 
     def _checked(self, name: str, x: Any) -> jax.Array:
         shape = self.arguments[name]
@@ -79,12 +97,6 @@ class ExportedFunction:
         if x.dtype != self.dtype:
             raise DtypeError(f"{name} must be {self.dtype}, for which {self.name} was exported, got {x.dtype}")
         return x
-
-    def _check_tree(self, tree: KinematicTree) -> None:
-        found = _fingerprint(tree)
-        if found != self._header["tree"]:
-            parts = ", ".join(name for name, key in self._header["tree"].items() if found.get(name) != key)
-            raise ModelError(f"{self.name} was exported for {self.robot!r}; of {tree.name!r} differs: {parts}")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the file that `load_function` reads.
@@ -96,6 +108,8 @@ class ExportedFunction:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("header.json", json.dumps(self._header, indent=1))
             file.writestr("program", bytes(self._program.serialize()))
+            if self._code is not None:
+                file.writestr("machine_code", self._code)
 
     def __repr__(self) -> str:
         static = "".join(f", {name}={text}" for name, text in self.static.items())
@@ -110,11 +124,14 @@ def export_function(
     dtype: Any = None,
     *,
     platforms: Sequence[str] = ("cpu",),
+    native: bool = False,
 ) -> ExportedFunction:
     """Exports a function as a program that runs without tracing, for all robots with the same tree.
 
     Together with `set_compilation_cache`, which keeps the machine code, a process is ready in a fraction of a second.
-    On a CPU the program runs several times slower than the function itself, whose kernels cannot be serialized.
+    On a CPU the portable program runs two to twenty times slower than the function itself, whose kernels are private to
+    one version of XLA. With `native` the file holds the machine code of the function as well: where jaxlib and the
+    processor are the same, that runs, without tracing or compiling; elsewhere the portable program does.
 
     Args:
         model: A robot with that tree; its parameters are inputs of the program.
@@ -123,11 +140,12 @@ def export_function(
             once.
         dtype: Of all arrays; default is that of the model.
         platforms: Target platforms: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``. They need not be available.
+        native: Whether to add machine code for this machine, which is compiled at once; `batch` must be a number.
 
     Raises:
-        ArgumentError: `batch` is less than 1, or an argument of the function is missing.
-        DtypeError: `dtype` is not an enabled floating-point type, `platforms` is not a sequence of names, or `function`
-            is not a function.
+        ArgumentError: `batch` is less than 1, or any with `native`; or an argument of the function is missing.
+        DtypeError: `dtype` is not an enabled floating-point type, `platforms` is not a sequence of names, `native` is
+            not True or False, or `function` is not a function.
         NameNotFoundError: There is no function, or no argument of it, of that name.
 
     Example:
@@ -142,13 +160,16 @@ def export_function(
     if not (named and platforms and all(isinstance(p, str) for p in platforms)):
         raise DtypeError(f"platforms must be a sequence of names such as ('cpu', 'cuda'), got {platforms!r}")
     size: Any = export.symbolic_shape("batch")[0] if isinstance(batch, str) and batch == "any" else check_batch(batch)
+    check_flag(native, "native")
+    if native and batch == "any":
+        raise ArgumentError("batch must be a number or None with native=True, got 'any'")
     call = resolve_call(function, model, dtype)
     scanned = with_traversal(model, "scanned")  # the CPU kernels of an unrolled sweep are not portable
     paths, structure = jax.tree.flatten_with_path(scanned)
     names = [jax.tree_util.keystr(path).removeprefix(".") for path, _ in paths]
     kinds: list[str | None] = []
 
-    def program(leaves: dict[str, jax.Array], arrays: tuple) -> Any:
+    def program(leaves: dict[str, jax.Array], arrays: tuple, structure: Any = structure) -> Any:
         one = functools.partial(call.bound, jax.tree.unflatten(structure, [leaves[name] for name in names]))
         parts, kind = _parts((one if size is None else jax.vmap(one))(*arrays))
         kinds.append(kind)
@@ -168,11 +189,15 @@ def export_function(
         "batch": batch,
         "dtype": dtype.name,
         "robot": model.name,
-        "tree": _fingerprint(model.tree),
+        "tree": tree_digest(model.tree),
         "leaves": names,
         "result": kinds[0],
+        "machine": machine() if native else None,
     }
-    return ExportedFunction(exported, header)
+    if not native:
+        return ExportedFunction(exported, header)
+    fast = functools.partial(program, structure=jax.tree.structure(model))
+    return ExportedFunction(exported, header, machine_code(fast, leaves, tuple(arrays.values())))
 
 
 def load_function(path: str | PathLike[str]) -> ExportedFunction:
@@ -192,6 +217,7 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
     try:
         with zipfile.ZipFile(path) as file:
             header, program = json.loads(file.read("header.json")), file.read("program")
+            code = file.read("machine_code") if "machine_code" in file.namelist() else None
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ArgumentError(f"{path} must be a file of an exported function: {error}") from error
     if header.get("format") != _FORMAT:
@@ -199,14 +225,7 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
         raise ArgumentError(
             f"{path} must be of format {_FORMAT}, which this version reads, got {found}; export it again"
         )
-    return ExportedFunction(export.deserialize(bytearray(program)), header)
-
-
-@functools.lru_cache(maxsize=64)
-def _fingerprint(tree: KinematicTree) -> dict[str, str]:
-    """A digest of each part of a tree that programs depend on."""
-    names = (f.name for f in dataclasses.fields(tree) if f.name not in ("report", "traversal"))
-    return {name: hashlib.sha256(repr(getattr(tree, name)).encode()).hexdigest()[:16] for name in names}
+    return ExportedFunction(export.deserialize(bytearray(program)), header, code)
 
 
 def _parts(result: Any) -> tuple[Any, str | None]:

@@ -74,7 +74,8 @@ def _row_major(x: jax.Array) -> jax.Array:
 
 
 def _lower_batch_axis(ctx: mlir.LoweringRuleContext, x: ir.Value[Any], *, last: bool) -> Sequence[Any]:
-    if last or not on_one_device(ctx):  # a constraint on a layout would gather the batch
+    exported = ctx.module_context.lowering_parameters.for_export  # which has no constraints, private to XLA
+    if last or exported or not on_one_device(ctx):  # of several, a constraint on a layout would gather the batch
         return [x]
     return mlir.lower_fun(_row_major, multiple_results=False)(ctx, x)
 

@@ -38,7 +38,7 @@ def in_kernels(k: jax.Array) -> jax.Array:
     It would do so with older and slower emitters, unless something in the loop cannot be compiled that way: here a sort
     of two numbers, which costs as much as calling one kernel.
     """
-    return on_cpu(k, _sorted, _same)
+    return on_cpu(k, _sorted, _same)[0]
 
 
 def _sorted(k: jax.Array) -> jax.Array:

@@ -48,7 +48,7 @@ def _slope(y: jax.Array) -> jax.Array:
 
 def reciprocal(x: jax.Array) -> jax.Array:
     """1 / x to the last bit or two, unless that is close to the smallest numbers there are; not finite at zero."""
-    return on_cpu(x, _iterated, _divided, _slope)
+    return on_cpu(x, _iterated, _divided, _slope)[0]
 
 
 def _one_over_root(x: jax.Array) -> jax.Array:
@@ -73,4 +73,4 @@ def _root_slope(y: jax.Array) -> jax.Array:
 
 def reciprocal_root(x: jax.Array) -> jax.Array:
     """1 / sqrt(x) of positive normal numbers, to the last bit or two; not to be used at zero."""
-    return on_cpu(x, _iterated_root, _one_over_root, _root_slope)
+    return on_cpu(x, _iterated_root, _one_over_root, _root_slope)[0]

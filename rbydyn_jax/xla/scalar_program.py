@@ -3,7 +3,8 @@
 A step on a robot reads, cuts, stacks and reorders small arrays of known shape. None of that is arithmetic, and a kernel
 that computes a configuration in each lane has registers, not arrays. `scalar_program` follows every number of a program
 through it, and returns the operations on the numbers alone: sums, products and roots in a straight line. What is known
-while tracing (zeros and ones of the structure) vanishes, and equal operations on equal numbers are done once.
+while tracing (zeros and ones of the structure) vanishes, and equal operations on equal numbers are done once. Kernels
+for GPUs (`ptx`) and functions in C (`c_source`) are written from it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from .._signatures import unobserved
 from .batch_last import lanes_program
+from .composed import COMPOSED
 from .layout import join_rows
 from .transpose import apply_operands, pruned
 
@@ -46,6 +48,31 @@ _NUMPY: dict[str, Callable[..., Any]] = {
     "not": np.invert,
     "select": np.where,
     "convert": lambda x: x,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log1p": np.log1p,
+    "pow": np.power,
+    "rem": np.fmod,
+    "cbrt": np.cbrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "is_finite": np.isfinite,
+    "shift_left": np.left_shift,
+    "shift_right_arithmetic": np.right_shift,
+    "shift_right_logical": lambda x, k: (x.view(f"u{x.itemsize}") >> k).view(x.dtype),
+    "bits": lambda x: x.view(f"u{x.itemsize}"),
+    "from_bits": lambda x: x.view(f"f{x.itemsize}"),
 }
 """The operations of a program of scalars. `select(condition, if true, if false)`; a `convert` goes to the dtype."""
 
@@ -54,6 +81,10 @@ _OTHER_NAMES = {"add_any": "add"}
 
 class NotScalarError(Exception):
     """A program has an operation that is not written for single numbers."""
+
+    def __init__(self, operation: str, why: str = "is not written for single numbers") -> None:
+        self.operation, self.why = operation, why
+        super().__init__(f"{operation} {why}")
 
 
 class Scalar:
@@ -98,13 +129,38 @@ class _Builder:
                 return np.asarray(_NUMPY[operation](*xs), dtype)[()]
         if (same := _simplified(operation, dtype, xs)) is not None:
             return same
+        if dtype.kind == "f" and (signed := self.signed(operation, dtype, xs)) is not None:
+            return signed
         key = (operation, dtype, *(x if isinstance(x, Scalar) else (x.dtype, x.tobytes()) for x in xs))
         if key not in self.known:
             self.known[key] = Scalar(operation, dtype, xs)
         return self.known[key]
 
+    def signed(self, operation: str, dtype: np.dtype, xs: tuple[Any, ...]) -> Any:
+        """The same to the last bit with fewer negations, which go from factors to sums, if there is one to spare."""
+        if operation == "neg":
+            return xs[0].operands[0] if _is_negated(xs[0]) else None
+        if operation == "mul" and (_is(xs[0], -1) or _is(xs[1], -1)):
+            return self("neg", dtype, xs[0] if isinstance(xs[0], Scalar) else xs[1])
+        if operation not in ("add", "sub", "mul") or not any(map(_is_negated, xs)):
+            return None
+        a, b = (x.operands[0] if _is_negated(x) else x for x in xs)
+        first, second = map(_is_negated, xs)
+        if operation == "mul":
+            product = self("mul", dtype, a, b)
+            return product if first == second else self("neg", dtype, product)
+        if operation == "sub":
+            second = not second
+        if first and second:
+            return self("neg", dtype, self("add", dtype, a, b))
+        return self("sub", dtype, b, a) if first else self("sub" if second else "add", dtype, a, b)
+
     def sum(self, dtype: np.dtype, terms: Iterable[Any]) -> Any:
         return functools.reduce(lambda a, b: self("add", dtype, a, b), terms, dtype.type(0))
+
+
+def _is_negated(x: Any) -> bool:
+    return isinstance(x, Scalar) and x.operation == "neg"
 
 
 def _is(x: Any, value: float) -> bool:
@@ -271,6 +327,16 @@ class _Evaluation:
         if name in _MOVES:
             moved = _MOVES[name](eqn, *operands)
             return list(moved) if eqn.primitive.multiple_results else [moved]
+        if name == "call_hi_primitive":  # of jax 0.12, for `frexp` and `ldexp`
+            prim = params["_prim"]
+            return self.of_function(lambda *xs: prim.expand(*jax.tree.unflatten(prim.in_tree, xs)), eqn, operands)
+        if name == "platform_index":
+            return [_constant(np.int32(_index_of_cpu(**params)))]
+        if name == "cond" and _known(operands[0]):
+            index = min(max(int(operands[0][()]), 0), len(params["branches"]) - 1)
+            return self.of_closed(params["branches"][index], operands[1:])
+        if name == "round" and params["rounding_method"] != jax.lax.RoundingMethod.TO_NEAREST_EVEN:
+            raise NotScalarError(name, "away from zero is not written for single numbers")
         if name == "rbydyn_lanes":
             return self.of_closed(pruned(lanes_program(params["f"], [x.aval for x in eqn.invars])), operands)
         if name == "rbydyn_join":
@@ -281,12 +347,13 @@ class _Evaluation:
             return self.of_function(functools.partial(apply_operands, **params), eqn, operands)
         if all(map(_known, operands)):
             return self.computed(eqn, operands)
-        if name in _COMPOSED:
-            own = {"y": params["y"]} if name == "integer_pow" else {}
-            return self.of_function(functools.partial(_COMPOSED[name], **own), eqn, operands)
+        if name in COMPOSED and (name not in _OF_MATRICES or operands[0].ndim == 2):
+            return self.of_function(functools.partial(COMPOSED[name], **params), eqn, operands)
         if name == "select_n" and len(operands) == 3:
             which, if_false, if_true = operands
             return [self.elementwise("select", eqn, [which, if_true, if_false])]
+        if name == "bitcast_convert_type" and (kinds := _kinds(eqn)) in _BITS:
+            return [self.elementwise(_BITS[kinds], eqn, operands)]
         if name == "convert_element_type":
             return [self.elementwise("convert", eqn, operands)]
         if (operation := _OTHER_NAMES.get(name, name)) in _NUMPY:
@@ -299,7 +366,7 @@ class _Evaluation:
             return [self.dot(eqn, *operands)]
         if name == "scatter-add" or name == "scatter":
             return [self.scattered(eqn, *operands)]
-        raise NotScalarError(f"{name} is not written for single numbers")
+        raise NotScalarError(name)
 
     @staticmethod
     def computed(eqn: JaxprEqn, operands: list[Numbers]) -> list[Numbers]:
@@ -353,7 +420,7 @@ class _Evaluation:
     def scattered(self, eqn: JaxprEqn, x: Numbers, indices: Numbers, updates: Numbers) -> Numbers:
         """Where each update goes, one at a time, tells the operation itself."""
         if not _known(indices):
-            raise NotScalarError(f"{eqn.primitive.name} with indices that are computed")
+            raise NotScalarError(eqn.primitive.name, "has indices that are computed")
         at = _values(indices, eqn.invars[1].aval)
         kept = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
         one = functools.partial(jax.lax.scatter_add, **{name: eqn.params[name] for name in kept})
@@ -369,27 +436,29 @@ class _Evaluation:
         return result.reshape(x.shape)
 
 
-_REDUCTIONS = {"reduce_sum": "add", "reduce_or": "or", "reduce_and": "and", "reduce_max": "max", "reduce_min": "min"}
+def _index_of_cpu(platforms: Sequence[Sequence[str] | None]) -> int:
+    """Which branch of `platform_dependent` is that of a CPU; None stands for all other platforms."""
+    return next(k for k, names in enumerate(platforms) if names is None or "cpu" in names)
 
 
-def _power(x: jax.Array, y: int) -> jax.Array:
-    if y < 0:
-        return 1.0 / _power(x, -y)
-    result, square = None, x
-    while y:
-        if y & 1:
-            result = square if result is None else result * square
-        y >>= 1
-        square = square * square if y else square
-    return jnp.ones_like(x) if result is None else result
+def _kinds(eqn: JaxprEqn) -> str:
+    """Of the operand and of the result, such as "f8i8"."""
+    types: list[Any] = [eqn.invars[0].aval, _type(eqn)]
+    return "".join(np.dtype(x.dtype).str[1:] for x in types)
 
 
-# Written in simpler operations. There is no sine: a kernel is given those of the angles.
-_COMPOSED: dict[str, Callable[..., Any]] = {
-    "integer_pow": _power,
-    "square": lambda x: x * x,
-    "rsqrt": lambda x: 1.0 / jnp.sqrt(x),
-    "sign": lambda x: jnp.where(x > 0, 1.0, jnp.where(x < 0, -1.0, x)).astype(x.dtype),
+_BITS = {
+    **{f"f{size}{kind}{size}": "bits" for size in "48" for kind in "iu"},
+    **{f"{kind}{size}f{size}": "from_bits" for size in "48" for kind in "iu"},
+}
+_OF_MATRICES = ("cholesky", "triangular_solve")
+_REDUCTIONS = {
+    "reduce_sum": "add",
+    "reduce_prod": "mul",
+    "reduce_or": "or",
+    "reduce_and": "and",
+    "reduce_max": "max",
+    "reduce_min": "min",
 }
 
 
@@ -431,13 +500,14 @@ def _split(eqn: JaxprEqn, x: Numbers) -> list[Numbers]:
 
 
 def _unstack(eqn: JaxprEqn, x: Numbers) -> list[Numbers]:
-    return list(np.moveaxis(x, eqn.params["axis"], 0))
+    at = eqn.params["axis"]
+    return [part.squeeze(at) for part in np.split(x, x.shape[at], at)]
 
 
 def _places(eqn: JaxprEqn, x: Numbers, *rest: Numbers) -> Numbers:
     """By the operation itself on the numbers' places, with -1 for what comes from none: indices must be known."""
     if not all(map(_known, rest)):
-        raise NotScalarError(f"{eqn.primitive.name} with indices that are computed")
+        raise NotScalarError(eqn.primitive.name, "has indices that are computed")
     at = np.arange(x.size, dtype=np.int32).reshape(x.shape)
     indices = [_values(r, v.aval) for r, v in zip(rest, eqn.invars[1:], strict=True)]
     params = dict(eqn.params)
@@ -452,7 +522,7 @@ def _places(eqn: JaxprEqn, x: Numbers, *rest: Numbers) -> Numbers:
 
 def _dynamic_update(eqn: JaxprEqn, x: Numbers, update: Numbers, *starts: Numbers) -> Numbers:
     if not all(map(_known, starts)):
-        raise NotScalarError("dynamic_update_slice at a place that is computed")
+        raise NotScalarError(eqn.primitive.name, "has indices that are computed")
     found = x.copy()
     limits = (min(max(int(k[()]), 0), n - m) for k, n, m in zip(starts, x.shape, update.shape, strict=True))
     found[tuple(slice(k, k + m) for k, m in zip(limits, update.shape, strict=True))] = update

@@ -7,13 +7,12 @@ polynomials of the Cephes library; arguments too large for that reduction are le
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .fusion import kernel
+from .on_cpu import on_cpu
 
 _HALF_PI_PARTS = {  # parts of few bits, so that k * part is exact for the multiples k that occur
     np.dtype(np.float32): (1.5703125, 4.837512969970703125e-4, 7.54978995489188216e-8),
@@ -69,25 +68,16 @@ def _exact(x: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.sin(x), jnp.cos(x)
 
 
-@jax.custom_batching.custom_vmap
-def _choose(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _chosen(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """One choice for all elements: a choice for each would compute both sides."""
     return jax.lax.cond(jnp.any(jnp.abs(x) > _LARGEST[x.dtype]), _exact, kernel(_reduced), x)
 
 
-@_choose.def_vmap
-def _choose_vmap(axis_size: int, in_batched: list[bool], x: jax.Array) -> tuple[Any, tuple[bool, bool]]:
-    # One choice for the whole batch: a vmapped `cond` would compute both sides for every element.
-    return _choose(x), (True, True)
+def _slope(sine: jax.Array, cosine: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return cosine, -sine
 
 
-@jax.custom_jvp
 def sincos(x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(sin x, cos x) of an array."""
-    return _choose(x) if x.dtype in _LARGEST else _exact(x)
-
-
-@sincos.defjvp
-def _sincos_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-    (x,), (dx,) = primals, tangents
-    sine, cosine = sincos(x)
-    return (sine, cosine), (cosine * dx, -sine * dx)
+    sine, cosine = on_cpu(x, _chosen if x.dtype in _LARGEST else _exact, _exact, _slope, results=2)
+    return sine, cosine

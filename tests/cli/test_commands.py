@@ -37,7 +37,7 @@ ROBOT = """<robot name="crank">
 </robot>
 """
 LINES = ROBOT.splitlines()
-COMMANDS = ("info", "check", "fk", "ik", "compare", "bench", "convert", "view", "demo", "doctor")
+COMMANDS = ("info", "check", "fk", "ik", "compare", "bench", "convert", "codegen", "view", "demo", "doctor")
 MASS = """<inertial><origin xyz="0.1 0 0"/><mass value="2"/>
   <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
 
@@ -205,3 +205,19 @@ def test_written_robots_pass_the_check(tmp_path, capsys):
     save_urdf(robots.panda_like(), path)
     assert main(["check", str(path)]) == 0
     assert "0 errors, 0 warnings" in capsys.readouterr().out
+
+
+def test_codegen(robot, tmp_path, capsys):
+    given = ["codegen", str(robot), "--function", "link_pose", "--set", "link=tip", "--output", str(tmp_path / "c")]
+    assert main([*given, "--dtype", "float32", "--name", "tip"]) == 0
+    out = capsys.readouterr().out
+    assert "CFunction(tip(q (1,)) -> result (4, 4), float32" in out
+    assert out.split()[-2:] == [str(tmp_path / "c" / f"tip.{end}") for end in ("h", "c")]
+    assert "void tip(const float q[1], float result[16]);" in (tmp_path / "c" / "tip.h").read_text()
+    assert main(["codegen", str(robot), "--function", "link_pose"]) == 2
+    assert "link_pose needs link" in capsys.readouterr().err
+    assert main(["codegen", str(robot), "--function", "link_poses"]) == 2
+    assert "did you mean 'link_pose'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["codegen", str(robot), "--function", "link_pose", "--set", "tip"])
+    assert "must be NAME=VALUE, got 'tip'" in capsys.readouterr().err

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import robots
-from rbydyn_jax.compat import mujoco, pinocchio, pymanoid, pyrobot
+from rbydyn_jax import planning, robots
+from rbydyn_jax.compat import mujoco, pinocchio, pymanoid, pyrobot, ros
 from tests import wrong_calls
 
 ARM = robots.two_link_arm()
@@ -76,3 +76,24 @@ def test_objects(name: str):
 def test_layouts(module: Any, name: str):
     model = pymanoid.with_rpy_base(ARM)
     check(getattr(module, name), model=model, **dict.fromkeys(("q", "v", "a", "x"), jnp.zeros(8)))
+
+
+ROS = {
+    "from_joint_state": {"message": ros.to_joint_state(ARM, np.zeros(2)), "base": None, "q0": np.zeros(2)},
+    "to_joint_state": {"q": np.zeros(2), "v": np.zeros(2), "tau": np.zeros(2), "message": None},
+    "from_joint_trajectory": {"message": {"joint_names": [], "points": []}},
+    "to_joint_trajectory": {"motion": planning.TrajectorySamples(*(jnp.zeros(n) for n in (2, (2, 2), (2, 2), (2, 2))))},
+    "from_pose": {"message": ros.to_pose([1, 0, 0, 0, 0, 0, 0])},
+    "to_pose": {"pose": [1, 0, 0, 0, 0, 0, 0]},
+    "from_odometry": {"message": ros.to_odometry([1, 0, 0, 0, 0, 0, 0], np.zeros(6))},
+    "to_odometry": {"pose": [1, 0, 0, 0, 0, 0, 0], "twist": np.zeros(6)},
+}
+
+
+def test_every_converter_of_messages_is_in_the_table():
+    assert set(ROS) == {name for name in dir(ros) if name.startswith(("from_", "to_"))}
+
+
+@pytest.mark.parametrize("name", ROS)
+def test_messages(name: str):
+    check(getattr(ros, name), **ROS[name])

@@ -14,6 +14,8 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
+from rbydyn_jax.compilation import export
+from tests.algorithms.cases import robot
 from tests.compilation.support import counted, start
 from tests.helpers import X64, assert_close, normal, untyped
 
@@ -129,6 +131,43 @@ def test_exporting_leaves_what_is_compiled_as_it_was(arm):
     with counted() as counts:
         rb.fk(arm, q)
     assert not counts
+
+
+@pytest.mark.parametrize("function", ["crba", "mass_matrix_inverse"])
+def test_matrices_of_a_robot_with_branches_are_exported(function):
+    model = robot("hands")  # its matrices are put in order, as those of the arm are not
+    q = rb.neutral(model)
+    assert_close(rb.export_function(model, function)(model, q), getattr(rb, function)(model, q), kind="solve")
+
+
+def test_machine_code_runs_as_the_function_does(arm, heavier, tmp_path):
+    q, v, a = (normal(k, 2) for k in range(3))
+    exported = rb.export_function(arm, "rnea", native=True)
+    loaded = saved(exported, tmp_path)
+    assert exported.native and loaded.native and not rb.export_function(arm, "fk").native
+    for f in (exported, loaded):
+        with counted() as counts:
+            got = f(heavier, q, v, a)
+        assert not counts  # nothing is traced or compiled
+        np.testing.assert_array_equal(got, jax.jit(rb.rnea)(heavier, q, v, a))
+    assert_close(jax.jit(loaded)(heavier, q, v, a), rb.rnea(heavier, q, v, a))
+
+
+def test_machine_code_of_another_machine_does_not_run(arm, tmp_path, monkeypatch):
+    q = normal(0, 2)
+    exported = rb.export_function(arm, "crba", native=True)
+    exported.save(tmp_path / "program")
+    here = export.machine()
+    for other in ({"jaxlib": "0.9"}, {"processor": "another"}, {"platform": "cuda"}):
+        monkeypatch.setattr(export, "machine", lambda other=other: here | other)
+        loaded = rb.load_function(tmp_path / "program")
+        assert not loaded.native
+        assert_close(loaded(arm, q), rb.crba(arm, q))
+
+
+def test_machine_code_is_for_one_size_of_the_batch(arm):
+    with pytest.raises(rb.ArgumentError, match="batch must be a number or None with native=True, got 'any'"):
+        rb.export_function(arm, "crba", "any", native=True)
 
 
 LOADING = """

@@ -158,6 +158,7 @@ MOVES = {
     "roots": lambda x: (
         jax.lax.rsqrt(x * x + 1.0) / jnp.sqrt(2.0 + x * x) + jnp.maximum(x, 0.3) - jnp.minimum(abs(x), x)
     ),
+    "signs": lambda x: -(-x * x[0]) * -1.0 - (-x) + (-x[::-1] - -x) * (-x[1] + x[2]) + (-x[3] - x[4]),
     "split": lambda x: jnp.concatenate([*jnp.split(x, 3)][::-1]).T + jax.lax.dynamic_slice(x, (1,), (1,)),
 }
 
@@ -182,10 +183,14 @@ def test_programs_of_scalars_and_their_kernels_compute_what_arrays_do(name):
 def test_what_cannot_be_a_kernel_is_an_error():
     with pytest.raises(NotScalarError, match="while"):
         scalar_program(jax.make_jaxpr(lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y * 2.0, x))(1.0))
-    with pytest.raises(NotScalarError, match="sin"):
-        scalar_program(jax.make_jaxpr(jnp.sin)(1.0))
+    with pytest.raises(NotScalarError, match="erf"):
+        scalar_program(jax.make_jaxpr(jax.lax.erf)(1.0))
+    with pytest.raises(NotScalarError, match="round away from zero"):
+        scalar_program(jax.make_jaxpr(jax.lax.round)(1.0))
     with pytest.raises(NotScalarError, match="computed"):
         scalar_program(jax.make_jaxpr(lambda x, k: jax.lax.dynamic_index_in_dim(x, k))(jnp.zeros(3), 1))
+    with pytest.raises(UnsupportedError, match="sin"):
+        launches(jax.make_jaxpr(jnp.sin)(1.0), [True], 4)
     with pytest.raises(UnsupportedError, match="float16"):
         launches(jax.make_jaxpr(lambda x: x + x)(jnp.zeros(2, jnp.float16)), [True], 4)
 

@@ -1,0 +1,59 @@
+"""Operations of arrays as compositions of simpler ones, in a straight line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+def _power(x: jax.Array, *, y: int) -> jax.Array:
+    if y < 0:
+        return 1.0 / _power(x, y=-y)
+    result, square = None, x
+    while y:
+        if y & 1:
+            result = square if result is None else result * square
+        y >>= 1
+        square = square * square if y else square
+    return jnp.ones_like(x) if result is None else result
+
+
+def _cholesky(matrix: jax.Array, **_: Any) -> jax.Array:
+    """The lower factor, column by column."""
+    columns: list[jax.Array] = []
+    for k in range(len(matrix)):
+        rest = matrix[k:, k] - sum((x[k:] * x[k] for x in columns), jnp.zeros(len(matrix) - k, matrix.dtype))
+        columns.append(jnp.concatenate([jnp.zeros(k, matrix.dtype), rest / jnp.sqrt(rest[0])]))
+    return jnp.stack(columns, axis=1)
+
+
+def _triangular_solve(
+    a: jax.Array, b: jax.Array, *, left_side: bool, lower: bool, transpose_a: bool, unit_diagonal: bool, **_: Any
+) -> jax.Array:
+    """a x = b, row by row; x a = b, which is its transpose, if a is not on the left."""
+    a, b = (a, b) if left_side else (a.T, b.T)
+    is_lower = lower == left_side
+    if transpose_a:
+        a, is_lower = a.T, not is_lower
+    rows: dict[int, jax.Array] = {}
+    for k in range(len(a)) if is_lower else reversed(range(len(a))):
+        rest = b[k] - sum((a[k, j] * x for j, x in rows.items()), jnp.zeros(b.shape[1], b.dtype))
+        rows[k] = rest if unit_diagonal else rest / a[k, k]
+    x = jnp.stack([rows[k] for k in range(len(a))])
+    return x if left_side else x.T
+
+
+COMPOSED: dict[str, Callable[..., Any]] = {
+    "square": lambda x, **_: x * x,
+    "rsqrt": lambda x, **_: 1.0 / jnp.sqrt(x),
+    "logistic": lambda x, **_: 1.0 / (1.0 + jnp.exp(-x)),
+    "clamp": lambda low, x, high: jnp.minimum(jnp.maximum(x, low), high),
+    "sign": lambda x: jnp.where(x > 0, 1.0, jnp.where(x < 0, -1.0, x)).astype(x.dtype),
+    "integer_pow": _power,
+    "cholesky": _cholesky,
+    "triangular_solve": _triangular_solve,
+}
+"""By the name of the operation, with its parameters as keywords; matrices have two axes."""

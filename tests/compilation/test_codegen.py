@@ -1,0 +1,333 @@
+"""Generated C: compiled without a warning, and equal to Pinocchio; what cannot be written is named."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax import robots
+from rbydyn_jax.compilation import codegen
+from rbydyn_jax.sweeps import plan
+from rbydyn_jax.xla.c_source import Array, c_function, c_literal
+from rbydyn_jax.xla.scalar_program import scalar_program
+from tests.algorithms.cases import pin_robot, robot, states, tips
+from tests.compilation.support import start
+from tests.helpers import ROOT, X64, assert_close, c_compiler, normal, oracle, untyped
+
+from .c_library import WARNINGS, compiled, run
+
+ROWS = 10
+FLOAT = np.float64 if X64 else np.float32
+
+# The arguments of each function, Pinocchio's results for them, and whether it solves a system.
+CASES = {
+    "fk": ("q", lambda twin, tip, q: twin.fk(q), "value"),
+    "link_pose": ("q", lambda twin, tip, q: twin.fk(q)[twin.ours.link_index(tip)], "value"),
+    "jacobian": ("q", lambda twin, tip, q: twin.jacobian(q, tip), "value"),
+    "rnea": ("q v a", lambda twin, tip, q, v, a: twin.rnea(q, v, a), "value"),
+    "bias_forces": ("q v", lambda twin, tip, q, v: twin.rnea(q, v, 0 * v), "value"),
+    "gravity_forces": ("q", lambda twin, tip, q: twin.gravity(q), "value"),
+    "crba": ("q", lambda twin, tip, q: twin.crba(q), "value"),
+    "aba": ("q v tau", lambda twin, tip, q, v, tau: twin.aba(q, v, tau), "solve"),
+    "rnea_derivatives": ("q v a f_ext", lambda twin, tip, *xs: twin.rnea_derivatives(*xs), "value"),
+    "aba_derivatives": ("q v tau f_ext", lambda twin, tip, *xs: twin.aba_derivatives(*xs), "solve"),
+}
+
+
+def entry(model, name, tip, dtype):
+    if name in ("link_pose", "jacobian"):
+        return name, {"link": tip}
+    wrenches = {"f_ext": jax.ShapeDtypeStruct((model.nb, 6), dtype)}
+    return (name, wrenches) if "f_ext" in CASES[name][0] else name
+
+
+def same_as_pinocchio(folder, name, functions, parameters=False):
+    model, twin, tip = robot(name), pin_robot(name), tips(name)[0]
+    dtype = model.inertias.dtype
+    codes = [rb.generate_c(model, entry(model, f, tip, dtype), parameters=parameters) for f in functions]
+    given, found = jax.tree.map(lambda x: np.asarray(x[:ROWS]), states(name)), compiled(folder, *codes)
+    for function, code, call in zip(functions, codes, found, strict=True):
+        arguments, oracle, kind = CASES[function]
+        robots_numbers = [code.parameters(model)] if parameters else []
+        for xs in zip(*(getattr(given, x) for x in arguments.split()), strict=True):
+            want = oracle(twin, tip, *xs)
+            want = want if isinstance(want, tuple) else (want,)
+            for got, expected in zip(call(*robots_numbers, *xs), want, strict=True):
+                assert_close(got, expected, kind=kind)
+
+
+def test_generated_functions_give_what_pinocchio_does(tmp_path):
+    same_as_pinocchio(tmp_path, "mimic", ["link_pose", "rnea", "aba"])
+
+
+def test_every_joint_type(tmp_path):
+    same_as_pinocchio(tmp_path, "every_type", ["fk", "rnea"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["every_type", "mimic", "rby1a"])
+def test_every_algorithm_gives_what_pinocchio_does(tmp_path, name):
+    functions = [f for f in CASES if f != "aba_derivatives" or name == "mimic"]  # the rest takes gcc a minute
+    same_as_pinocchio(tmp_path, name, functions)
+
+
+@pytest.mark.slow
+def test_functions_of_parameters_give_what_pinocchio_does(tmp_path):
+    same_as_pinocchio(tmp_path, "every_type", ["fk", "rnea", "crba", "aba"], parameters=True)
+
+
+def test_parameters_of_another_robot_of_the_tree(tmp_path):
+    pin_model = oracle("rbydyn_jax.engines.pinocchio").pin_model
+    arm = robots.two_link_arm()
+    heavier = rb.with_gravity(rb.attach_payload(arm, "tool", 2.0), jnp.array([0.1, -1.6, -3.0]))
+    code = rb.generate_c(arm, "rnea", parameters=True)
+    (call,) = compiled(tmp_path, code)
+    q, v, a = (np.asarray(normal(k, 2)) for k in range(3))
+    for model in (arm, heavier):
+        assert_close(call(code.parameters(model), q, v, a)[0], pin_model(model).rnea(q, v, a))
+    numbers = re.search(r"arm_rnea_robot\[27\] = \{(.*?)\}", code.source, re.DOTALL)
+    assert numbers is not None
+    given = [float(x.strip().removesuffix("f")) for x in numbers[1].split(",") if x.strip()]
+    np.testing.assert_array_equal(np.array(given, FLOAT), code.parameters(arm))
+    with pytest.raises(rb.ModelError, match="rnea was generated for 'two_link_arm'; of 'pendulum' differs: name"):
+        code.parameters(robots.pendulum())
+    with pytest.raises(rb.ArgumentError, match="constants: generate it with parameters=True"):
+        rb.generate_c(arm, "rnea").parameters(arm)
+
+
+def test_single_precision(tmp_path):
+    s, twin, model = states("mimic"), pin_robot("mimic"), robot("mimic")
+    code = rb.generate_c(model, "rnea", np.float32, name="single")
+    assert code.dtype == np.float32
+    assert not re.search(r"\bdouble\b|\b(sin|cos)\(|\d\.\d+\b(?!f)", code.source)
+    (call,) = compiled(tmp_path, code)
+    for q, v, a in zip(*(np.asarray(x[:3], np.float32) for x in (s.q, s.v, s.a)), strict=True):
+        assert_close(call(q, v, a)[0], twin.rnea(q, v, a))
+
+
+def hold(model, q, force):
+    """Joint forces that hold the robot while a force acts on a link."""
+    return rb.gravity_forces(model, q) - rb.jacobian(model, q, model.link_names[-1])[3:].T @ force
+
+
+def test_steps_on_quaternions_are_written(tmp_path):
+    model = robot("every_type")
+    code = rb.generate_c(model, ("integrate", {"dv": jnp.zeros(model.nv)}), name="step")
+    (call,) = compiled(tmp_path, code)
+    q, v = (x[0] for x in states("every_type")[:2])
+    assert_close(call(q, v)[0], rb.integrate(model, q, v))  # which is compared with Pinocchio's elsewhere
+
+
+def test_functions_of_users_are_written(tmp_path):
+    model, twin = robot("mimic"), pin_robot("mimic")
+    code = rb.generate_c(model, (hold, {"q": jnp.zeros(model.nq), "force": jnp.zeros(3)}), name="hold")
+    (call,) = compiled(tmp_path, code)
+    assert code.arguments == {"q": (model.nq,), "force": (3,)}
+    q, force = np.asarray(states("mimic").q[0]), np.array([3.0, -2.0, 5.0])
+    want = twin.gravity(q) - twin.jacobian(q, model.link_names[-1])[3:].T @ force
+    assert_close(call(q, force)[0], want)
+
+
+def test_gradients_are_written(tmp_path):
+    model, twin, s = robot("mimic"), pin_robot("mimic"), states("mimic")
+
+    def loss(model, q, v, a):
+        return jax.grad(lambda a: (rb.rnea(model, q, v, a) ** 2).sum())(a)
+
+    arrays = dict.fromkeys("qva", jax.ShapeDtypeStruct((model.nv,), FLOAT))
+    (call,) = compiled(tmp_path, rb.generate_c(model, (loss, arrays), name="slope"))
+    q, v, a = (np.asarray(x[0]) for x in (s.q, s.v, s.a))
+    assert_close(call(q, v, a)[0], 2.0 * twin.crba(q) @ twin.rnea(q, v, a), kind="solve")
+
+
+def every_operation(x):
+    small, positive = jnp.tanh(x), jnp.exp(x)
+    count = (x > 0).astype(jnp.int32).sum()
+    bits = jnp.ldexp(jnp.frexp(x)[0], 3)
+    return {
+        "trigonometry": jnp.sin(x) * jnp.cos(x[::-1]) + jnp.tan(small) + jnp.arcsin(small) - jnp.arccos(small),
+        "angles": jnp.arctan(x) + jnp.arctan2(x, x[::-1]) + jnp.sinh(x) * jnp.cosh(x),
+        "powers": jnp.log(positive) + jnp.log1p(positive) + jnp.expm1(x) + positive**1.7 + jnp.cbrt(x) + x**-3,
+        "roots": jnp.sqrt(positive) * jax.lax.rsqrt(positive)
+        + jax.nn.sigmoid(x)
+        + jnp.sign(x) * jnp.clip(x, -0.5, 0.5),
+        "rounding": jnp.round(3.0 * x) + 10.0 * jnp.floor(x) + 100.0 * jnp.ceil(x) + bits,
+        "extremes": jnp.maximum(x, x[::-1]) - jnp.minimum(x, 0.3) + jnp.abs(x).max() + jnp.clip(x, -0.5, 0.5),
+        "choices": jnp.where((x > 0.2) & ~(x > 0.9) | (x <= -1.0), 1.0 / x, -x) + jnp.where(jnp.isfinite(x), 1.0, x),
+        "integers": (count // 2 * 3 - (count | 4) + (count ^ 3) + jnp.maximum(count, 2) - abs(1 - count)).astype(
+            x.dtype
+        ),
+        "flags": (x > 0) ^ (x > 0.5),
+        "known": jnp.array([0.1, jnp.inf, -2.0]),
+        "single": x[1],
+    }
+
+
+@pytest.mark.parametrize("most", [1000, 7])
+def test_every_operation(tmp_path, most):
+    x = np.array([0.37, -1.21, 0.86], FLOAT)
+    want, _ = jax.tree.flatten(jax.jit(every_operation)(x))
+    names = list(every_operation(x))
+    program = scalar_program(jax.make_jaxpr(lambda x: jax.tree.leaves(every_operation(x)))(x))
+    results = [Array(name, y.size, y.dtype) for name, y in zip(sorted(names), want, strict=True)]
+    body = c_function("every", program, [Array("x", 3, FLOAT)], results, most)
+    shapes = {name: np.shape(y) for name, y in zip(sorted(names), want, strict=True)}
+    assert ("every_9" in body) == (most == 7)
+    source = f'#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n#include "every.h"\n{body}'
+    header = body[body.rindex("void every(") : body.rindex("\n{")].replace("restrict ", "") + ";\n"
+    header = f"#include <stdbool.h>\n{header}"
+    code = rb.CFunction("every", header, source, {"x": (3,)}, shapes, np.dtype(FLOAT), 0, "", {}, None)
+    (call,) = compiled(tmp_path, code)
+    for got, expected in zip(call(x, flags=bool), want, strict=True):
+        if got.dtype == bool:
+            np.testing.assert_array_equal(got, expected)
+        else:
+            np.testing.assert_allclose(got, expected, rtol=1e-14 if X64 else 3e-6)
+
+
+def test_what_is_no_number_stays_none(tmp_path):
+    arm = robots.two_link_arm()
+    both = {"x": jax.ShapeDtypeStruct((2,), FLOAT), "y": jax.ShapeDtypeStruct((2,), FLOAT)}
+    (call,) = compiled(tmp_path, rb.generate_c(arm, (lambda m, x, y: jnp.maximum(x, y), both), name="most"))
+    got = call([np.nan, 1.0], [0.0, np.nan])[0]
+    assert np.isnan(got).all()
+
+
+def test_names_of_arguments_and_results(tmp_path):
+    arm, x = robots.two_link_arm(), jax.ShapeDtypeStruct((), FLOAT)
+
+    def f(model, double, x1, sin):
+        return {"x1": jnp.sin(double) + x1, "a b": (sin, double * x1), "valid": sin > 0}
+
+    code = rb.generate_c(arm, (f, {"double": x, "x1": x, "sin": x}), name="f")
+    assert list(code.arguments) == ["double_", "x1_", "sin_"]
+    assert list(code.results) == ["a_b_0", "a_b_1", "valid", "x1__"]
+    (call,) = compiled(tmp_path, code)
+    got = call(0.5, 2.0, -1.0, valid=bool)
+    np.testing.assert_allclose(got, [-1.0, 1.0, False, math.sin(0.5) + 2.0], rtol=1e-6)
+
+
+def test_a_robot_without_joints(tmp_path):
+    model = rb.build_model(rb.RobotBuilder("stand").link("base", 1.0))
+    (poses, torques) = compiled(tmp_path, rb.generate_c(model, "fk"), rb.generate_c(model, "gravity_forces"))
+    np.testing.assert_array_equal(poses(np.zeros(0))[0], np.eye(4)[None])
+    assert torques(np.zeros(0))[0].shape == (0,)
+
+
+def test_long_functions_are_cut_and_give_the_same(tmp_path, monkeypatch):
+    model, s = robot("mimic"), states("mimic")
+    whole = rb.generate_c(model, "aba", name="whole")
+    monkeypatch.setattr(codegen, "C_OPERATIONS", 100)
+    cut = rb.generate_c(model, "aba", name="cut")
+    assert "static void cut_5(" in cut.source
+    one, other = compiled(tmp_path, whole, cut)
+    xs = [np.asarray(x[0]) for x in (s.q, s.v, s.tau)]
+    np.testing.assert_array_equal(one(*xs)[0], other(*xs)[0])
+
+
+def test_the_text_depends_on_nothing_but_the_robot():
+    first, second = (rb.generate_c(robot("short"), "crba") for _ in range(2))
+    assert first == second
+    assert rb.generate_c(rb.specialize(robot("short")), rb.crba) == first
+    assert rb.generate_c(rb.with_traversal(robot("short"), "scanned"), rb.crba).source == first.source
+
+
+TEXT = """
+import json
+import jax
+jax.config.update("jax_enable_x64", True)
+import rbydyn_jax as rb
+print(json.dumps(rb.generate_c(rb.robots.panda_like(), "rnea").source))
+"""
+
+
+@pytest.mark.slow
+def test_the_text_is_the_same_in_every_process(monkeypatch):
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    first = start(TEXT)
+    monkeypatch.setenv("PYTHONHASHSEED", "2")
+    assert start(TEXT) == first
+
+
+def test_where_a_gpu_could_run_as_well(monkeypatch):
+    want = rb.generate_c(robot("short"), "rnea").source
+    monkeypatch.setattr(plan, "_platforms", lambda: {"cpu", "gpu"})
+    jax.clear_caches()
+    assert rb.generate_c(robot("short"), "rnea").source == want
+    jax.clear_caches()
+
+
+def loop(model, q):
+    return jax.lax.while_loop(lambda x: x.sum() < 1.0, lambda x: 2.0 * x, q)
+
+
+def solve(model, q):
+    return jnp.linalg.solve(rb.crba(model, q), q)
+
+
+def branch(model, q):
+    return jax.lax.cond(q[0] > 0, jnp.sin, jnp.cos, q)
+
+
+def half(model, q):
+    return q.astype(jnp.float16) * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (loop, r"loop cannot be written in C: 'while' \(a loop\) is not written for single numbers"),
+        (solve, r"solve cannot be written in C: 'lu' \(a linear solve\)"),
+        (branch, r"branch cannot be written in C: 'cond' \(a branch; `jnp.where` can be written\)"),
+        (half, r"half cannot be written in C: 'float16' is not a type of C"),
+    ],
+)
+def test_what_cannot_be_written_is_named(function, message):
+    arm = robots.two_link_arm()
+    with pytest.raises(rb.ArgumentError, match=message):
+        rb.generate_c(arm, (function, {"q": jax.ShapeDtypeStruct((2,), FLOAT)}))
+
+
+@pytest.mark.parametrize("name", ["", "2x", "a-b", "while", "sin", "a.c"])
+def test_names_that_c_does_not_have_are_refused(name):
+    with pytest.raises(rb.ArgumentError, match="name must be an identifier of C"):
+        rb.generate_c(robots.pendulum(), "fk", name=name)
+    with pytest.raises(rb.DtypeError, match="name must be a string"):
+        rb.generate_c(robots.pendulum(), "fk", name=untyped(3))
+
+
+def test_types_that_c_does_not_have_are_refused(tmp_path):
+    with pytest.raises(rb.DtypeError, match="dtype must be float32 or float64, got bfloat16"):
+        rb.generate_c(robots.pendulum(), "fk", jnp.bfloat16)
+    with pytest.raises(rb.DtypeError, match="directory must be a path, got int"):
+        rb.generate_c(robots.pendulum(), "fk").save(untyped(3))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.float64(0.1), "0.1"), (np.float64(-3), "-3.0"), (np.float64(1e300), "1e+300"), (np.float32(0.1), "0.1f"),
+        (np.float32(16777216), "1.6777216e+07f"), (np.float64(np.inf), "INFINITY"), (np.float32(-np.inf), "-INFINITY"),
+        (np.float64(np.nan), "NAN"), (np.int32(-7), "-7"), (np.int64(2**40), "1099511627776LL"),
+        (np.bool_(True), "true"),
+    ],
+)  # fmt: skip
+def test_numbers_keep_their_digits(value, text):
+    assert c_literal(value) == text
+
+
+@pytest.mark.skipif(not X64, reason="the example is in double precision")
+def test_the_example_in_cpp_of_the_documentation_runs(tmp_path):
+    page = (ROOT / "docs" / "codegen.md").read_text()
+    (example,) = re.findall(r"```cpp\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "main.cpp").write_text(example)
+    _, source = rb.generate_c(robots.rby1a(), "gravity_forces", name="rby1a_gravity_forces").save(tmp_path)
+    run(c_compiler(), "-std=c99", "-O1", "-c", source, "-o", tmp_path / "function.o")
+    run("g++", "-std=c++17", *WARNINGS, tmp_path / "main.cpp", tmp_path / "function.o", "-o", tmp_path / "main")
+    assert_close(float(run(tmp_path / "main")), pin_robot("rby1a").gravity(np.zeros(24))[3], 1e-9)
