@@ -23,6 +23,7 @@ from .consistency import inside, nearest
 from .data import TrajectoryData
 from .normal_equations import JointSums, joint_sums, summed
 from .parameter_vector import TERMS, Term, check_terms, motor_torques, velocity_names
+from .tables import unknowns_table
 from .unknowns import Unknowns, unknowns_of
 
 _REWEIGHTED = 10  # how often the noise of the joints is estimated anew: it changes by less than a percent
@@ -74,10 +75,7 @@ class FitResult:
         return {name: bool(ok) for name, ok, body in zip(model.link_names, possible, bodies, strict=True) if body >= 0}
 
     def __str__(self) -> str:
-        width = max((len(name) for name in self.names), default=0)
-        rows = zip(self.names, self.initial, self.values, self.deviation, strict=True)
-        lines = [f"{'':{width}}  {'initial':>10}  {'fitted':>10}  {'deviation':>10}"]
-        lines += [f"{name:{width}}  {old:10.4g}  {new:10.4g}  {by:10.2g}" for name, old, new, by in rows]
+        lines = unknowns_table(self.names, self.initial, self.values, self.deviation)
         joints = velocity_names(self.model)
         width = max(map(len, joints), default=0)
         lines.append(f"{'':{width}}  {'residual':>10}")
