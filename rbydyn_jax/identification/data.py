@@ -28,7 +28,7 @@ class TrajectoryData(Result):
         q: Configurations [rad, m].
         v: Velocities [rad/s, m/s].
         a: Accelerations [rad/s^2, m/s^2].
-        tau: Torques or forces of the motors [N m, N], what friction takes included.
+        tau: Torques or forces of the motors [N m, N], what friction takes included; or currents [A]: see `fit`.
 
     Raises:
         ArgumentError: A value is not finite.
