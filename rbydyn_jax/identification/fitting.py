@@ -81,8 +81,12 @@ class FitResult:
         bodies = model.tree.link_bodies
         return {name: bool(ok) for name, ok, body in zip(model.link_names, possible, bodies, strict=True) if body >= 0}
 
+    def unknowns_table(self) -> list[str]:
+        """The lines of a table: what each unknown was, what it is, and its standard deviation."""
+        return unknowns_table(self.names, self.initial, self.values, self.deviation)
+
     def __str__(self) -> str:
-        lines = unknowns_table(self.names, self.initial, self.values, self.deviation)
+        lines = self.unknowns_table()
         joints = velocity_names(self.model)
         width = max(map(len, joints), default=0)
         lines.append(f"{'':{width}}  {'residual':>10}")

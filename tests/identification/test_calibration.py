@@ -13,13 +13,12 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax.engines.pinocchio import pin_from_urdf
 from rbydyn_jax.identification import calibrate
 from rbydyn_jax.identification.geometry import Geometry, Target, linearised
 from rbydyn_jax.model.states import random_states
 from rbydyn_jax.spatial import se3
 from rbydyn_jax.testing import random_tree
-from tests.helpers import X64, assert_close
+from tests.helpers import X64, assert_close, oracle
 
 pytestmark = pytest.mark.skipif(not X64, reason="calibrations are of microns")
 NOISE = (1e-3, 3e-4)  # [rad, m]
@@ -35,6 +34,9 @@ def measure(joints: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
     In the file that Pinocchio reads the origins of some joints are off by about 1 cm and 20 mrad.
     """
+    oracle("pinocchio")
+    from rbydyn_jax.engines.pinocchio import pin_from_urdf
+
     rng = np.random.default_rng(0)
     file = ET.fromstring(rb.to_urdf(arm()))
     for joint in file.iter("joint"):

@@ -14,7 +14,6 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax.engines.pinocchio import pin_model
 from rbydyn_jax.identification import (
     TrajectoryData,
     actuator_regressor,
@@ -26,7 +25,7 @@ from rbydyn_jax.identification import (
 from rbydyn_jax.model.states import random_states
 from rbydyn_jax.spatial import inertia
 from rbydyn_jax.testing import random_tree
-from tests.helpers import X64, assert_close
+from tests.helpers import X64, assert_close, oracle
 
 pytestmark = pytest.mark.skipif(not X64, reason="sums over many times need float64")
 torques = jax.jit(jax.vmap(motor_torques, (None, 0, 0, 0)))
@@ -125,6 +124,9 @@ def test_payloads_and_single_links():
 @functools.cache
 def currents():
     """Currents of the robot of `measured`, whose torques Pinocchio computes, its constants, and a guess of them."""
+    oracle("pinocchio")
+    from rbydyn_jax.engines.pinocchio import pin_model
+
     true, *_ = measured()
     rng, pin = np.random.default_rng(5), pin_model(true)
     q, v, a = (np.asarray(x) for x in random_states(true, jax.random.key(3), 400))
