@@ -61,7 +61,7 @@ def test_a_payload_is_found_and_the_robot_written(robot, log, tmp_path, capsys):
     facts = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert facts["rows"] == {"fitted": 900, "held_out": 300}
     assert facts["converged"] and facts["consistent"] and facts["better"]
-    # An arm in a vertical plane tells a moment and an inertia of what it carries, not the mass alone.
+    assert abs(facts["unknowns"]["m of the payload"]["fitted"] - MASS) < 0.01
     for joint, friction in zip(("shoulder", "elbow"), FRICTION, strict=True):
         assert abs(facts["unknowns"][f"friction of {joint}"]["fitted"] - friction) < 0.01
         assert facts["errors"][joint]["after"] < 0.05 * facts["errors"][joint]["before"]
