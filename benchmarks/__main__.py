@@ -36,7 +36,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import codegen, compare, forms, ik, mpc, paths, planning, scale, simulation, soak, versions, whole_body
+from . import (
+    codegen,
+    compare,
+    forms,
+    identification,
+    ik,
+    mpc,
+    paths,
+    planning,
+    scale,
+    simulation,
+    soak,
+    versions,
+    whole_body,
+)
 from .plans import Job, plan
 from .store import Store
 
@@ -51,6 +65,7 @@ KEPT = {  # what keeps its results in files of its own
     "mpc": mpc,
     "simulation": simulation,
     "whole_body": whole_body,
+    "identification": identification,
     "codegen": codegen,
 }
 

@@ -10,9 +10,11 @@ from typing import Any
 
 ROBOT = "a URDF, xacro or MJCF file, or a name: of the library (rby1a), or of robot_descriptions (panda_description)"
 ENGINES = ("pinocchio", "mujoco", "rby1_sdk")
+TERMS = ("inertia", "armature", "damping", "friction")
 _EPILOG = """\
 Exit code: 0 if all is well; 1 if a result is not good enough: warnings with check --strict, no solution of ik,
-an error above the bound of compare, a failed check of demo or doctor; 2 if an argument or a file is wrong.
+an error above the bound of compare, a fit of identify that predicts no better, a failed check of demo or doctor;
+2 if an argument or a file is wrong.
 Completion in bash and zsh: pip install 'rbydyn_jax[completion]'; eval "$(register-python-argcomplete rbydyn)"."""
 
 
@@ -42,7 +44,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (_info, _check, _fk, _ik, _compare, _bench, _convert, _codegen, _view, _demo, _doctor):
+    for add in (
+        _info, _check, _fk, _ik, _compare, _identify, _bench, _convert, _codegen, _view, _demo, _doctor,
+    ):  # fmt: skip
         add(commands.add_parser)
     return parser
 
@@ -156,6 +160,53 @@ def _compare(add: _Add) -> None:
         from .compare import compare
 
         return compare(options.robot, options.engines, options.samples, options.seed, options.bound, options.json)
+
+    parser.set_defaults(run=run)
+
+
+def _identify(add: _Add) -> None:
+    parser = add(
+        "identify",
+        help="inertias, friction, payload or motor constants from a log of torques",
+        description="LOG is a CSV file with the columns time, q_<joint> and tau_<joint>, or current_<joint>.",
+        epilog="Exit code: 0 if the fitted robot predicts the rows that were held out better, 1 if not.",
+    )
+    parser.add_argument("log", type=Path, metavar="LOG", help="a CSV file")
+    parser.add_argument("--urdf", dest="robot", required=True, metavar="ROBOT", help=ROBOT)
+    parser.add_argument(
+        "--terms", type=_terms, default=TERMS, metavar="A,B", help=f"some of {','.join(TERMS)} (all of them)"
+    )
+    parser.add_argument(
+        "--link", action="append", default=[], help="a link whose inertia is fitted (all); several times"
+    )
+    parser.add_argument("--payload", metavar="LINK", help="a link that carries something unknown; it alone is fitted")
+    parser.add_argument(
+        "--constants", type=_numbers, metavar="X,X,...", help="the log has currents: torque per ampere, about [N m/A]"
+    )
+    parser.add_argument("--prior", type=float, default=1.0, help="how wrong the parameters may be, relative (1)")
+    parser.add_argument("--huber", type=float, metavar="S", help="errors beyond S deviations count less (all alike)")
+    parser.add_argument("--window", type=_positive, default=21, metavar="N", help="rows to smooth over, odd (21)")
+    parser.add_argument("--held-out", type=_share, default=0.25, metavar="X", help="share of rows not fitted (0.25)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the fitted robot as URDF (not written)")
+    _json(parser)
+
+    def run(options: argparse.Namespace) -> int:
+        from .identify import identify
+
+        return identify(
+            options.log,
+            options.robot,
+            terms=options.terms,
+            links=options.link,
+            payload=options.payload,
+            constants=options.constants,
+            prior=options.prior,
+            huber=options.huber,
+            window=options.window,
+            held_out=options.held_out,
+            output=options.output,
+            as_json=options.json,
+        )
 
     parser.set_defaults(run=run)
 
@@ -311,9 +362,24 @@ def _named(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < 1.0:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 1, got {value}")
+    return value
+
+
 def _engines(text: str) -> tuple[str, ...]:
+    return _some(text, ENGINES, "engine")
+
+
+def _terms(text: str) -> tuple[str, ...]:
+    return _some(text, TERMS, "term")
+
+
+def _some(text: str, choices: tuple[str, ...], kind: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(text.split(",")))
-    unknown = [name for name in names if name not in ENGINES]
+    unknown = [name for name in names if name not in choices]
     if unknown:
-        raise argparse.ArgumentTypeError(f"no engine named {unknown[0]!r}; the engines are {', '.join(ENGINES)}")
+        raise argparse.ArgumentTypeError(f"no {kind} named {unknown[0]!r}; the {kind}s are {', '.join(choices)}")
     return names

@@ -1,5 +1,7 @@
-"""Identification of inertial parameters and friction from motions and torques."""
+"""Identification of inertial parameters, friction and motor constants from torques, of geometry from poses."""
 
+from .calibration import CalibrationResult as CalibrationResult
+from .calibration import calibrate as calibrate
 from .data import TrajectoryData as TrajectoryData
 from .data import data_from_samples as data_from_samples
 from .data import read_csv as read_csv

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite, check_integer
+from .._check import check_array, check_choice, check_finite, check_integer
 from .._errors import ArgumentError, Finding, ModelError, ParseError, ShapeError
 from .._result import Result
 from ..model.model import Model, check_model
@@ -28,7 +29,7 @@ class TrajectoryData(Result):
         q: Configurations [rad, m].
         v: Velocities [rad/s, m/s].
         a: Accelerations [rad/s^2, m/s^2].
-        tau: Torques or forces of the motors [N m, N], what friction takes included.
+        tau: Torques or forces of the motors [N m, N], what friction takes included; or currents [A]: see `fit`.
 
     Raises:
         ArgumentError: A value is not finite.
@@ -162,7 +163,14 @@ def _wrong(path: Path, message: str, line: int) -> ParseError:
     return ParseError([Finding("error", message, "", str(path), line)])
 
 
-def read_csv(model: Model, path: str | Path, *, window: int = 21, degree: int = 4) -> TrajectoryData:
+def read_csv(
+    model: Model,
+    path: str | Path,
+    *,
+    measured: Literal["tau", "current"] = "tau",
+    window: int = 21,
+    degree: int = 4,
+) -> TrajectoryData:
     """The data of a CSV file with a header: `time` [s], and `q_<joint>` and `tau_<joint>` for every joint of the robot.
 
     Other columns are ignored. Times have to be equidistant to 1 %; positions are differentiated by `data_from_samples`.
@@ -170,20 +178,22 @@ def read_csv(model: Model, path: str | Path, *, window: int = 21, degree: int = 
     Args:
         model: The robot.
         path: The file.
+        measured: Whether there are torques, or currents [A] in columns `current_<joint>`, for `fit` with `constants`.
         window: Number of rows of a window, odd.
         degree: Degree of the polynomials.
 
     Raises:
-        ArgumentError: `window` does not fit; see `smooth`.
+        ArgumentError: `measured` is another word, or `window` does not fit; see `smooth`.
         ModelError: A joint has more positions than velocities.
         ParseError: A column is missing, a value is no number, or the times are not equidistant.
     """
     model, path = check_model(model), Path(path)
+    check_choice(measured, "measured", ("tau", "current"))
     with path.open(newline="") as file:
         rows = list(csv.reader(file))
     header = [x.strip() for x in rows[0]] if rows else []
     joints = velocity_names(model)
-    wanted = ["time", *(f"q_{x}" for x in joints), *(f"tau_{x}" for x in joints)]
+    wanted = ["time", *(f"q_{x}" for x in joints), *(f"{measured}_{x}" for x in joints)]
     if missing := [x for x in wanted if x not in header]:
         raise _wrong(path, f"the file has no column {missing[0]!r}", 1)
     index = [header.index(x) for x in wanted]

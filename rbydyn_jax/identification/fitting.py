@@ -2,7 +2,8 @@ r"""Fitting the parameters of a robot to its measured torques.
 
 The errors of the torques are linear in the parameters, so that the data enter through their normal equations alone, one
 for each joint. With the prior, deviations from the initial robot in units of the size of each link, they have one
-minimum and a Hessian $A$. The robot that can exist is the one nearest to it in the norm of $A$ (`consistency`).
+minimum and a Hessian $A$. The robot that can exist is the one nearest to it in the norm of $A$ (`consistency`). Motor
+constants multiply the parameters: they are found by Gauss-Newton's method, from the same sums.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_integer
+from .._check import check_array, check_integer, check_positive
 from .._errors import ArgumentError
 from ..model.model import Model, check_model
 from ..spatial import inertia
@@ -23,10 +26,13 @@ from .consistency import inside, nearest
 from .data import TrajectoryData
 from .normal_equations import JointSums, joint_sums, summed
 from .parameter_vector import TERMS, Term, check_terms, motor_torques, velocity_names
+from .tables import unknowns_table
 from .unknowns import Unknowns, unknowns_of
 
 _REWEIGHTED = 10  # how often the noise of the joints is estimated anew: it changes by less than a percent
 _ROBUST_PASSES = 8  # how often outliers are weighted anew
+_LINEARISED = 30  # how often, if there are gains
+_STILL = 1e-4  # twice the change of half a chi-square at which they stay
 _SMALLEST_NOISE = 1e-4  # of a joint, relative to its torque
 _MEDIAN = 1.4826  # the standard deviation of normal numbers, in units of the median of their sizes
 
@@ -45,6 +51,7 @@ class FitResult:
         noise: Standard deviation of the error of each torque, estimated or given [N m, N].
         residual: Root mean square of the error of each torque after the fit [N m, N].
         payload: The ten parameters of the payload about the origin of its link in its axes, if one was asked for.
+        constants: Torque or force of each motor per ampere, if the data have currents [N m/A, N/A].
         iterations: Newton steps; zero where the fit is linear.
         converged: Whether they came to an end.
     """
@@ -57,6 +64,7 @@ class FitResult:
     noise: np.ndarray
     residual: np.ndarray
     payload: np.ndarray | None
+    constants: np.ndarray | None
     iterations: int
     converged: bool
 
@@ -73,11 +81,12 @@ class FitResult:
         bodies = model.tree.link_bodies
         return {name: bool(ok) for name, ok, body in zip(model.link_names, possible, bodies, strict=True) if body >= 0}
 
+    def unknowns_table(self) -> list[str]:
+        """The lines of a table: what each unknown was, what it is, and its standard deviation."""
+        return unknowns_table(self.names, self.initial, self.values, self.deviation)
+
     def __str__(self) -> str:
-        width = max((len(name) for name in self.names), default=0)
-        rows = zip(self.names, self.initial, self.values, self.deviation, strict=True)
-        lines = [f"{'':{width}}  {'initial':>10}  {'fitted':>10}  {'deviation':>10}"]
-        lines += [f"{name:{width}}  {old:10.4g}  {new:10.4g}  {by:10.2g}" for name, old, new, by in rows]
+        lines = self.unknowns_table()
         joints = velocity_names(self.model)
         width = max(map(len, joints), default=0)
         lines.append(f"{'':{width}}  {'residual':>10}")
@@ -99,6 +108,7 @@ def fit(
     noise: Float[Array, "nv"] | None = None,
     huber: float | None = None,
     width: float | None = None,
+    constants: Float[Array, "nv"] | None = None,
     iterations: int = 500,
 ) -> FitResult:
     r"""The robot whose torques are nearest to the measured ones.
@@ -120,15 +130,19 @@ def fit(
         prior: Standard deviation of the initial parameters, relative to the size of each. The size of a link's
             parameters is $m$, $m r$ and $m r^2$ with its mass and extent; that of a drive's is what explains the
             torque alone, if not its value; that of a payload 10 kg and 0.3 m.
-        noise: Standard deviation of each measured torque [N m, N]; default is estimated from the errors of the fit.
+        noise: Standard deviation of each measured torque [N m, N], of currents times `constants`; default is estimated
+            from the errors of the fit.
         huber: Errors larger than this many standard deviations count linearly [Huber 1964]; None is least squares.
         width: Of the smooth Coulomb friction [rad/s, m/s]; None is that of sign(v). See `friction_forces`.
+        constants: If the data have currents instead of torques: the torque that each motor is believed to give at its
+            joint, per ampere [N m/A, N/A], the ratio of the gear included. They are fitted with the rest; something has
+            to be known besides, such as inertias, since all torques scale with them.
         iterations: Maximum number of Newton steps.
 
     Raises:
         ArgumentError: A value is not positive, a term is unknown, a link does not move, or there is nothing to fit.
         NameNotFoundError: There is no such link.
-        ShapeError: The data do not belong to the robot, or `noise` is not of shape `(model.nv,)`.
+        ShapeError: The data do not belong to the robot, or `noise` or `constants` is not of shape `(model.nv,)`.
 
     Example:
         >>> from rbydyn_jax.identification import TrajectoryData, fit, motor_torques
@@ -151,43 +165,85 @@ def fit(
     given = None if noise is None else np.asarray(noise, float)
     if given is not None and not (given > 0.0).all():
         raise ArgumentError(f"noise must be positive, got {given.tolist()}")
+    measured = np.asarray(data.tau, float)
+    if constants is not None:
+        check_positive(check_array(constants, "constants", (model.nv,), "model.nv"), "constants")
+        measured = measured * np.asarray(constants, float)
+        data = TrajectoryData(*data.motion, jnp.asarray(measured, data.tau.dtype))
     weights = np.ones((len(data), model.nv))
     for _ in range(1 if huber is None else _ROBUST_PASSES):
         sums = joint_sums(model, data, weights, width)
-        unknowns = unknowns_of(model, sums, links, payload, terms, prior)
+        unknowns = unknowns_of(model, sums, links, payload, terms, prior, constants is not None)
         if not unknowns.names:
             raise ArgumentError("there is nothing to fit: neither a link, nor a payload, nor another term")
-        x, matrix, deviations = _linear(unknowns, sums, given)
+        found = _minimum(unknowns, sums, given, unknowns.mean)
         if huber is not None:
-            errors = np.abs(np.asarray(data.tau - _torques(unknowns.applied(model, x), *data.motion, width), float))
-            spread = given if given is not None else np.maximum(_MEDIAN * np.median(errors, axis=0), deviations * 1e-3)
+            gains = found.x[-model.nv :] if constants is not None else 1.0
+            torques = np.asarray(_torques(unknowns.applied(model, found.x), *data.motion, width), float)
+            errors = np.abs(measured - gains * torques)
+            spread = given if given is not None else np.maximum(_MEDIAN * np.median(errors, axis=0), found.noise * 1e-3)
             weights = np.minimum(1.0, huber * spread / np.maximum(errors, 1e-300))
-    steps, converged = 0, True
     if consistent:
-        scale, count = unknowns.deviation, unknowns.blocks
-        start = inside(unknowns.mean / scale, count)
-        y, steps, converged = nearest(x / scale, matrix * np.outer(scale, scale), start, count, iterations)
-        x = scale * y
+        found = _minimum(unknowns, sums, given, found.x, iterations)
+    x, scale = found.x, unknowns.deviation
     everything = unknowns.base + unknowns.basis @ x
-    scale = unknowns.deviation
-    covariance = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
+    errors = np.sqrt([own.squared_error(everything) for own in unknowns.linearised(sums, x)])
+    covariance = np.linalg.inv(found.matrix * np.outer(scale, scale)) * np.outer(scale, scale)
+    values, initial, gains = x.copy(), unknowns.mean.copy(), np.ones(model.nv)
+    if constants is not None:  # the unknown is what is measured, in units of the torque: the inverse of the constant
+        gains, initial[-model.nv :] = x[-model.nv :], np.asarray(constants)
+        values[-model.nv :] = initial[-model.nv :] / gains
+        slopes = np.ones(len(x))
+        slopes[-model.nv :] = -values[-model.nv :] / gains
+        covariance *= np.outer(slopes, slopes)
     return FitResult(
         model=unknowns.applied(model, x),
         names=unknowns.names,
-        values=x,
-        initial=unknowns.mean,
+        values=values,
+        initial=initial,
         covariance=covariance,
-        noise=deviations,
-        residual=np.sqrt([own.squared_error(everything) for own in sums]),
+        noise=found.noise / gains,
+        residual=errors / gains,
         payload=None if unknowns.payload is None else x[10 * len(unknowns.links) : 10 * unknowns.blocks],
-        iterations=steps,
-        converged=converged,
+        constants=None if constants is None else values[-model.nv :],
+        iterations=found.steps,
+        converged=found.converged,
     )
 
 
 @functools.partial(jax.jit, static_argnums=4)
 def _torques(model: Model, q: Array, v: Array, a: Array, width: float | None) -> Array:
     return jax.vmap(lambda q, v, a: motor_torques(model, q, v, a, width))(q, v, a)
+
+
+class _Minimum(NamedTuple):
+    x: np.ndarray
+    matrix: np.ndarray
+    """Hessian of half the cost, without the condition that bodies can exist."""
+    noise: np.ndarray
+    steps: int
+    converged: bool
+
+
+def _minimum(
+    unknowns: Unknowns, sums: list[JointSums], given: np.ndarray | None, x: np.ndarray, limit: int | None = None
+) -> _Minimum:
+    """The minimum; with a limit of the number of steps that of bodies that can exist.
+
+    With gains the errors are linearised anew until the minimum stays where it is.
+    """
+    steps, scale, count = 0, unknowns.deviation, unknowns.blocks
+    for _ in range(_LINEARISED):
+        before, converged = x, True
+        x, matrix, noise = _linear(unknowns, unknowns.linearised(sums, x), given)
+        if limit is not None:
+            start = inside(unknowns.mean / scale, count)
+            y, taken, converged = nearest(x / scale, matrix * np.outer(scale, scale), start, count, limit)
+            x, steps = scale * y, steps + taken
+        moved = x - before
+        if not unknowns.gains or moved @ matrix @ moved <= _STILL * max(1.0, 1e-10 * float(x @ matrix @ x)):
+            return _Minimum(x, matrix, noise, steps, converged)
+    return _Minimum(x, matrix, noise, steps, False)
 
 
 def _linear(

@@ -24,7 +24,7 @@ from .parameter_vector import Term, check_terms, parameter_names, regressor
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """What torques tell of the parameters; `print` shows it in words.
+    """What measurements tell of the parameters; `print` shows it in words.
 
     Attributes:
         names: The names of all parameters.
@@ -45,7 +45,7 @@ class BaseParameters:
 
     @property
     def unobservable(self) -> tuple[str, ...]:
-        """The parameters that have no influence on any torque."""
+        """The parameters that have no influence on anything measured."""
         return tuple(self.names[k] for k in np.flatnonzero(~self.combinations.any(axis=0)))
 
     @property
@@ -67,7 +67,7 @@ class BaseParameters:
 
     def __str__(self) -> str:
         lines = [
-            f"{len(self.names)} parameters, of which the torques tell {self.rank} combinations apart "
+            f"{len(self.names)} parameters, of which {self.rank} combinations can be told apart "
             f"(condition number {self.condition:.3g})"
         ]
         for title, items, separator in (
@@ -116,7 +116,7 @@ def base_parameters(
 
         >>> from rbydyn_jax.identification import base_parameters
         >>> print(base_parameters(robots.pendulum()))
-        10 parameters, of which the torques tell 3 combinations apart (condition number 1.2...)
+        10 parameters, of which 3 combinations can be told apart (condition number 1.2...)
         identifiable alone: 3
           mx of bob, mz of bob, Iyy of bob
         identifiable as a combination only: 0
@@ -133,8 +133,12 @@ def base_parameters(
     else:
         raise ArgumentError("samples is the number of random states: data has its own")
     rows = jax.jit(jax.vmap(lambda q, v, a: regressor(model, q, v, a, terms, None)))(*motion)
-    rounding = float(np.finfo(rows.dtype).eps)
-    R = np.linalg.qr(np.asarray(rows, float).reshape(-1, len(names)), mode="r")
+    return combinations_of(names, np.asarray(rows, float).reshape(-1, len(names)), float(np.finfo(rows.dtype).eps))
+
+
+def combinations_of(names: tuple[str, ...], rows: np.ndarray, rounding: float) -> BaseParameters:
+    """What measurements that are `rows` times the parameters tell of them; `rounding` is the unit of the rows."""
+    R = np.linalg.qr(rows, mode="r")
     sizes = np.linalg.norm(R, axis=0)
     sizes = np.where(sizes > 1e3 * rounding * sizes.max(initial=0.0), sizes, 0.0)
     scaled = np.divide(R, sizes, out=np.zeros_like(R), where=sizes > 0.0)

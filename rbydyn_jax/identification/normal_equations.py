@@ -37,6 +37,22 @@ class JointSums(NamedTuple):
         total = float(self.square - 2.0 * self.vector @ own + own @ self.matrix @ own)
         return max(total, 0.0) / max(self.weight, 1.0)
 
+    def with_gain(self, parameters: np.ndarray, gain: float, column: int) -> JointSums:
+        r"""Those of measurements with an unknown gain, $s\, Y \pi \approx s_0 Y \pi + (s - s_0)\, Y \pi_0$.
+
+        Args:
+            parameters: The parameters at which, $\pi_0$.
+            gain: The gain at which, $s_0$.
+            column: The index of the gain among the parameters.
+        """
+        own = parameters[self.columns]
+        moved = self.matrix @ own
+        square, along = float(own @ moved), float(self.vector @ own)
+        matrix = np.block([[gain**2 * self.matrix, gain * moved[:, None]], [gain * moved[None], np.array([[square]])]])
+        vector = np.append(gain * (self.vector + gain * moved), along + gain * square)
+        total = self.square + 2.0 * gain * along + gain**2 * square
+        return JointSums(np.append(self.columns, column), matrix, vector, total, self.weight)
+
 
 @functools.partial(jax.jit, static_argnames="width")
 def _products(

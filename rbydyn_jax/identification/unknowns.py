@@ -1,7 +1,8 @@
 r"""What a fit may change: inertias of links, a payload, and parameters of the drives.
 
 The parameters of the robot are $\pi = \pi_0 + B x$ with unknowns $x$: first blocks of ten for each link, in its own
-axes, then numbers that are not negative.
+axes, then numbers that are not negative. The last of these can be gains of the measurements, one for each velocity,
+which stand behind the parameters.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Unknowns(NamedTuple):
     basis: np.ndarray
     mean: np.ndarray
     deviation: np.ndarray
+    gains: int
+    """The number of gains, the last unknowns: of all velocities or of none."""
 
     @property
     def blocks(self) -> int:
@@ -45,12 +48,20 @@ class Unknowns(NamedTuple):
     def applied(self, model: Model, x: np.ndarray) -> Model:
         """The robot with these values."""
         dtype, given = model.inertias.dtype, x[: 10 * self.blocks].reshape(-1, 10)
-        values = parameters(model).at[self.drives].set(jnp.asarray(x[10 * self.blocks :], dtype))
+        drives = x[10 * self.blocks : len(x) - self.gains]
+        values = parameters(model).at[self.drives].set(jnp.asarray(drives, dtype))
         model = with_parameters(model, values)
         own = model.link_inertias
         for link, new in zip(self.links, given, strict=False):
             model = add_inertia(model, link, jnp.asarray(new, dtype) - own[link])
         return model if self.payload is None else add_inertia(model, self.payload, jnp.asarray(given[-1], dtype))
+
+    def linearised(self, sums: list[JointSums], x: np.ndarray) -> list[JointSums]:
+        """The sums at these values: they depend on them if there are gains."""
+        if not self.gains:
+            return sums
+        everything, first = self.base + self.basis @ x, len(self.base) - self.gains
+        return [own.with_gain(everything, x[j - self.gains], first + j) for j, own in enumerate(sums)]
 
 
 def _sizes(own: np.ndarray) -> np.ndarray:
@@ -84,6 +95,7 @@ def unknowns_of(
     payload: str | int | None,
     terms: Sequence[Term],
     prior: float,
+    gains: bool,
 ) -> Unknowns:
     """The unknowns that the arguments of `fit` ask for."""
     chosen = _selected(model, () if links is None and payload is not None else links, terms)
@@ -110,8 +122,15 @@ def unknowns_of(
     typical = [_typical(sums[(k - first) % nv], k, base[k]) for k in drives]
     base[drives] = 0.0
     basis = np.concatenate([*columns, np.eye(len(base))[:, drives]], axis=1)
-    deviation = prior * np.concatenate([sizes.reshape(-1), typical])
-    return Unknowns(tuple(chosen), loaded, drives, tuple(names), base, basis, mean, deviation)
+    deviation = np.concatenate([sizes.reshape(-1), typical])
+    if gains:
+        names += [f"constant of {x}" for x in velocity_names(model)]
+        mean, deviation, base = (
+            np.concatenate([x, y * np.ones(nv)]) for x, y in ((mean, 1), (deviation, 1), (base, 0))
+        )
+        basis = np.block([[basis, np.zeros((len(basis), nv))], [np.zeros((nv, basis.shape[1])), np.eye(nv)]])
+    count = nv if gains else 0
+    return Unknowns(tuple(chosen), loaded, drives, tuple(names), base, basis, mean, prior * deviation, count)
 
 
 def _typical(own: JointSums, column: int, initial: float) -> float:

@@ -37,7 +37,7 @@ ROBOT = """<robot name="crank">
 </robot>
 """
 LINES = ROBOT.splitlines()
-COMMANDS = ("info", "check", "fk", "ik", "compare", "bench", "convert", "codegen", "view", "demo", "doctor")
+COMMANDS = "info check fk ik compare identify bench convert codegen view demo doctor".split()
 MASS = """<inertial><origin xyz="0.1 0 0"/><mass value="2"/>
   <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
 

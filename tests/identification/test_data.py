@@ -26,8 +26,8 @@ def test_windows_that_do_not_fit(window):
         smooth(np.zeros((60, 1)), 0.1, window, 4)
 
 
-def write(path, times, q, tau, joints, extra=""):
-    header = ",".join(["note", "time", *(f"q_{x}" for x in joints), *(f"tau_{x}" for x in joints)])
+def write(path, times, q, tau, joints, extra="", measured="tau"):
+    header = ",".join(["note", "time", *(f"q_{x}" for x in joints), *(f"{measured}_{x}" for x in joints)])
     rows = [",".join(["-", *(repr(float(x)) for x in row)]) for row in np.column_stack([times, q, tau])]
     path.write_text("\n".join([header, *rows]) + extra)
 
@@ -41,6 +41,10 @@ def test_a_file_of_polynomials_is_read_exactly(tmp_path):
     want = (q, np.stack([3 * t**2, -2.0 + 0 * t], 1), np.stack([6 * t, 0 * t], 1), tau)
     for got, expected in zip((*data.motion, data.tau), want, strict=True):
         assert_close(np.asarray(got, float), expected, 1e-4)
+    write(tmp_path / "log.csv", t, q, tau, model.joint_names, measured="current")
+    assert_close(read_csv(model, tmp_path / "log.csv", measured="current").tau, data.tau)
+    with pytest.raises(rb.ArgumentError, match="measured must be one of 'tau', 'current'"):
+        read_csv(model, tmp_path / "log.csv", measured="power")  # type: ignore[arg-type]
     for times, extra, message in (
         (t**2, "", "log.csv:2: error: the times are not equidistant"),
         (t, "\n-,0.4,x,0,0,0", "log.csv:42: error: a value is missing or no number"),

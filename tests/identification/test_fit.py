@@ -25,7 +25,7 @@ from rbydyn_jax.identification import (
 from rbydyn_jax.model.states import random_states
 from rbydyn_jax.spatial import inertia
 from rbydyn_jax.testing import random_tree
-from tests.helpers import X64, assert_close
+from tests.helpers import X64, assert_close, oracle
 
 pytestmark = pytest.mark.skipif(not X64, reason="sums over many times need float64")
 torques = jax.jit(jax.vmap(motor_torques, (None, 0, 0, 0)))
@@ -121,6 +121,57 @@ def test_payloads_and_single_links():
     assert_close(single.model.link_inertias[:-1], true.link_inertias[:-1])
 
 
+@functools.cache
+def currents():
+    """Currents of the robot of `measured`, whose torques Pinocchio computes, its constants, and a guess of them."""
+    oracle("pinocchio")
+    from rbydyn_jax.engines.pinocchio import pin_model
+
+    true, *_ = measured()
+    rng, pin = np.random.default_rng(5), pin_model(true)
+    q, v, a = (np.asarray(x) for x in random_states(true, jax.random.key(3), 400))
+    tau = np.stack([pin.rnea(*state) for state in zip(q, v, a, strict=True)])
+    tau += np.asarray(true.damping) * v + np.asarray(true.friction) * np.sign(v)
+    constants = np.array([4.0, 0.5, 11.0, 2.0])
+    exact = tau / constants
+    noisy = exact + 0.01 * exact.std(axis=0) * rng.normal(size=exact.shape)
+    return TrajectoryData(*map(jnp.asarray, (q, v, a, noisy))), exact, constants, constants * rng.uniform(0.6, 1.6, 4)
+
+
+@pytest.mark.slow
+def test_motor_constants_and_friction_are_found_together():
+    """Of a robot whose inertias are known; the deviations are those of the errors."""
+    true, *_ = measured()
+    data, exact, constants, guess = currents()
+    zero = jnp.zeros(true.nv)
+    still = eqx.tree_at(lambda m: (m.damping, m.friction), true, (zero, zero))
+    found = fit(still, data, terms=("damping", "friction"), constants=jnp.asarray(guess))
+    assert found.converged and found.constants is not None and found.names[-1] == "constant of joint_4"
+    assert (np.abs(found.constants - constants) < 4.0 * found.deviation[-4:]).all()
+    assert (found.deviation[-4:] < 0.01 * constants).all()
+    assert_close(found.constants, constants, 0.01)
+    drives = np.concatenate([true.damping, true.friction])
+    assert (np.abs(found.values[:-4] - drives) < 4.0 * found.deviation[:-4]).all()
+    assert_close(found.noise, 0.01 * exact.std(axis=0) * constants, 0.15)
+    wrong = eqx.tree_at(lambda d: d.tau, data, data.tau.at[::25].add(jnp.asarray(20.0 * exact.std(axis=0))))
+    robust = fit(still, wrong, terms=("damping", "friction"), constants=jnp.asarray(guess), huber=2.0)
+    assert_close(robust.constants, constants, 0.01)
+    free = fit(still, data, terms=("damping", "friction"), constants=jnp.asarray(guess), consistent=False)
+    assert_close(free.values, found.values, 1e-3)
+
+
+@pytest.mark.slow
+def test_currents_are_explained_by_inertias_and_constants_together():
+    _, initial, *_ = measured()
+    data, exact, constants, _ = currents()
+    found = fit(initial, data, constants=jnp.asarray(constants), prior=0.3)
+    assert found.converged and all(found.consistent.values())
+    got = np.asarray(torques(found.model, *data.motion)) / found.constants
+    assert (np.sqrt(np.mean((got - exact) ** 2, axis=0)) < 0.005 * exact.std(axis=0)).all()
+    # All torques may be scaled together: what the constants are is known from the prior alone.
+    assert (found.deviation[-4:] > 0.01 * constants).all()
+
+
 def test_wrong_arguments():
     _, initial, data, *_ = measured()
     cases: tuple[tuple[dict[str, Any], str], ...] = (
@@ -129,6 +180,7 @@ def test_wrong_arguments():
         ({"terms": ("inertia",), "links": []}, "there is nothing to fit"),
         ({"payload": "link_0"}, "link 'link_0' does not move"),
         ({"noise": jnp.zeros(4)}, "noise must be positive"),
+        ({"constants": jnp.zeros(4)}, "constants must be finite and positive"),
     )
     for wrong, message in cases:
         with pytest.raises(rb.ArgumentError, match=message):

@@ -1,0 +1,278 @@
+r"""Kinematic calibration: joint offsets and placements of links from measured poses.
+
+Gauss-Newton's method on the errors of orientation and position, each in units of its noise [Hollerbach, Khalil and
+Gautier 2016], with derivatives in closed form (`geometry`). A prior on each unknown makes the minimum unique; what the
+poses tell without it is reported as for torques (`identifiability`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import check_array, check_finite, check_flag, check_integer, check_mapping, check_pose
+from .._errors import ArgumentError, ModelError, ShapeError
+from ..model.edit import with_geometry
+from ..model.model import Model, check_model
+from ..spatial import se3
+from .geometry import Geometry, Target, linearised
+from .identifiability import BaseParameters, combinations_of
+from .tables import unknowns_table
+
+_END = 1e-6  # twice the decrease of half a chi-square that is left: of no statistical weight
+_SHORTEST = 1e-4  # step
+_SMALLEST = 1e-2  # noise, in units of the root of the rounding unit
+_MEDIAN = 2.366  # of the sum of three squared normal numbers
+
+
+@dataclass(frozen=True)
+class CalibrationResult:
+    """A calibrated robot; `print` shows it as a table.
+
+    Attributes:
+        model: The robot with the placements that were found.
+        offsets: What has to be added to the configurations [rad, m]: the pose is that of `model` at `q + offsets`.
+        frame: The pose of the world, or of `ref`, in the frame of the measurements.
+        names: The names of the unknowns: offsets of joints, and rotation vector and translation of each change of a
+            placement, in the axes of the placement.
+        values: Their values [rad, m].
+        covariance: Covariance of the unknowns, from the noise and the prior together.
+        noise: Standard deviations of measured angles [rad] and positions [m], estimated or given; NaN where none is
+            measured.
+        residual: Root mean squares of the errors after the calibration, in the same units.
+        identifiability: Which combinations the poses tell apart without the prior.
+        iterations: Number of steps.
+        converged: Whether they came to an end.
+    """
+
+    model: Model
+    offsets: np.ndarray
+    frame: np.ndarray
+    names: tuple[str, ...]
+    values: np.ndarray
+    covariance: np.ndarray
+    noise: np.ndarray
+    residual: np.ndarray
+    identifiability: BaseParameters
+    iterations: int
+    converged: bool
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """The standard deviation of each unknown."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def __str__(self) -> str:
+        lines = unknowns_table(self.names, np.zeros(len(self.names)), self.values, self.deviation)
+        told = zip(("orientation", "position"), self.residual, ("rad", "m"), strict=True)
+        lines += [f"error of {what}: {x:.3g} {unit}" for what, x, unit in told if np.isfinite(x)]
+        return "\n".join([*lines, str(self.identifiability).splitlines()[0]])
+
+    __repr__ = __str__
+
+
+def calibrate(
+    model: Model,
+    q: Float[Array, "t nq"],
+    poses: Mapping[str | int, Float[Array, "t 4 4"] | Float[Array, "t 3"]],
+    *,
+    ref: str | int | None = None,
+    offsets: Sequence[str | int] | None = None,
+    placements: Sequence[str | int] = (),
+    unknown_frame: bool = False,
+    prior: tuple[float, float] = (0.1, 0.05),
+    noise: tuple[float, float] | None = None,
+    huber: float | None = None,
+    iterations: int = 50,
+) -> CalibrationResult:
+    r"""The joint offsets and placements with which the links are where they were measured.
+
+    Minimises the squared errors of orientation and position, in units of their noise, and of the unknowns, in units of
+    the prior. The unknowns are zero for the given robot. Called outside of `jit`; errors and derivatives are in the
+    dtype of the model, all else in float64.
+
+    Args:
+        model: The robot as it is believed to be.
+        q: Measured configurations [rad, m], a row for each pose.
+        poses: For each measured link, by name or index, its poses, or its positions alone [m], in the frame of the
+            measurements.
+        ref: The link that carries the measuring device; None is the world.
+        offsets: The joints whose positions have an unknown offset; default is all with one coordinate of their own.
+        placements: The links whose placement is unknown: that of their joint on the parent, or for links that are
+            fixed to another one, such as markers and cameras, that on it. Links fixed to such a link stay.
+        unknown_frame: Whether the pose of the world, or of `ref`, in the frame of the measurements is unknown.
+        prior: Standard deviations of the unknowns before: of angles [rad] and of lengths [m].
+        noise: Standard deviations of measured angles [rad] and positions [m]; default is estimated from the errors.
+        huber: Errors larger than this many standard deviations count linearly [Huber 1964]; None is least squares.
+        iterations: Maximum number of steps.
+
+    Raises:
+        ArgumentError: A value is not positive, a pose is none, or there is nothing to measure or to find.
+        ModelError: A joint in `offsets` has several coordinates, or follows another one.
+        NameNotFoundError: There is no such link or joint.
+        ShapeError: `q` or poses have another shape.
+
+    Example:
+        The elbow of an arm is off by 20 mrad:
+
+        >>> from rbydyn_jax.identification import calibrate
+        >>> arm, off = robots.two_link_arm(), jnp.array([0.0, 0.02])
+        >>> q = jax.random.uniform(jax.random.key(0), (50, 2))
+        >>> seen = jax.vmap(lambda q: link_pose(arm, q + off, "tool"))(q)
+        >>> found = calibrate(arm, q, {"tool": seen})
+        >>> [round(float(x), 3) + 0.0 for x in found.offsets]
+        [0.0, 0.02]
+    """
+    model = check_model(model)
+    q = check_array(q, "q", (None, model.nq), "times, model.nq").astype(model.inertias.dtype)
+    check_finite(q, "q")
+    if not len(q):
+        raise ArgumentError("q must have at least one row, got none")
+    iterations = check_integer(iterations, "iterations", 1)
+    pairs = {"prior": prior, "noise": (1.0, 1.0) if noise is None else noise}
+    for name, (angle, length) in pairs.items():
+        if not (angle > 0.0 and length > 0.0):
+            raise ArgumentError(f"{name} must be positive, got {(angle, length)}")
+    if huber is not None and not huber > 0.0:
+        raise ArgumentError(f"huber must be positive, got {huber}")
+    measured, targets = _measured(model, len(q), poses)
+    joints = _joints(model, offsets)
+    links = tuple(dict.fromkeys(model.link_index(k) for k in placements))
+    index = None if ref is None else model.link_index(ref)
+    geometry = Geometry(joints, links, check_flag(unknown_frame, "unknown_frame"), targets, index)
+    names, scale = geometry.names(model), geometry.deviations(*prior)
+    if not names:
+        raise ArgumentError("there is nothing to find: neither an offset, nor a placement, nor the frame")
+    dtype = q.dtype
+
+    def errors_at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        errors, rows = (np.asarray(y, float) for y in linearised(geometry, model, jnp.asarray(x, dtype), q, measured))
+        return errors.reshape(len(q), -1, 3), rows.reshape(len(q), -1, 3, len(names))
+
+    smallest = _SMALLEST * float(jnp.finfo(dtype).eps) ** 0.5
+    found = _solved(errors_at, scale, geometry.is_angle, noise, huber, smallest, iterations)
+    off, parts = geometry.split(jnp.asarray(found.x, dtype))
+    added = np.zeros(model.nq)
+    added[[model.tree.q_slices[k].start for k in joints]] = np.asarray(off)
+    changes = jax.vmap(se3.exp)(parts)
+    joint_placements, link_placements = geometry.placed(model, changes)
+    if links:
+        model = with_geometry(model, joint_placements=joint_placements, link_placements=link_placements)
+    weighted = found.rows / found.noise[np.where(geometry.is_angle, 0, 1)][:, None, None]
+    return CalibrationResult(
+        model=model,
+        offsets=added,
+        frame=np.asarray(changes[-1] if unknown_frame else np.eye(4), float),
+        names=names,
+        values=found.x,
+        covariance=np.linalg.inv(found.hessian) * np.outer(scale, scale),
+        noise=found.noise,
+        residual=_of_kinds(found.errors**2, geometry.is_angle, np.mean) ** 0.5,
+        identifiability=combinations_of(names, weighted.reshape(-1, len(names)), float(jnp.finfo(dtype).eps)),
+        iterations=found.steps,
+        converged=found.converged,
+    )
+
+
+class _Solution(NamedTuple):
+    x: np.ndarray
+    errors: np.ndarray
+    rows: np.ndarray
+    noise: np.ndarray
+    hessian: np.ndarray
+    """In units of the prior."""
+    steps: int
+    converged: bool
+
+
+def _of_kinds(values: np.ndarray, is_angle: np.ndarray, f: Callable[[np.ndarray], Any]) -> np.ndarray:
+    """A number for all angles and one for all positions, of values (t, g, ...)."""
+    return np.array([f(values[:, kind]) if kind.any() else np.nan for kind in (is_angle, ~is_angle)])
+
+
+def _solved(
+    errors_at: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    scale: np.ndarray,
+    is_angle: np.ndarray,
+    given: tuple[float, float] | None,
+    huber: float | None,
+    smallest: float,
+    limit: int,
+) -> _Solution:
+    """The minimum by Gauss-Newton steps, each as short as the cost demands; noise and weights are those of its start.
+
+    Errors are (t, g, 3), their derivatives (t, g, 3, n).
+    """
+
+    def half_square(errors: np.ndarray, x: np.ndarray) -> float:
+        return 0.5 * float((weights[:, :, None] * errors**2).sum() + ((x / scale) ** 2).sum())
+
+    x, steps = np.zeros(len(scale)), 0
+    errors, rows = errors_at(x)
+    while True:
+        noise = np.maximum(_noise(errors, is_angle, huber) if given is None else np.array(given), smallest)
+        own = noise[np.where(is_angle, 0, 1)]
+        weights = np.ones(errors.shape[:2]) / own**2
+        if huber is not None:
+            weights *= np.minimum(1.0, huber * own * 3.0**0.5 / np.maximum(np.linalg.norm(errors, axis=2), 1e-300))
+        scaled = rows * scale
+        hessian = np.einsum("tgai,tg,tgaj->ij", scaled, weights, scaled, optimize=True) + np.eye(len(x))
+        slope = np.einsum("tgai,tg,tga->i", scaled, weights, errors, optimize=True) - x / scale
+        move = np.linalg.solve(hessian, slope)
+        converged = bool(move @ slope <= _END)
+        if converged or steps == limit:
+            return _Solution(x, errors, rows, noise, hessian, steps, converged)
+        now, length = half_square(errors, x), 1.0
+        while True:
+            ahead = x + length * scale * move
+            new = errors_at(ahead)
+            if half_square(new[0], ahead) <= now or length < _SHORTEST:
+                break
+            length *= 0.5
+        x, (errors, rows), steps = ahead, new, steps + 1
+
+
+def _noise(errors: np.ndarray, is_angle: np.ndarray, huber: float | None) -> np.ndarray:
+    """The standard deviations of angles and positions; with outliers by the median."""
+    if huber is None:
+        return _of_kinds(errors**2, is_angle, np.mean) ** 0.5
+    return _of_kinds((errors**2).sum(axis=2) / _MEDIAN, is_angle, np.median) ** 0.5
+
+
+def _measured(
+    model: Model, count: int, poses: Mapping[str | int, Float[Array, "..."]]
+) -> tuple[tuple[Array, ...], tuple[Target, ...]]:
+    """The measurements in the dtype of the model, and what they are of."""
+    check_mapping(poses, "poses", "links to their poses (t, 4, 4) or positions (t, 3)")
+    if not poses:
+        raise ArgumentError("there is nothing measured: poses has no link")
+    arrays, targets = list[Array](), list[Target]()
+    for link, value in poses.items():
+        name = f"poses of {link!r}"
+        value = check_array(value, name)
+        if value.shape not in ((count, 4, 4), (count, 3)):
+            raise ShapeError(f"{name} must have shape ({count}, 4, 4) or ({count}, 3), rows of q; got {value.shape}")
+        check_finite(value, name)
+        if value.ndim == 3:
+            check_pose(value, name)
+        arrays.append(value.astype(model.inertias.dtype))
+        targets.append(Target(model.link_index(link), value.ndim == 3))
+    return tuple(arrays), tuple(targets)
+
+
+def _joints(model: Model, offsets: Sequence[str | int] | None) -> tuple[int, ...]:
+    """The joints whose offset is unknown."""
+    tree = model.tree
+    single = [j.nq == j.nv == 1 and m is None for j, m in zip(tree.joints, tree.mimics, strict=True)]
+    if offsets is None:
+        return tuple(k for k, one in enumerate(single) if one)
+    chosen = tuple(dict.fromkeys(model.joint_index(k) for k in offsets))
+    if wrong := [k for k in chosen if not single[k]]:
+        raise ModelError(f"joint {model.joint_names[wrong[0]]!r} has no single coordinate of its own to be offset")
+    return chosen
