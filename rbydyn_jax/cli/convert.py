@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jax
-
-from ..io.save import save_urdf, to_urdf
-from .source import load
+from ..io.urdf_writer import write_urdf
+from .source import find
 
 
 def convert(robot: str, output: Path | None = None, *, collisions: bool = True) -> int:
@@ -23,10 +21,9 @@ def convert(robot: str, output: Path | None = None, *, collisions: bool = True) 
         NameNotFoundError: There is no such robot.
         ParseError: The file describes no robot.
     """
-    with jax.enable_x64(True):
-        model = load(robot)
-        if output is None:
-            print(to_urdf(model, collisions=collisions), end="")
-        else:
-            save_urdf(model, output, collisions=collisions)
+    text = write_urdf(find(robot).describe().description, collisions=collisions)
+    if output is None:
+        print(text, end="")
+    else:
+        output.write_text(text, encoding="utf-8")
     return 0

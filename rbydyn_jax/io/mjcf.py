@@ -8,18 +8,14 @@ that a free joint has q = [w, x, y, z, position] and its velocity, angular part 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._check import require
-from .._errors import DtypeError
 from ..joints import JOINT_TYPES
-from ..model.model import Model
 from ..shapes import CollisionGeometry, collision_geometries
-from .build import assemble, check_options
 from .check import check_description
 from .description import (
     CollisionDescription,
@@ -36,88 +32,47 @@ _Shapes = dict[int, type[CollisionGeometry]]  # by MuJoCo's number
 _NOT_USED = {"neq": "equality", "ntendon": "tendon", "nu": "actuator", "nsensor": "sensor", "nexclude": "exclude"}
 
 
-def load_mjcf(
-    path: str | Path,
-    *,
-    base_link: str | None = None,
-    floating_base: bool = False,
-    joint_order: Sequence[str] | None = None,
-    strict: bool = False,
-) -> Model:
-    """Loads a robot from an MJCF file through the package `mujoco`; see `from_mujoco`.
-
-    Args:
-        path: The file.
-        base_link: Keep only this body and what is below it; default is the world.
-        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
-        joint_order: The moving joints in the order wanted for q and v; default is MuJoCo's.
-        strict: Whether a warning is an error.
+def compile_mjcf(path: str | Path) -> Any:
+    """The `mujoco.MjModel` of an MJCF file.
 
     Raises:
+        DtypeError: `path` is not a path.
         MissingExtraError: `mujoco` is not installed.
         ParseError: The file cannot be read, or MuJoCo refuses it.
-        NameNotFoundError: There is no such base link or joint.
     """
     mujoco = require("mujoco", "mjcf", "load_mjcf")
     read_bytes(path)  # raises this library's error for a wrong path
     try:
-        mj_model = mujoco.MjModel.from_xml_path(str(path))
+        return mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:
         raise fail(f"MuJoCo refuses it: {error}", str(path)) from None
-    return _build(mj_model, str(path), base_link, floating_base, joint_order, strict)
-
-
-def from_mujoco(
-    mj_model: Any,
-    *,
-    base_link: str | None = None,
-    floating_base: bool = False,
-    joint_order: Sequence[str] | None = None,
-    strict: bool = False,
-) -> Model:
-    """Makes a `Model` of a compiled `mujoco.MjModel`: bodies, joints, inertias, armature, losses, limits and gravity.
-
-    Capsules, spheres, boxes and cylinders that take part in contacts become collision shapes, with `contype` and
-    `conaffinity` as their bit masks. What a `Model` cannot hold (tendons, equalities, actuators, springs, other shapes)
-    goes to its report.
-
-    Args:
-        mj_model: The compiled model.
-        base_link: Keep only this body and what is below it; default is the world.
-        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
-        joint_order: The moving joints in the order wanted for q and v; default is MuJoCo's.
-        strict: Whether a warning is an error.
-
-    Raises:
-        DtypeError: `mj_model` is no `mujoco.MjModel`.
-        MissingExtraError: `mujoco` is not installed.
-        ModelError: The model makes no sense as a robot.
-        NameNotFoundError: There is no such base link or joint.
-    """
-    if not isinstance(mj_model, require("mujoco", "mjcf", "from_mujoco").MjModel):
-        raise DtypeError(f"mj_model must be a mujoco.MjModel, got {type(mj_model).__name__}; a file: load_mjcf")
-    return _build(mj_model, "<mujoco>", base_link, floating_base, joint_order, strict)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflows become findings
-def _build(
-    mj_model: Any,
-    source: str,
-    base_link: str | None,
-    floating_base: bool,
-    joint_order: Sequence[str] | None,
-    strict: bool,
-) -> Model:
-    check_options(base_link, floating_base, joint_order, strict)
+def read_mujoco(
+    mj_model: Any, source: str, *, base_link: str | None = None
+) -> tuple[RobotDescription, Findings, list[float]]:
+    """Reads a compiled model, and checks the robot that it describes.
+
+    Args:
+        mj_model: A `mujoco.MjModel`.
+        source: Its name for messages.
+        base_link: The body from which on the robot will be used.
+
+    Returns:
+        The robot, all findings (notes on what a description cannot hold, too), and gravity (3,) [m/s^2].
+
+    Raises:
+        MissingExtraError: `mujoco` is not installed.
+        ParseError: A name is not UTF-8, or a reference position is not finite.
+    """
     findings = Findings(source)
-    description = describe_mujoco(mj_model, findings)
+    description = _describe(mj_model, findings)
     check_description(description, findings, base_link)
-    gravity = mj_model.opt.gravity.tolist()
-    return assemble(description, findings, base_link, floating_base, joint_order, gravity, strict, None)
+    return description, findings, mj_model.opt.gravity.tolist()
 
 
-def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
-    """Returns the description of a compiled model; what it cannot hold goes to `findings` as notes."""
+def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
     mujoco = require("mujoco", "mjcf", "from_mujoco")
 
     def name(kind: str, index: int) -> str:
