@@ -25,11 +25,11 @@ from .description import (
     RobotDescription,
 )
 from .findings import Findings, fail
+from .mjcf_unused import note_unused
 from .placement import compose, placement, rotation_from_wxyz
 from .urdf import read_bytes
 
 _Shapes = dict[int, type[CollisionGeometry]]  # by MuJoCo's number
-_NOT_USED = {"neq": "equality", "ntendon": "tendon", "nu": "actuator", "nsensor": "sensor", "nexclude": "exclude"}
 
 
 def compile_mjcf(path: str | Path) -> Any:
@@ -110,7 +110,7 @@ def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
             carrier, pose = child, placement(-anchor)
         if carrier != link.name:
             joints.append(JointDescription(f"{link.name}_fixed", "fixed", carrier, link.name, pose))
-    _note_unused(mj_model, shapes, findings)
+    note_unused(mj_model, mujoco, name, shapes, findings)
     model_name = mj_model.names.partition(b"\0")[0].decode(errors="replace")
     return RobotDescription(model_name or "mujoco", tuple(links), tuple(joints))
 
@@ -177,17 +177,3 @@ def _collisions(mj_model: Any, body: int, shapes: _Shapes) -> tuple[CollisionDes
         pose = placement(mj_model.geom_pos[geom], rotation_from_wxyz(mj_model.geom_quat[geom]))
         found.append(CollisionDescription(shape.from_mujoco(mj_model.geom_size[geom]), pose, "", *masks))
     return tuple(found)
-
-
-def _note_unused(mj_model: Any, shapes: _Shapes, findings: Findings) -> None:
-    counts = {what: int(getattr(mj_model, field, 0)) for field, what in _NOT_USED.items()}
-    in_contacts = (mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0)
-    other = ~np.isin(mj_model.geom_type, list(shapes))
-    used = ", ".join(shape.tag for shape in shapes.values())
-    counts[f"collision shape other than {used}"] = int((in_contacts & other).sum())
-    if mj_model.njnt:
-        stiffness = np.asarray(mj_model.jnt_stiffness).reshape(mj_model.njnt, -1)
-        counts["joint spring"] = int((stiffness != 0).any(axis=1).sum())
-    for what, count in counts.items():
-        if count:
-            findings.add("note", f"{count} of kind {what!r} not used")

@@ -127,6 +127,20 @@ print([name for name in ("jax", "jaxlib", "equinox") if name in sys.modules])"""
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_convert_writes_what_the_file_has(tmp_path, capsys):
+    path = tmp_path / "a.urdf"
+    path.write_text(ROBOT)
+    assert main(["convert", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert '<joint name="mount" type="fixed">' in text and 'effort="4.0"' in text
+    assert main(["convert", "two_link_arm", "--capsules", "cylinder"]) == 0
+    text = capsys.readouterr().out
+    assert (text.count("<cylinder"), text.count("<sphere"), text.count("<capsule")) == (2, 4, 0)
+    (tmp_path / "a.sdf").write_text('<sdf version="1.9"><model name="a"/></sdf>')
+    assert main(["check", str(tmp_path / "a.sdf")]) == 2
+    assert "this is SDF; convert it to URDF first" in capsys.readouterr().out
+
+
 def test_the_shell_completes_commands(tmp_path):
     pytest.importorskip("argcomplete")
     out = tmp_path / "found"
