@@ -76,11 +76,7 @@ def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
     mujoco = require("mujoco", "mjcf", "from_mujoco")
 
     def name(kind: str, index: int) -> str:
-        try:
-            found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
-        except UnicodeDecodeError as error:
-            raise fail(f"the name of {kind} {index} is not UTF-8: {error}", findings.source) from None
-        return found or ("world" if kind == "body" and index == 0 else f"{kind}{index}")
+        return name_of(mujoco, mj_model, kind, index, findings.source)
 
     kinds = _kinds(mujoco)
     shapes = {
@@ -113,6 +109,19 @@ def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
     note_unused(mj_model, mujoco, name, shapes, findings)
     model_name = mj_model.names.partition(b"\0")[0].decode(errors="replace")
     return RobotDescription(model_name or "mujoco", tuple(links), tuple(joints))
+
+
+def name_of(mujoco: Any, mj_model: Any, kind: str, index: int, source: str) -> str:
+    """The name of an object of a compiled model, or its kind and number.
+
+    Raises:
+        ParseError: The name is not UTF-8.
+    """
+    try:
+        found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
+    except UnicodeDecodeError as error:
+        raise fail(f"the name of {kind} {index} is not UTF-8: {error}", source) from None
+    return found or ("world" if kind == "body" and index == 0 else f"{kind}{index}")
 
 
 def _kinds(mujoco: Any) -> dict[int, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -24,6 +27,19 @@ def test_a_film_has_a_frame_for_each_time_and_shows_the_motion(tmp_path):
         for k in range(film.n_frames):
             film.seek(k)
             frames.append(np.asarray(film.convert("RGB"), int))
+    arms = [(frame[..., 2] - frame[..., 0] > 60) for frame in frames]
+    assert all(arm.mean() > 0.005 for arm in arms)
+    assert (arms[0] & arms[2]).sum() < 0.5 * arms[0].sum()  # a quarter of a turn later
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="the program ffmpeg is not installed")
+def test_a_film_as_mp4_shows_the_motion(tmp_path):
+    path = tmp_path / "swing.mp4"
+    animate(ARM, SWING, path, dt=0.1, fps=5.0, speed=2.0)
+    command = ["ffmpeg", "-loglevel", "error", "-i", str(path), str(tmp_path / "frame_%d.png")]
+    subprocess.run(command, check=True)
+    frames = [np.asarray(image.open(x).convert("RGB"), int) for x in sorted(tmp_path.glob("frame_*.png"))]
+    assert [frame.shape for frame in frames] == [(500, 500, 3)] * 3
     arms = [(frame[..., 2] - frame[..., 0] > 60) for frame in frames]
     assert all(arm.mean() > 0.005 for arm in arms)
     assert (arms[0] & arms[2]).sum() < 0.5 * arms[0].sum()  # a quarter of a turn later
