@@ -36,7 +36,7 @@ class JointSliders:
         self._gui, self._changed = gui, changed
         self._indices: list[int] = []
         self._turns: list[_Turn] = []
-        lower, upper = np.asarray(model.position_lower, float), np.asarray(model.position_upper, float)
+        lower, upper = (np.asarray(x, float).tolist() for x in (model.position_lower, model.position_upper))
         tree = model.tree
         for name, joint, mimic, place in zip(tree.joint_names, tree.joints, tree.mimics, tree.q_slices, strict=True):
             if mimic is not None:

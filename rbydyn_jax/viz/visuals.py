@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ Color = tuple[float, float, float, float]  # red, green, blue, opacity in [0, 1]
 @dataclass(frozen=True, eq=False)
 class Triangles:
     """A mesh that is at hand: vertices (n, 3) [m] and faces (m, 3)."""
+
+    tag: ClassVar[str] = "mesh"
 
     vertices: np.ndarray
     faces: np.ndarray
