@@ -14,6 +14,7 @@ from ..model.model import Model
 from .state import QUICK
 
 _REACH = {"rad": np.pi, "m": 1.0}  # where there is no limit
+_FREE = 2.0  # where a joint moves freely in space [m]
 
 
 class JointSliders:
@@ -50,21 +51,25 @@ class JointSliders:
                     turn.sliders.append(self._slider(label, angle, -np.inf, np.inf, "rad"))
             for number, k in enumerate(on_lines):
                 at = place.start + k
+                unit = "rad" if k in joint.angles else "m"
                 if len(on_lines) < joint.nq:
-                    label = f"{name}.{'xyz'[number]}"
+                    self._slider(f"{name}.{'xyz'[number]}", float(q[at]), lower[at], upper[at], unit, _FREE)
                 else:
                     label = name if joint.nq == 1 else f"{name}[{k}]"
-                self._slider(label, float(q[at]), lower[at], upper[at], "rad" if k in joint.angles else "m")
+                    self._slider(label, float(q[at]), lower[at], upper[at], unit)
                 self._indices.append(at)
         of_turns = {id(slider) for turn in self._turns for slider in turn.sliders}
         self._on_lines = [slider for slider in self.by_name.values() if id(slider) not in of_turns]
 
-    def _slider(self, label: str, value: float, lower: float, upper: float, unit: str) -> Any:
+    def _slider(
+        self, label: str, value: float, lower: float, upper: float, unit: str, reach: float | None = None
+    ) -> Any:
         value = round(float(value), 6)
+        reach = _REACH[unit] if reach is None else reach
         slider = self._gui.add_slider(
             label,
-            min=float(min(lower if np.isfinite(lower) else -_REACH[unit], value)),
-            max=float(max(upper if np.isfinite(upper) else _REACH[unit], value)),
+            min=float(min(lower if np.isfinite(lower) else -reach, value)),
+            max=float(max(upper if np.isfinite(upper) else reach, value)),
             step=0.001,
             initial_value=value,
             hint=f"{unit}, limits {lower:.4g} .. {upper:.4g}",
