@@ -12,12 +12,10 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar, cast
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from ._errors import ArgumentError, DtypeError, MissingExtraError, RbydynError, ShapeError
+from ._lazy import is_traced, jax, jnp
 from ._signatures import recorded
 
 
@@ -72,7 +70,7 @@ def check_integer(x: Any, name: str, minimum: int | None = None) -> int:
         ArgumentError: `x` is less than `minimum`, or does not fit into 32 bits.
         DtypeError: `x` is not an integer, or is traced.
     """
-    if isinstance(x, Tracer):
+    if is_traced(x):
         raise DtypeError(f"{name} must be known while tracing: a static argument of jax.jit, not mapped by jax.vmap")
     try:
         number = None if isinstance(x, bool) else operator.index(x)
@@ -94,7 +92,7 @@ def check_number(x: Any, name: str) -> float:
         ArgumentError: `x` is NaN or infinite.
         DtypeError: `x` is not a number, or is traced.
     """
-    if isinstance(x, Tracer):
+    if is_traced(x):
         raise DtypeError(f"{name} must be known while tracing: a static argument of jax.jit, not mapped by jax.vmap")
     if isinstance(x, bool | str | bytes) or getattr(x, "ndim", 0):
         raise DtypeError(f"{name} must be a number, got {x!r}")
@@ -190,13 +188,13 @@ def check_finite(x: Any, name: str) -> None:
     Raises:
         ArgumentError: A value is NaN or infinite.
     """
-    if not isinstance(x, Tracer) and not np.isfinite(x).all():
+    if not is_traced(x) and not np.isfinite(x).all():
         raise ArgumentError(f"{name} must be finite, got {np.asarray(x).tolist()}")
 
 
 def known(x: Any) -> np.ndarray | None:
     """The numbers of an argument; None where they are traced, or where it has none."""
-    if x is None or isinstance(x, Tracer | str):
+    if x is None or isinstance(x, str) or is_traced(x):
         return None
     try:
         numbers = np.asarray(x)

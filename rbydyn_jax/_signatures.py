@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
-import jax
+from ._lazy import jax
 
 # The arguments of one trace by name, arrays as their shapes and dtypes.
 Signature = Mapping[str, Any]

@@ -6,9 +6,8 @@ the devices, wherever the arguments are.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -18,14 +17,13 @@ from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding
 
 from ._batched import Batched, split_arguments
-from ._check import check_integer, require
+from ._check import check_integer
 from ._chunks import InMemory, OnDevices, destination, everywhere, first, on_host, over
 from ._errors import ArgumentError, DtypeError
+from ._progress import Progress, Report, check_progress, reporter
 from .xla.layout import batch_first
 from .xla.loops import filled, in_turn
 from .xla.tuning import CHUNK_ACCELERATOR, CHUNK_BYTES_CPU, CHUNK_GRAIN
-
-Report = Callable[[int], object]
 
 
 def map_batch(
@@ -35,7 +33,7 @@ def map_batch(
     chunk: int | None = None,
     mesh: Mesh | None = None,
     out: Any = None,
-    progress: bool | Callable[[int, int], object] = False,
+    progress: Progress = False,
 ) -> Any:
     """`jax.vmap(f, in_axes)(*args)` for a batch of any size, chunk by chunk in bounded memory.
 
@@ -100,15 +98,14 @@ def map_batch(
     in_memory = all(isinstance(x, np.ndarray) for x in batch)
     if out is not None and not in_memory:
         raise ArgumentError("out needs NumPy arrays as arguments, got a JAX array")
-    if not (callable(progress) or isinstance(progress, bool)):
-        raise DtypeError(f"progress must be a function of two integers, or a bool, got {type(progress).__name__}")
+    check_progress(progress)
     mesh = _mesh(mesh, batch, in_memory)
     chunk = _chunk(chunk, mesh, batch)
     inside = _is_traced((shared, batch, jnp.empty(())))  # of jit, vmap or grad
     if size and not inside:
         used = _one_device(batch) if mesh is None and jax.device_count() > 1 else mesh
         chunks = (InMemory if in_memory or on_host(batch, used) else OnDevices)(batch, used, chunk, out)
-        with _reporter(progress, size) as report:
+        with reporter(progress, size, "map_batch") as report:
             inside = not _loop(function, used, everywhere(used, shared), chunks, report)
         if not inside:
             return chunks.result()
@@ -200,17 +197,6 @@ def _chunk(chunk: int | None, mesh: Mesh | None, batch: list) -> int:
 
 def _whole(rows: int) -> int:
     return -(-rows // CHUNK_GRAIN) * CHUNK_GRAIN
-
-
-@contextlib.contextmanager
-def _reporter(progress: bool | Callable[[int, int], object], size: int) -> Iterator[Report]:
-    if progress is True:
-        with require("tqdm", "progress", "progress=True of map_batch").tqdm(total=size, unit="") as bar:
-            yield lambda done: bar.update(done - bar.n)
-    elif progress:
-        yield lambda done: progress(done, size)
-    else:
-        yield lambda done: None
 
 
 def _is_opaque(x: jax.Array) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,53 +24,84 @@ from ..model.states import random_states
 _IDENTITY_TOLERANCE = 1e-9
 
 
-def run_batch(model: Model, link: str, batch: int, seed: int = 0) -> bool:
-    """Evaluates the core algorithms for random states inside the limits and prints what came out.
+class Program(NamedTuple):
+    """A compiled algorithm of a batch, and how long compiling it took [s]."""
+
+    run: Callable[..., Array]
+    compile_time: float
+
+
+class Batch(NamedTuple):
+    """Random states within the limits (b, n), and the programs by the names of their algorithms."""
+
+    model: Model
+    q: Array
+    v: Array
+    a: Array
+    programs: dict[str, Program]
+
+
+def compile_batch(model: Model, link: str, count: int, seed: int = 0) -> Batch:
+    """Compiles the core algorithms for random states within the limits.
 
     Args:
         model: The robot, in float64.
         link: The link whose Jacobian is evaluated.
-        batch: Number of states.
+        count: Number of states.
         seed: Seed of the random numbers.
+    """
+    q, v, a = random_states(model, jax.random.key(seed), count)
+
+    def compiled(f: Callable, *arrays: Array) -> Program:
+        def chunked(model: Model, *arrays: Array) -> Array:
+            return map_batch(f, model, *arrays, in_axes=(None, *(0 for _ in arrays)))
+
+        started = time.perf_counter()
+        program = jax.jit(chunked).lower(model, *arrays).compile()
+        return Program(program, time.perf_counter() - started)
+
+    programs = {
+        "fk, all links": compiled(fk, q),
+        f"jacobian of {link}": compiled(lambda model, q: jacobian(model, q, link), q),
+        "rnea": compiled(rnea, q, v, a),
+        "crba": compiled(crba, q),
+        "aba": compiled(aba, q, v, a),
+        "signed_distances": compiled(signed_distances, q),
+    }
+    return Batch(model, q, v, a, programs)
+
+
+def run_batch(batch: Batch) -> bool:
+    """Runs the programs and prints what came out.
 
     Returns:
         Whether the results satisfy the equations of motion.
     """
-    q, v, a = random_states(model, jax.random.key(seed), batch)
-    print(f"{batch} random configurations, velocities and accelerations inside the limits:")
-    print(f"{'algorithm':26}{'result for each':>16}{'compile [s]':>13}{'run [us each]':>15}")
-    _measure("fk, all links", fk, model, q)
-    _measure(f"jacobian of {link}", lambda model, q: jacobian(model, q, link), model, q)
-    tau = _measure("rnea", rnea, model, q, v, a)
-    M = _measure("crba", crba, model, q)
-    acceleration = _measure("aba", aba, model, q, v, tau)
-    bias = jax.vmap(rnea, in_axes=(None, 0, 0, None))(model, q, v, jnp.zeros(model.nv))
-    d = _measure("signed_distances", signed_distances, model, q)
-    motion = _relative(jnp.einsum("bij,bj->bi", M, a) + bias, tau)
-    forward = _relative(acceleration, a)
-    free = float(np.mean(np.asarray(d).min(axis=1) > 0))
+    model, q, v, a, programs = batch
+    print(f"{len(q)} random configurations, velocities and accelerations inside the limits:")
+    print(f"{'algorithm':26}{'result for each':>16}{'compile once [s]':>18}{'then [us each]':>16}")
+    tau = programs["rnea"].run(model, q, v, a)
+    given = {"rnea": (q, v, a), "aba": (q, v, tau)}
+    results = {name: _measured(name, program, model, *given.get(name, (q,))) for name, program in programs.items()}
+    bias = programs["rnea"].run(model, q, v, jnp.zeros_like(a))
+    motion = _relative(jnp.einsum("bij,bj->bi", results["crba"], a) + bias, tau)
+    forward = _relative(results["aba"], a)
+    free = float(np.mean(np.asarray(results["signed_distances"]).min(axis=1) > 0))
     print(f"{100 * free:.1f} % of the configurations are free of self-collision")
     print(f"identity: |M a + bias - rnea| / |rnea| = {motion:.1e}, |aba(rnea(a)) - a| / |a| = {forward:.1e}")
     return motion < _IDENTITY_TOLERANCE and forward < _IDENTITY_TOLERANCE
 
 
-def _measure(name: str, f: Callable, model: Model, *arrays: Array) -> Array:
-    """Compiles and runs the batch of `f`, and prints how long each took."""
-    in_axes = (None, *(0 for _ in arrays))
-
-    def chunked(model: Model, *arrays: Array) -> Array:
-        return map_batch(f, model, *arrays, in_axes=in_axes)
-
-    started = time.perf_counter()
-    compiled = jax.jit(chunked).lower(model, *arrays).compile()
-    compile_time = time.perf_counter() - started
+def _measured(name: str, program: Program, model: Model, *arrays: Array) -> Array:
+    """The result of a program, after printing how long it takes."""
     runs = []
     for _ in range(3):
         started = time.perf_counter()
-        result = jax.block_until_ready(compiled(model, *arrays))
+        result = jax.block_until_ready(program.run(model, *arrays))
         runs.append(time.perf_counter() - started)
     shape = " x ".join(map(str, result.shape[1:]))
-    print(f"{name:26}{shape:>16}{compile_time:>13.1f}{1e6 * min(runs) / len(arrays[0]):>15.2f}", flush=True)
+    each = 1e6 * min(runs) / len(arrays[0])
+    print(f"{name:26}{shape:>16}{program.compile_time:>18.1f}{each:>16.2f}", flush=True)
     return result
 
 

@@ -5,38 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
-
-import jax
 
 from .._errors import Finding, ParseError, RbydynError
-from ..io.check_inertia import check_bodies
-from ..io.urdf import read_bytes, read_urdf
-from ..io.weld import weld
 from .source import find
 
 
 def findings_of(robot: str) -> tuple[Finding, ...]:
-    """All findings of a robot, those of a URDF file in the order of its lines; those of an unreadable file, too."""
+    """All findings of a robot in the order of the lines of its file; those of an unreadable file, too."""
     try:
-        found = find(robot)
-        if found.format != "urdf" or found.path is None:
-            with jax.enable_x64(True):
-                return found.load().report
-        description, findings = read_urdf(read_bytes(found.path), _short(found.path))
-        if not findings.failed:
-            check_bodies(weld(description, findings=findings), findings, [link.name for link in description.links])
-        return findings.report()
+        return find(robot).describe().findings.report()
     except ParseError as error:
         return error.findings
     except RbydynError as error:
         return (Finding("error", str(error), source=robot),)
-
-
-def _short(path: Path) -> str:
-    """The path from the working directory, where it is below that."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def check(robots: Sequence[str], *, as_json: bool = False, strict: bool = False) -> int:

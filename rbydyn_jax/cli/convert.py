@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jax
-
-from ..io.save import save_urdf, to_urdf
-from .source import load
+from ..io.urdf_writer import Capsules, write_urdf
+from .source import find
 
 
-def convert(robot: str, output: Path | None = None, *, collisions: bool = True) -> int:
+def convert(robot: str, output: Path | None = None, *, collisions: bool = True, capsules: Capsules = "capsule") -> int:
     """Writes a robot with the same kinematics and dynamics as URDF; returns 0.
 
     Args:
         robot: A file or a name.
         output: The file, which is replaced if it exists; None is the standard output.
-        collisions: Whether to write the collision shapes; capsules are not part of standard URDF.
+        collisions: Whether to write the collision shapes.
+        capsules: As in `to_urdf`.
 
     Raises:
         ModelError: A joint is of a type that URDF does not have.
         NameNotFoundError: There is no such robot.
         ParseError: The file describes no robot.
     """
-    with jax.enable_x64(True):
-        model = load(robot)
-        if output is None:
-            print(to_urdf(model, collisions=collisions), end="")
-        else:
-            save_urdf(model, output, collisions=collisions)
+    text = write_urdf(find(robot).describe().description, collisions=collisions, capsules=capsules)
+    if output is None:
+        print(text, end="")
+    else:
+        output.write_text(text, encoding="utf-8")
     return 0

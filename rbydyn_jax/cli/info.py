@@ -6,18 +6,13 @@ import json
 import math
 from typing import Any
 
-import jax
 import numpy as np
 
-from ..algorithms.centroidal import center_of_mass, total_mass
-from ..algorithms.crba import crba
-from ..model.configuration import neutral
-from ..model.model import Model
-from ..model.summary import fixed_links, headline, joint_facts, tree_lines
-from .source import load
-
-# Each is run once: it is compiled without the optimisations of the machine code.
-_QUICK = {"xla_backend_optimization_level": 0}
+from ..io.mass_properties import mass_properties
+from ..model.leaves import tree_and_leaves
+from ..model.summary import fixed_links, headline, joint_facts, shape_counts, tree_lines
+from ..model.tree import KinematicTree
+from .source import Described, find
 
 
 def info(robot: str, as_json: bool = False) -> int:
@@ -27,40 +22,34 @@ def info(robot: str, as_json: bool = False) -> int:
         NameNotFoundError: There is no such robot.
         ParseError: The file cannot be read or describes no robot.
     """
-    with jax.enable_x64(True):
-        model = load(robot)
-        facts = describe(model)
-    print(json.dumps(facts, indent=2) if as_json else _as_text(facts, headline(model)))
+    found = find(robot).describe()
+    tree, leaves = tree_and_leaves(found.robot)
+    facts = _facts(found, tree, leaves)
+    print(json.dumps(facts, indent=2) if as_json else _as_text(facts, headline(tree)))
     return 0
 
 
-def describe(model: Model) -> dict[str, Any]:
-    """The facts that `info` prints, as plain data, in the model's precision; what is infinite or undefined is None."""
-    tree = model.tree
-    masses = np.asarray(model.link_inertias)[:, 0]
-
-    def numbers(model: Model) -> tuple:
-        q = neutral(model)
-        return total_mass(model), center_of_mass(model, q), crba(model, q)
-
-    mass, com, M = jax.jit(numbers, compiler_options=_QUICK)(model)
+def _facts(found: Described, tree: KinematicTree, leaves: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The facts that `info` prints, as plain data; what is infinite or undefined is None."""
+    robot = found.robot
+    at_neutral = mass_properties(robot, tree, leaves["armature"])
     return {
-        "name": model.name,
-        "nq": model.nq,
-        "nv": model.nv,
-        "mass": float(mass),
-        "center_of_mass": np.asarray(com).tolist() if mass != 0.0 else None,
-        "mass_matrix_condition": _condition(M) if model.nv else None,
-        "links": list(model.link_names),
-        "joints": [joint_facts(model, i) for i in range(model.nb)],
-        "fixed_links": fixed_links(model),
-        "massless_links": [name for name, m in zip(model.link_names, masses, strict=True) if m == 0.0],
-        **{f"{kind}s": tree.shape_kinds.count(kind) for kind in model.shapes},
-        "findings": [str(f) for f in model.report],
+        "name": tree.name,
+        "nq": tree.nq,
+        "nv": tree.nv,
+        "mass": at_neutral.mass,
+        "center_of_mass": at_neutral.center.tolist() if at_neutral.mass else None,
+        "mass_matrix_condition": _condition(at_neutral.M) if tree.nv else None,
+        "links": list(tree.link_names),
+        "joints": joint_facts(tree, {**leaves, "joint_axes": robot.joint_axes}),
+        "fixed_links": fixed_links(tree),
+        "massless_links": [name for name, x in zip(tree.link_names, robot.link_inertias, strict=True) if x[0] == 0.0],
+        **{f"{kind}s": count for kind, count in shape_counts(tree).items()},
+        "findings": [str(finding) for finding in found.findings.report()],
     }
 
 
-def _condition(M: jax.Array) -> float | None:
+def _condition(M: np.ndarray) -> float | None:
     condition = float(np.linalg.cond(M))
     return condition if math.isfinite(condition) else None
 

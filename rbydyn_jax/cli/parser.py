@@ -236,11 +236,17 @@ def _convert(add: _Add) -> None:
     parser.add_argument("robot", help=ROBOT)
     parser.add_argument("--output", type=Path, metavar="FILE", help="the file (standard output)")
     parser.add_argument("--no-collisions", action="store_true", help="leave the collision shapes out")
+    parser.add_argument(
+        "--capsules",
+        choices=("capsule", "cylinder"),
+        default="capsule",
+        help="write each as such, or as a cylinder with a sphere at each end, for readers that know none (capsule)",
+    )
 
     def run(options: argparse.Namespace) -> int:
         from .convert import convert
 
-        return convert(options.robot, options.output, collisions=not options.no_collisions)
+        return convert(options.robot, options.output, collisions=not options.no_collisions, capsules=options.capsules)
 
     parser.set_defaults(run=run)
 

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from .. import robots
 from .._errors import NameNotFoundError
-from ..io.build import load_urdf
-from ..io.mjcf import load_mjcf
-from ..io.urdf import read_bytes
-from ..io.xacro import load_xacro
+from ..io.check_welded import EARTH_GRAVITY, weld_checked
+from ..io.description import RobotDescription
+from ..io.findings import Findings
+from ..io.mjcf import compile_mjcf, read_mujoco
+from ..io.urdf import read_bytes, read_urdf
+from ..io.xacro import expand_xacro
 from ..io.xml import parse_xml
-from ..model.model import Model
+from ..model.arrays import RobotArrays
+from ..robots import descriptions
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+
+_DESCRIBE = "describe_"
+
+
+class Described(NamedTuple):
+    """A robot in plain numpy: its description, the same welded, and what was found in its file, in float64."""
+
+    description: RobotDescription
+    robot: RobotArrays
+    findings: Findings
 
 
 class Source(NamedTuple):
@@ -24,6 +39,24 @@ class Source(NamedTuple):
     format: str = ""
     packages: tuple[Path, ...] = ()
 
+    def describe(self) -> Described:
+        """The robot in plain numpy, read and checked as `load` does it.
+
+        Raises:
+            MissingExtraError: The package that reads the format is not installed.
+            ParseError: The file describes no robot.
+        """
+        gravity = list(EARTH_GRAVITY)
+        if self.path is None:
+            description, findings = getattr(descriptions, _DESCRIBE + self.name)(), Findings()
+        elif self.format == "mjcf":
+            description, findings, gravity = read_mujoco(compile_mjcf(self.path), _short(self.path))
+        else:
+            text = expand_xacro(self.path) if self.format == "xacro" else read_bytes(self.path)
+            name = f"{_short(self.path)} (expanded)" if self.format == "xacro" else _short(self.path)
+            description, findings = read_urdf(text, name)
+        return Described(description, weld_checked(description, findings, gravity=gravity), findings)
+
     def load(self) -> Model:
         """The robot, in JAX's default precision.
 
@@ -31,9 +64,11 @@ class Source(NamedTuple):
             MissingExtraError: The package that reads the format is not installed.
             ParseError: The file describes no robot.
         """
+        from .. import io, robots
+
         if self.path is None:
             return getattr(robots, self.name)()
-        return {"urdf": load_urdf, "xacro": load_xacro, "mjcf": load_mjcf}[self.format](self.path)
+        return {"urdf": io.load_urdf, "xacro": io.load_xacro, "mjcf": io.load_mjcf}[self.format](self.path)
 
 
 def find(robot: str) -> Source:
@@ -45,7 +80,7 @@ def find(robot: str) -> Source:
     """
     if Path(robot).suffix or Path(robot).exists():
         return _of_file(Path(robot))
-    own = [name for name in dir(robots) if name[0] != "_" and callable(getattr(robots, name)) and name != "build_model"]
+    own = [name.removeprefix(_DESCRIBE) for name in dir(descriptions) if name.startswith(_DESCRIBE)]
     if robot in own:
         return Source(robot)
     try:
@@ -73,3 +108,9 @@ def _of_file(path: Path) -> Source:
         return Source(str(path), path, "xacro")
     root = parse_xml(read_bytes(path), str(path)).tag
     return Source(str(path), path, "mjcf" if root == "mujoco" else "urdf")
+
+
+def _short(path: Path) -> str:
+    """The path from the working directory, where it is below that."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..model.edit import with_limits
 from ..model.model import Model
-from ..planning import TrajectoryResult, optimize_trajectory
+from ..planning import PoseGoal, Trajectory, TrajectoryProblem, TrajectoryResult, solve_trajectory
 from ..robots import rby1a
 from ..spatial import rpy, se3
 
@@ -71,6 +71,29 @@ def reaching_task() -> Task:
     )
 
 
+def problem(task: Task, *, heedless: bool = False) -> TrajectoryProblem:
+    """The task as a problem; a heedless one has no limits and looks at no collision, with the same arrays."""
+    model, clearance = task.model, CLEARANCE
+    if heedless:
+        unlimited = jnp.full(model.nv, jnp.inf)
+        model = with_limits(model, velocity_limit=unlimited, acceleration_limit=unlimited, effort_limit=unlimited)
+        clearance = -jnp.inf  # always kept, where None would be another program to compile
+    goal = PoseGoal(task.link, task.target)
+    return TrajectoryProblem(
+        model, task.q_start, [goal], duration=task.duration, joints=task.joints, clearance=clearance
+    )
+
+
+def at_rest(task: Task) -> Trajectory:
+    """The motion that stays where it is, of the same joints as the solutions."""
+    rest = problem(task)
+    return rest.trajectory(jnp.zeros((rest.coefficients, len(rest.moving.q))), jnp.asarray(rest.duration))
+
+
+# It runs for a tenth of a second: what the user waits for is the compiler.
+_solve = jax.jit(solve_trajectory, compiler_options={"xla_backend_optimization_level": 0})
+
+
 def solve(task: Task) -> tuple[TrajectoryResult, TrajectoryResult]:
     """Reaches first without regard to limits and collision, then with it.
 
@@ -80,13 +103,4 @@ def solve(task: Task) -> tuple[TrajectoryResult, TrajectoryResult]:
     Returns:
         The heedless and the good motion.
     """
-
-    def reach(model: Model, **options: Any) -> TrajectoryResult:
-        given = (model, task.q_start, task.link, task.target)
-        return optimize_trajectory(*given, duration=task.duration, joints=task.joints, **options)
-
-    unlimited = jnp.full(task.model.nv, jnp.inf)
-    limits = ("velocity_limit", "acceleration_limit", "effort_limit")
-    # A clearance that is always kept, where None would be another program to compile.
-    heedless = reach(with_limits(task.model, **dict.fromkeys(limits, unlimited)), clearance=-jnp.inf)
-    return heedless, reach(task.model, clearance=CLEARANCE)
+    return _solve(problem(task, heedless=True)), _solve(problem(task))

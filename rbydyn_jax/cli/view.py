@@ -40,7 +40,7 @@ def view(
     viewer = show(
         found.load(),
         None if q is None else np.array(q),
-        urdf=found.path if found.format != "mjcf" else None,
+        urdf=found.path,
         packages=(*packages, *found.packages),
         drag=drag,
         host=host,

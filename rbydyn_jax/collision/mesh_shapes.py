@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .._check import check_choice, check_integer, require
+from .._progress import Progress, check_progress, reported
 from ..io.findings import fail
 from ..io.mesh_files import find_mesh
 from ..io.urdf import read_bytes, read_urdf
@@ -30,7 +31,12 @@ Fit = Literal["capsule", "sphere", "box"]
 
 
 def mesh_shapes(
-    path: str | Path, fit: Fit = "capsule", *, parts: int = 1, packages: Sequence[str | Path] = ()
+    path: str | Path,
+    fit: Fit = "capsule",
+    *,
+    parts: int = 1,
+    packages: Sequence[str | Path] = (),
+    progress: Progress = False,
 ) -> dict[str, list[Shape]]:
     """Shapes around the collision meshes of a URDF or xacro file, for `with_shapes`.
 
@@ -45,14 +51,15 @@ def mesh_shapes(
         parts: The most shapes of a mesh: with more than one, spheres cover its surface in groups of triangles, and
             capsules and boxes stand for convex parts.
         packages: Folders that are ROS packages, or that hold some, where ``package://`` is looked for.
+        progress: Called with the number of meshes done and that of all; True shows a progress bar.
 
     Returns:
         For each link that has collision meshes their shapes, in the axes of the link.
 
     Raises:
         ArgumentError: `fit` is unknown, or `parts` less than 1.
-        DtypeError: `path` is no path, or `parts` no integer.
-        MissingExtraError: trimesh, scipy or coacd is not installed (extra ``meshes``).
+        DtypeError: `path` is no path, `parts` no integer, or `progress` neither a bool nor a function.
+        MissingExtraError: trimesh, scipy or coacd is not installed (extra ``meshes``), or tqdm for a progress bar.
         ParseError: The file or a mesh is not there or cannot be read.
 
     Example:
@@ -63,17 +70,22 @@ def mesh_shapes(
     """
     check_choice(fit, "fit", get_args(Fit))
     parts = check_integer(parts, "parts", 1)
+    check_progress(progress)
     text: bytes | str = read_bytes(path)
     if Path(path).suffix == ".xacro":
         text = expand_xacro(path)
     description, findings = read_urdf(text, os.fspath(path))
     findings.report()
+    meshes = [
+        (link.name, collision.geometry, collision.origin)
+        for link in description.links
+        for collision in link.collisions
+        if isinstance(collision.geometry, MeshGeometry)
+    ]
     found: dict[str, list[Shape]] = {}
-    for link in description.links:
-        for collision in link.collisions:
-            if isinstance(collision.geometry, MeshGeometry):
-                mesh = _mesh(collision.geometry, collision.origin, path, packages, link.name)
-                found.setdefault(link.name, []).extend(_fitted(mesh, fit, parts))
+    for link, geometry, origin in reported(meshes, progress, len(meshes), _FEATURE):
+        mesh = _mesh(geometry, origin, path, packages, link)
+        found.setdefault(link, []).extend(_fitted(mesh, fit, parts))
     return found
 
 

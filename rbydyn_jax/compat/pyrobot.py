@@ -14,7 +14,7 @@ from .._check import check_choice, check_finite
 from .._errors import ArgumentError, ModelError, RbydynError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
-from ..io.build import load_urdf
+from ..io.load import load_urdf
 from ..model.configuration import clamp, neutral
 from ..model.model import Model
 from ..planning import solve_ik

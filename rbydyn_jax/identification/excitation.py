@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._check import check_array, check_integer
 from .._errors import ArgumentError, ModelError
+from .._progress import Progress, check_progress, reported
 from .._result import Result, count_of
 from ..collision import min_distance
 from ..model.configuration import neutral
@@ -66,6 +67,7 @@ def exciting_trajectory(
     population: int = 48,
     iterations: int = 20,
     key: PRNGKeyArray | None = None,
+    progress: Progress = False,
 ) -> ExcitingTrajectory:
     """A motion from rest to rest within the limits whose torques show the parameters well.
 
@@ -83,13 +85,17 @@ def exciting_trajectory(
         population: Number of motions in an iteration.
         iterations: Number of iterations.
         key: Key of the random motions; default is `jax.random.key(0)`.
+        progress: Called with the number of iterations done and that of all; True shows a progress bar.
 
     Raises:
         ArgumentError: A number is too small, or a term is unknown.
+        DtypeError: `progress` is neither a bool nor a function.
+        MissingExtraError: A progress bar is asked for and tqdm is not installed.
         ModelError: No joint can move.
         ShapeError: `q_start` is not of shape `(model.nq,)`.
     """
     model, terms = check_model(model), check_terms(terms)
+    check_progress(progress)
     if not duration > 0.0:
         raise ArgumentError(f"duration must be positive, got {duration}")
     counts = {"waypoints": waypoints, "points": points, "population": population, "iterations": iterations}
@@ -114,7 +120,7 @@ def exciting_trajectory(
     mean, spread = jnp.zeros_like(still.coefficients), jnp.broadcast_to(0.5 * width, still.coefficients.shape)
     best: tuple[float, Array] = (np.inf, mean)
     history = []
-    for own in jax.random.split(key, iterations):
+    for own in reported(jax.random.split(key, iterations), progress, iterations, "exciting_trajectory"):
         tried = mean[None] + spread[None] * jax.random.normal(own, (population, *mean.shape), dtype)
         cost = np.asarray(evaluate(tried)[0])
         order = np.argsort(cost)

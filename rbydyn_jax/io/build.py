@@ -1,29 +1,21 @@
-"""From a description or a file to a `Model`."""
+"""From a description to a `Model`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
 from .._check import check_flag
 from .._errors import DtypeError
 from ..model.model import Model, float_dtype, free_fall, model_from_arrays
 from .builder import RobotBuilder
 from .check import check_description
-from .check_inertia import check_bodies
-from .check_mimic import note_unused_of_followers
-from .check_numbers import check_numbers
 from .check_types import check_types
+from .check_welded import EARTH_GRAVITY, weld_checked
 from .description import RobotDescription
 from .findings import Findings
-from .urdf import read_bytes, read_urdf
-from .weld import weld
-
-EARTH_GRAVITY = (0.0, 0.0, -9.81)
 
 
 def build_model(
@@ -73,74 +65,6 @@ def build_model(
     return assemble(description, findings, base_link, floating_base, joint_order, gravity, strict, dtype)
 
 
-def load_urdf(
-    path: str | Path,
-    *,
-    base_link: str | None = None,
-    floating_base: bool = False,
-    joint_order: Sequence[str] | None = None,
-    strict: bool = False,
-) -> Model:
-    """Loads a robot from a URDF file, the RB-Y1 dialect included; mesh files are never opened.
-
-    `model.report` lists what was corrected or ignored, with line numbers.
-
-    Args:
-        path: The file.
-        base_link: Keep only this link and what is below it; default is the root link.
-        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
-        joint_order: The moving joints in the order wanted for q and v; default is depth-first in document order.
-        strict: Whether a warning is an error.
-
-    Raises:
-        DtypeError: `path` is not a path.
-        ParseError: The file cannot be read or describes no robot; `error.findings` has all that is wrong, with lines.
-        NameNotFoundError: There is no such base link or joint.
-    """
-    return load_urdf_string(
-        read_bytes(path, hint="; use load_urdf_string"),
-        base_link=base_link,
-        floating_base=floating_base,
-        joint_order=joint_order,
-        strict=strict,
-        source=str(path),
-    )
-
-
-def load_urdf_string(
-    text: str | bytes,
-    *,
-    base_link: str | None = None,
-    floating_base: bool = False,
-    joint_order: Sequence[str] | None = None,
-    strict: bool = False,
-    source: str = "<string>",
-) -> Model:
-    """Loads a robot from the text of a URDF file; see `load_urdf`.
-
-    Args:
-        text: The document.
-        base_link: Keep only this link and what is below it; default is the root link.
-        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
-        joint_order: The moving joints in the order wanted for q and v; default is depth-first in document order.
-        strict: Whether a warning is an error.
-        source: Name of the text in messages.
-
-    Raises:
-        DtypeError: `text` is not str or bytes.
-        ParseError: The text describes no robot; `error.findings` has all that is wrong, with lines.
-        NameNotFoundError: There is no such base link or joint.
-    """
-    if not isinstance(text, str | bytes):
-        hint = "; use load_urdf for a file" if isinstance(text, Path) else ""
-        raise DtypeError(f"text must be str or bytes, got {type(text).__name__}{hint}")
-    if not isinstance(source, str):
-        raise DtypeError(f"source must be a str, got {type(source).__name__}")
-    check_options(base_link, floating_base, joint_order, strict)
-    description, findings = read_urdf(text, source, base_link=base_link)
-    return assemble(description, findings, base_link, floating_base, joint_order, EARTH_GRAVITY, strict, None)
-
-
 def check_options(base_link: Any, floating_base: Any, joint_order: Any, strict: Any) -> None:
     """Checks the options that all formats share.
 
@@ -156,7 +80,6 @@ def check_options(base_link: Any, floating_base: Any, joint_order: Any, strict: 
         raise DtypeError(f"joint_order must be a sequence of names of joints, got {joint_order!r}")
 
 
-@np.errstate(over="ignore", invalid="ignore")  # overflows become findings
 def assemble(
     description: RobotDescription,
     findings: Findings,
@@ -167,21 +90,16 @@ def assemble(
     strict: bool,
     dtype: jnp.dtype | None,
 ) -> Model:
-    """Welds a description whose findings are all in, and makes a `Model` of it unless one of them is an error."""
-    if findings.failed:
-        findings.report(strict)
+    """Welds a checked description and makes a `Model` of it, unless there is an error among the findings."""
     dtype, gravity = float_dtype(dtype), free_fall(gravity).tolist()
-    robot = weld(
-        description, base_link=base_link, floating_base=floating_base, joint_order=joint_order, findings=findings
-    )
-    check_numbers(description, robot, gravity, dtype, findings)
-    if findings.failed:
-        findings.report(strict)
-    check_bodies(robot, findings, [link.name for link in description.links])
-    note_unused_of_followers(robot, findings, [joint.name for joint in description.joints])
-    return model_from_arrays(
-        robot,
-        report=findings.report(strict),
+    robot = weld_checked(
+        description,
+        findings,
+        base_link=base_link,
+        floating_base=floating_base,
+        joint_order=joint_order,
         gravity=gravity,
-        dtype=dtype,
+        strict=strict,
+        floats=jnp.finfo(dtype),
     )
+    return model_from_arrays(robot, report=findings.report(strict), gravity=gravity, dtype=dtype)

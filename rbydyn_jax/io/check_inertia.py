@@ -12,6 +12,7 @@ import numpy as np
 from ..joints import JOINT_TYPES
 from .description import Inertial, LinkDescription
 from .findings import Findings
+from .mass_properties import spatial_inertia
 
 if TYPE_CHECKING:
     from ..model.arrays import RobotArrays
@@ -81,7 +82,7 @@ def check_bodies(robot: RobotArrays, findings: Findings, link_names: Sequence[st
     for body, inertia in enumerate(robot.body_inertias):
         link = f"link {first_link[body]!r}"
         line = line_of.get(first_link[body], 0)
-        moment = _second_moment(inertia)
+        moment = spatial_inertia(inertia)[:3, :3]
         smallest = float(np.linalg.eigvalsh(moment)[0])
         scale = max(float(np.abs(moment).max()), float(inertia[0]))
         if inertia[0] == 0.0 and moment.any():
@@ -89,31 +90,20 @@ def check_bodies(robot: RobotArrays, findings: Findings, link_names: Sequence[st
         elif smallest < -1e-9 * scale:
             message = f"inertia of the moving body about its joint is not positive definite (eigenvalue {smallest:.3g})"
             findings.add("error", message, link, line)
-        elif body not in carries and _is_singular(robot, body, moment):
+        elif body not in carries and _is_singular(robot, body):
             what = "no inertia" if not inertia.any() else "no inertia about its axis"
             joint = robot.joint_names[body]
             findings.add("warning", f"moves by joint {joint!r} with {what}: the mass matrix is singular", link, line)
 
 
-def _second_moment(inertia: np.ndarray) -> np.ndarray:
-    xx, xy, yy, xz, yz, zz = inertia[4:]
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
-def _is_singular(robot: RobotArrays, body: int, moment: np.ndarray) -> bool:
+def _is_singular(robot: RobotArrays, body: int) -> bool:
     """Whether a body at the end of a chain has nothing that resists its joint."""
     if robot.armature[body] > 0.0 or robot.mimic[body] is not None:
         return False
-    row = robot.body_inertias[body]
     S = _columns(robot.joint_types[body], tuple(robot.joint_axes[body].tolist()), robot.joint_parameters[body])
-    mass, x, y, z = row[:4].tolist()
-    inertia = np.diag([0.0, 0.0, 0.0, mass, mass, mass])
-    inertia[:3, :3] = moment
-    inertia[:3, 3:] = first = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    inertia[3:, :3] = first.T
-    M = S.T @ inertia @ S
+    M = S.T @ spatial_inertia(robot.body_inertias[body]) @ S
     smallest = M[0, 0] if len(M) == 1 else np.linalg.eigvalsh(M)[0]
-    return bool(smallest <= 1e-12 * mass)
+    return bool(smallest <= 1e-12 * robot.body_inertias[body, 0])
 
 
 @functools.lru_cache(maxsize=256)

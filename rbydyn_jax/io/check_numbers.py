@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .description import RobotDescription
@@ -21,9 +19,9 @@ _PARAMETERS = ("damping", "friction", "armature")
 
 
 def check_numbers(
-    description: RobotDescription, robot: RobotArrays, gravity: Sequence[float], dtype: np.dtype, findings: Findings
+    description: RobotDescription, robot: RobotArrays, gravity: Sequence[float], floats: np.finfo, findings: Findings
 ) -> None:
-    """Adds an error for each element with a number that overflows in `dtype`, or else for too large products.
+    """Adds an error for each element with a number that overflows in `floats`, or else for too large products.
 
     Torques and mass matrices are sums of products of a mass, two lengths, an acceleration and two multipliers.
 
@@ -31,12 +29,12 @@ def check_numbers(
         description: The robot, by which `findings.lines` knows its elements.
         robot: The same, welded.
         gravity: Acceleration of free fall (3,) [m/s^2].
-        dtype: Type of the leaves.
+        floats: The numbers of the leaves.
         findings: Where the remarks go.
     """
     lines = {("link", x.name): findings.lines.get(("link", i), 0) for i, x in enumerate(description.links)}
     lines |= {("joint", x.name): findings.lines.get(("joint", i), 0) for i, x in enumerate(description.joints)}
-    largest = float(jnp.finfo(dtype).max)
+    largest, dtype = float(floats.max), floats.dtype
     failed: set[tuple[str, str]] = set()
 
     def refuse(kind: str, name: str, message: str) -> None:
@@ -69,9 +67,10 @@ def _lengths(robot: RobotArrays) -> Iterator[tuple[str, str, str, np.ndarray]]:
         yield "link", name, "position", robot.link_placements[i, :3, 3]
     row = dict.fromkeys(robot.shapes, 0)
     for kind, link in zip(robot.shape_kinds, robot.shape_links, strict=True):
-        shape = jax.tree.leaves(jax.tree.map(lambda x, row=row[kind]: np.ravel(x[row]), robot.shapes[kind]))
+        fields: Any = robot.shapes[kind]
+        numbers = np.concatenate([np.ravel(x[row[kind]]) for x in fields])
         row[kind] += 1
-        yield "link", robot.link_names[link], "collision shape", np.concatenate(shape)
+        yield "link", robot.link_names[link], "collision shape", numbers
 
 
 def _inertias(robot: RobotArrays) -> Iterator[tuple[str, str, str, np.ndarray]]:

@@ -8,18 +8,14 @@ that a free joint has q = [w, x, y, z, position] and its velocity, angular part 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._check import require
-from .._errors import DtypeError
 from ..joints import JOINT_TYPES
-from ..model.model import Model
 from ..shapes import CollisionGeometry, collision_geometries
-from .build import assemble, check_options
 from .check import check_description
 from .description import (
     CollisionDescription,
@@ -29,103 +25,58 @@ from .description import (
     RobotDescription,
 )
 from .findings import Findings, fail
+from .mjcf_unused import note_unused
 from .placement import compose, placement, rotation_from_wxyz
 from .urdf import read_bytes
 
 _Shapes = dict[int, type[CollisionGeometry]]  # by MuJoCo's number
-_NOT_USED = {"neq": "equality", "ntendon": "tendon", "nu": "actuator", "nsensor": "sensor", "nexclude": "exclude"}
 
 
-def load_mjcf(
-    path: str | Path,
-    *,
-    base_link: str | None = None,
-    floating_base: bool = False,
-    joint_order: Sequence[str] | None = None,
-    strict: bool = False,
-) -> Model:
-    """Loads a robot from an MJCF file through the package `mujoco`; see `from_mujoco`.
-
-    Args:
-        path: The file.
-        base_link: Keep only this body and what is below it; default is the world.
-        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
-        joint_order: The moving joints in the order wanted for q and v; default is MuJoCo's.
-        strict: Whether a warning is an error.
+def compile_mjcf(path: str | Path) -> Any:
+    """The `mujoco.MjModel` of an MJCF file.
 
     Raises:
+        DtypeError: `path` is not a path.
         MissingExtraError: `mujoco` is not installed.
         ParseError: The file cannot be read, or MuJoCo refuses it.
-        NameNotFoundError: There is no such base link or joint.
     """
     mujoco = require("mujoco", "mjcf", "load_mjcf")
     read_bytes(path)  # raises this library's error for a wrong path
     try:
-        mj_model = mujoco.MjModel.from_xml_path(str(path))
+        return mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:
         raise fail(f"MuJoCo refuses it: {error}", str(path)) from None
-    return _build(mj_model, str(path), base_link, floating_base, joint_order, strict)
-
-
-def from_mujoco(
-    mj_model: Any,
-    *,
-    base_link: str | None = None,
-    floating_base: bool = False,
-    joint_order: Sequence[str] | None = None,
-    strict: bool = False,
-) -> Model:
-    """Makes a `Model` of a compiled `mujoco.MjModel`: bodies, joints, inertias, armature, losses, limits and gravity.
-
-    Capsules, spheres, boxes and cylinders that take part in contacts become collision shapes, with `contype` and
-    `conaffinity` as their bit masks. What a `Model` cannot hold (tendons, equalities, actuators, springs, other shapes)
-    goes to its report.
-
-    Args:
-        mj_model: The compiled model.
-        base_link: Keep only this body and what is below it; default is the world.
-        floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
-        joint_order: The moving joints in the order wanted for q and v; default is MuJoCo's.
-        strict: Whether a warning is an error.
-
-    Raises:
-        DtypeError: `mj_model` is no `mujoco.MjModel`.
-        MissingExtraError: `mujoco` is not installed.
-        ModelError: The model makes no sense as a robot.
-        NameNotFoundError: There is no such base link or joint.
-    """
-    if not isinstance(mj_model, require("mujoco", "mjcf", "from_mujoco").MjModel):
-        raise DtypeError(f"mj_model must be a mujoco.MjModel, got {type(mj_model).__name__}; a file: load_mjcf")
-    return _build(mj_model, "<mujoco>", base_link, floating_base, joint_order, strict)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflows become findings
-def _build(
-    mj_model: Any,
-    source: str,
-    base_link: str | None,
-    floating_base: bool,
-    joint_order: Sequence[str] | None,
-    strict: bool,
-) -> Model:
-    check_options(base_link, floating_base, joint_order, strict)
+def read_mujoco(
+    mj_model: Any, source: str, *, base_link: str | None = None
+) -> tuple[RobotDescription, Findings, list[float]]:
+    """Reads a compiled model, and checks the robot that it describes.
+
+    Args:
+        mj_model: A `mujoco.MjModel`.
+        source: Its name for messages.
+        base_link: The body from which on the robot will be used.
+
+    Returns:
+        The robot, all findings (notes on what a description cannot hold, too), and gravity (3,) [m/s^2].
+
+    Raises:
+        MissingExtraError: `mujoco` is not installed.
+        ParseError: A name is not UTF-8, or a reference position is not finite.
+    """
     findings = Findings(source)
-    description = describe_mujoco(mj_model, findings)
+    description = _describe(mj_model, findings)
     check_description(description, findings, base_link)
-    gravity = mj_model.opt.gravity.tolist()
-    return assemble(description, findings, base_link, floating_base, joint_order, gravity, strict, None)
+    return description, findings, mj_model.opt.gravity.tolist()
 
 
-def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
-    """Returns the description of a compiled model; what it cannot hold goes to `findings` as notes."""
+def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
     mujoco = require("mujoco", "mjcf", "from_mujoco")
 
     def name(kind: str, index: int) -> str:
-        try:
-            found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
-        except UnicodeDecodeError as error:
-            raise fail(f"the name of {kind} {index} is not UTF-8: {error}", findings.source) from None
-        return found or ("world" if kind == "body" and index == 0 else f"{kind}{index}")
+        return name_of(mujoco, mj_model, kind, index, findings.source)
 
     kinds = _kinds(mujoco)
     shapes = {
@@ -155,9 +106,22 @@ def describe_mujoco(mj_model: Any, findings: Findings) -> RobotDescription:
             carrier, pose = child, placement(-anchor)
         if carrier != link.name:
             joints.append(JointDescription(f"{link.name}_fixed", "fixed", carrier, link.name, pose))
-    _note_unused(mj_model, shapes, findings)
+    note_unused(mj_model, mujoco, name, shapes, findings)
     model_name = mj_model.names.partition(b"\0")[0].decode(errors="replace")
     return RobotDescription(model_name or "mujoco", tuple(links), tuple(joints))
+
+
+def name_of(mujoco: Any, mj_model: Any, kind: str, index: int, source: str) -> str:
+    """The name of an object of a compiled model, or its kind and number.
+
+    Raises:
+        ParseError: The name is not UTF-8.
+    """
+    try:
+        found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
+    except UnicodeDecodeError as error:
+        raise fail(f"the name of {kind} {index} is not UTF-8: {error}", source) from None
+    return found or ("world" if kind == "body" and index == 0 else f"{kind}{index}")
 
 
 def _kinds(mujoco: Any) -> dict[int, str]:
@@ -222,17 +186,3 @@ def _collisions(mj_model: Any, body: int, shapes: _Shapes) -> tuple[CollisionDes
         pose = placement(mj_model.geom_pos[geom], rotation_from_wxyz(mj_model.geom_quat[geom]))
         found.append(CollisionDescription(shape.from_mujoco(mj_model.geom_size[geom]), pose, "", *masks))
     return tuple(found)
-
-
-def _note_unused(mj_model: Any, shapes: _Shapes, findings: Findings) -> None:
-    counts = {what: int(getattr(mj_model, field, 0)) for field, what in _NOT_USED.items()}
-    in_contacts = (mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0)
-    other = ~np.isin(mj_model.geom_type, list(shapes))
-    used = ", ".join(shape.tag for shape in shapes.values())
-    counts[f"collision shape other than {used}"] = int((in_contacts & other).sum())
-    if mj_model.njnt:
-        stiffness = np.asarray(mj_model.jnt_stiffness).reshape(mj_model.njnt, -1)
-        counts["joint spring"] = int((stiffness != 0).any(axis=1).sum())
-    for what, count in counts.items():
-        if count:
-            findings.add("note", f"{count} of kind {what!r} not used")

@@ -21,7 +21,7 @@ from .description import (
     MobileBaseDescription,
     RobotDescription,
 )
-from .urdf_writer import write_urdf
+from .urdf_writer import Capsules, write_urdf
 
 _LEAVES = (
     "joint_placements",
@@ -41,7 +41,7 @@ _PER_VELOCITY = {
 }
 
 
-def to_urdf(model: Model, *, collisions: bool = True) -> str:
+def to_urdf(model: Model, *, collisions: bool = True, capsules: Capsules = "capsule") -> str:
     """Returns URDF text of a robot with the same kinematics and dynamics.
 
     A link that is welded to another one is written with a fixed joint named ``<link>_fixed``. The joints are written
@@ -50,9 +50,12 @@ def to_urdf(model: Model, *, collisions: bool = True) -> str:
 
     Args:
         model: The robot.
-        collisions: Whether to write the collision shapes; capsules are not part of standard URDF.
+        collisions: Whether to write the collision shapes.
+        capsules: `"capsule"` writes capsules by a tag that is not part of standard URDF; `"cylinder"` writes each as a
+            cylinder with a sphere at each end, which fill the same space, for readers that know no capsule.
 
     Raises:
+        ArgumentError: `capsules` is another word.
         DtypeError: `model` is not a model, or `collisions` neither True nor False.
         ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
             URDF does not support.
@@ -63,18 +66,20 @@ def to_urdf(model: Model, *, collisions: bool = True) -> str:
         >>> load_urdf_string(to_urdf(robots.two_link_arm())).joint_names
         ('shoulder', 'elbow')
     """
-    return write_urdf(describe(model), collisions=check_flag(collisions, "collisions"))
+    return write_urdf(describe(model), collisions=check_flag(collisions, "collisions"), capsules=capsules)
 
 
-def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> None:
+def save_urdf(model: Model, path: str | Path, *, collisions: bool = True, capsules: Capsules = "capsule") -> None:
     """Writes `to_urdf(model)` to a file in UTF-8; see there.
 
     Args:
         model: The robot.
         path: The file, which is replaced if it exists.
-        collisions: Whether to write the collision shapes; capsules are not part of standard URDF.
+        collisions: Whether to write the collision shapes.
+        capsules: As in `to_urdf`.
 
     Raises:
+        ArgumentError: `capsules` is another word.
         DtypeError: `path` is not a path.
         FileNotFoundError: The directory does not exist.
         ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
@@ -82,7 +87,7 @@ def save_urdf(model: Model, path: str | Path, *, collisions: bool = True) -> Non
     """
     if not isinstance(path, str | os.PathLike):
         raise DtypeError(f"path must be a str or a Path, got {type(path).__name__}")
-    text, path = to_urdf(model, collisions=collisions), Path(path)
+    text, path = to_urdf(model, collisions=collisions, capsules=capsules), Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such directory to write into", str(path.parent))
     path.write_text(text, encoding="utf-8")

@@ -5,21 +5,25 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable
+from typing import Literal
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from .._check import check_choice
 from .._errors import ModelError
 from ..joints import JOINT_TYPES
-from ..shapes import Geometry
+from ..shapes import CapsuleGeometry, CylinderGeometry, Geometry, SphereGeometry
 from .description import CollisionDescription, JointDescription, LinkDescription, RobotDescription
 from .findings import did_you_mean
-from .placement import is_identity, rpy_from_rotation
+from .placement import compose, is_identity, placement, rpy_from_rotation
 
+# How capsules are written: as the tag that plain URDF lacks, or as a cylinder with a sphere at each end.
+Capsules = Literal["capsule", "cylinder"]
 _DBL_MAX = float(np.finfo(np.float64).max)
 
 
-def write_urdf(description: RobotDescription, *, collisions: bool = True) -> str:
+def write_urdf(description: RobotDescription, *, collisions: bool = True, capsules: Capsules = "capsule") -> str:
     """Returns the URDF text of a robot.
 
     What plain URDF has no word for is written as attributes and tags that other readers pass over: capsules, the bit
@@ -29,10 +33,14 @@ def write_urdf(description: RobotDescription, *, collisions: bool = True) -> str
     Args:
         description: The robot.
         collisions: Whether to write collision shapes.
+        capsules: Whether capsules are written as such, or each as a cylinder with a sphere at each end, which fill the
+            same space and which every reader knows.
 
     Raises:
+        ArgumentError: `capsules` is another word.
         ModelError: A joint is of a type that URDF does not have, or of an unknown one.
     """
+    check_choice(capsules, "capsules", ("capsule", "cylinder"))
     for joint in description.joints:
         if joint.kind not in JOINT_TYPES:
             hint = did_you_mean(joint.kind, JOINT_TYPES)
@@ -46,7 +54,7 @@ def write_urdf(description: RobotDescription, *, collisions: bool = True) -> str
         wheels = _attributes(joints=" ".join(mobile.joints), params=_join(mobile.params))
         lines.append(f"  <mobile{_attributes(type=mobile.kind)}{_pose(mobile.origin)}{wheels}/>")
     for link in description.links:
-        lines += _link(link, collisions)
+        lines += _link(link, collisions, capsules)
     for joint in description.joints:
         lines += _joint(joint)
     return "\n".join([*lines, "</robot>", ""])
@@ -79,7 +87,7 @@ def _origin(matrix: np.ndarray, indent: str) -> list[str]:
     return [] if np.array_equal(matrix, np.eye(4)) else [f"{indent}<origin{_pose(matrix)}/>"]
 
 
-def _link(link: LinkDescription, collisions: bool) -> list[str]:
+def _link(link: LinkDescription, collisions: bool, capsules: Capsules) -> list[str]:
     lines = []
     if (inertial := link.inertial) is not None:
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = np.asarray(inertial.inertia, float).tolist()
@@ -92,9 +100,30 @@ def _link(link: LinkDescription, collisions: bool) -> list[str]:
             "    </inertial>",
         ]
     for collision in link.collisions if collisions else ():
-        lines += _collision(collision)
+        for part in _parts(collision) if capsules == "cylinder" else (collision,):
+            lines += _collision(part)
     name = quoteattr(link.name)
     return [f"  <link name={name}>", *lines, "  </link>"] if lines else [f"  <link name={name}/>"]
+
+
+def _parts(collision: CollisionDescription) -> list[CollisionDescription]:
+    """A capsule as a cylinder and two spheres; other shapes as they are."""
+    capsule = collision.geometry
+    if not isinstance(capsule, CapsuleGeometry):
+        return [collision]
+    ball, half = SphereGeometry(capsule.radius), 0.5 * capsule.length
+    parts: list[tuple[Geometry, float]] = [(ball, half)]
+    if half > 0.0:
+        parts = [(CylinderGeometry(capsule.length, capsule.radius), 0.0), (ball, half), (ball, -half)]
+    return [
+        dataclasses.replace(
+            collision,
+            geometry=geometry,
+            origin=compose(np.asarray(collision.origin, float), placement((0.0, 0.0, z))),
+            name=f"{collision.name}_{k}" if collision.name and len(parts) > 1 else collision.name,
+        )
+        for k, (geometry, z) in enumerate(parts)
+    ]
 
 
 def _collision(collision: CollisionDescription) -> list[str]:

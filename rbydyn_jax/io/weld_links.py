@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
-import jax
 import numpy as np
 
 from ..shapes import CollisionGeometry, Shape, collision_geometries
@@ -65,11 +65,11 @@ def collision_shapes(index: int, link: LinkDescription) -> list[tuple[int, Shape
 
 def shape_rows(shapes: list[Shape]) -> dict[str, Shape]:
     """Returns the parameters of all shapes of each kind; there are always capsules, possibly none."""
-    rows: dict[str, list[Shape]] = {Capsule.kind: []}
+    of_kind: dict[str, list[Any]] = {}
     for shape in shapes:
-        rows.setdefault(shape.kind, []).append(shape)
-    none: Shape = Capsule(np.zeros((0, 2, 3)), np.zeros(0))
-    return {kind: jax.tree.map(lambda *x: np.stack(x), *of_kind) if of_kind else none for kind, of_kind in rows.items()}
+        of_kind.setdefault(shape.kind, []).append(shape)
+    rows = {kind: type(all_[0])(*map(np.stack, zip(*all_, strict=True))) for kind, all_ in of_kind.items()}
+    return {Capsule.kind: Capsule(np.zeros((0, 2, 3)), np.zeros(0)), **rows}
 
 
 def note_unused_shapes(name: str, links: list[LinkDescription], findings: Findings) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .._errors import ModelError
-from ..spatial import safe, so3
+from .._lazy import jax, jnp
 from ..spatial.algebra import Motion, Transform, Vec3
 from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, number
+from .groups import safe, so3
 from .layout import Layout
 from .rotations import exact_sincos, plane_directions
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ..spatial import quaternions, se3, so3
+from .._lazy import jax, jnp
 from ..spatial.algebra import IDENTITY3, O3, Motion, Transform, Vec3
 from .base import Coordinates, JointType, register
+from .groups import quaternions, se3, so3
 from .layout import Layout, QuaternionLast
 from .rotations import rotation_from_quaternion
 from .spherical import Spherical

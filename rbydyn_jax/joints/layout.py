@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
-
-from ..spatial import quaternions
+from .._lazy import jax, jnp
+from .groups import quaternions
 
 
 class Layout:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ..spatial import mrp
+from .._lazy import jax, jnp
 from ..spatial.algebra import Transform, Vec3
 from .base import Coordinates, register
 from .floating import Floating
+from .groups import mrp
 from .rotations import rotation_from_quaternion
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
-
-from ..spatial import se3, so3
+from .._lazy import jax, jnp
 from ..spatial.algebra import O3, Motion, Transform, Vec3
 from .base import Coordinates, JointType, register
+from .groups import se3, so3
 from .layout import AngleOnCircle
 from .rotations import plane_directions, rotation_about, turn
 

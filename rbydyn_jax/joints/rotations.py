@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-import jax
-import jax.numpy as jnp
-
+from .._lazy import jax, jnp
 from ..spatial.algebra import IDENTITY3, Mat3, Vec3
 from ..xla.structural import MINUS_ONE, ONE, ZERO, Scalar, Structural, add, mul, neg, number, sub
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import jax
-import jax.numpy as jnp
-
+from .._lazy import jax, jnp
 from ..spatial.algebra import Motion, Transform, Vec3
 from ..xla.structural import Scalar
 from .base import Coordinates, JointType, register

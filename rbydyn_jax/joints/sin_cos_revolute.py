@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ..spatial import safe
-from ..spatial._small import binary_scale
+from .._lazy import jax, jnp
 from ..spatial.algebra import O3, Motion, Transform, Vec3
 from .base import Coordinates, JointType, register, vanishes
+from .groups import _small, safe
 from .rotations import rotation_about, turn
 
 
@@ -36,14 +34,14 @@ class SinCosRevolute(JointType):
         return turn(dv[0]).T @ q
 
     def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
-        q0, q1 = q0 * binary_scale(q0), q1 * binary_scale(q1)
+        q0, q1 = q0 * _small.binary_scale(q0), q1 * _small.binary_scale(q1)
         return jnp.arctan2(q1[0] * q0[1] - q1[1] * q0[0], jnp.sum(q0 * q1))[None]
 
     def qdot_from_v(self, q: jax.Array, v: jax.Array) -> jax.Array:
         return v * jnp.stack([q[1], -q[0]])
 
     def v_from_qdot(self, q: jax.Array, qdot: jax.Array) -> jax.Array:
-        scale = binary_scale(q)
+        scale = _small.binary_scale(q)
         q, qdot = q * scale, qdot * scale
         return ((q[1] * qdot[0] - q[0] * qdot[1]) / jnp.sum(q * q))[None]
 

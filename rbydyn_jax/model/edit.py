@@ -16,7 +16,8 @@ from jaxtyping import Array, Float
 from .._check import check_array, check_choice, check_each, check_finite, check_mapping, check_not_negative
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..spatial import inertia as inertias
-from .model import Model, check_model, make_axis_pattern, make_pattern, twelve
+from .leaves import make_axis_pattern, make_pattern, twelve
+from .model import Model, check_model
 from .specialized import SpecializedModel
 from .tree import KinematicTree, Traversal
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
-from jax.core import Tracer
+
+from .._lazy import is_traced, jax
+from .tree import KinematicTree
 
 if TYPE_CHECKING:
     from .model import Model
@@ -19,23 +20,37 @@ _WIDTH = 60  # characters of the left column
 
 def model_text(model: Model, rows: int | None = None) -> str:
     """A headline and the tree; at most `rows` lines of it, and without limits where they are traced or a batch."""
-    lines = [headline(model), *tree_lines([joint_facts(model, i) for i in range(model.nb)], fixed_links(model))]
+    tree = model.tree
+    lines = [headline(tree), *tree_lines(joint_facts(tree, _numbers(model)), fixed_links(tree))]
     if rows is not None and len(lines) > rows + 1:
         lines[rows:] = [f"  ... and {len(lines) - rows} more joints: model.summary() has all"]
     return "\n".join(lines)
 
 
-def headline(model: Model) -> str:
+def headline(tree: KinematicTree) -> str:
     """Name and sizes."""
     plural = {"box": "boxes"}
-    shapes = ", ".join(f"{model.tree.shape_kinds.count(kind)} {plural.get(kind, kind + 's')}" for kind in model.shapes)
-    sizes = f"{model.nb} moving joints, nq = {model.nq}, nv = {model.nv}, {len(model.link_names)} links"
-    return f"{model.name}: {sizes}, {shapes}"
+    shapes = ", ".join(f"{count} {plural.get(kind, kind + 's')}" for kind, count in shape_counts(tree).items())
+    sizes = f"{tree.nb} moving joints, nq = {tree.nq}, nv = {tree.nv}, {len(tree.link_names)} links"
+    return f"{tree.name}: {sizes}, {shapes}"
 
 
-def joint_facts(model: Model, i: int) -> dict[str, Any]:
-    """Type, axis, limits and more of a joint as plain data: infinite limits are None, unknown ones are left out."""
-    tree = model.tree
+def shape_counts(tree: KinematicTree) -> dict[str, int]:
+    """How many collision shapes there are of each kind; of capsules there may be none."""
+    return {kind: tree.shape_kinds.count(kind) for kind in sorted({"capsule", *tree.shape_kinds})}
+
+
+def joint_facts(tree: KinematicTree, numbers: Mapping[str, np.ndarray] | None) -> list[dict[str, Any]]:
+    """Type, axis, limits and more of each joint as plain data: infinite limits are None, unknown ones are left out.
+
+    Args:
+        tree: The topology.
+        numbers: The axes, as ``joint_axes``, and the leaves of a `Model` by their names; None if they are unknown.
+    """
+    return [_facts_of_joint(tree, numbers, i) for i in range(tree.nb)]
+
+
+def _facts_of_joint(tree: KinematicTree, numbers: Mapping[str, np.ndarray] | None, i: int) -> dict[str, Any]:
     q, v, mimic = tree.q_slices[i], tree.v_slices[i], tree.mimics[i]
     facts: dict[str, Any] = {
         "name": tree.joint_names[i],
@@ -45,23 +60,22 @@ def joint_facts(model: Model, i: int) -> dict[str, Any]:
     }
     if mimic is not None:
         facts["mimic"] = {"joint": tree.joint_names[mimic.source]}
-    if not _has_values(model):
+    if numbers is None:
         return facts
     facts |= {
-        "axis": np.asarray(model.joint_axes[i]).round(9).tolist(),
-        "lower": _finite(model.position_lower[q]),
-        "upper": _finite(model.position_upper[q]),
+        "axis": numbers["joint_axes"][i].round(9).tolist(),
+        "lower": _finite(numbers["position_lower"][q]),
+        "upper": _finite(numbers["position_upper"][q]),
     }
-    facts |= {what: _finite(getattr(model, what)[v]) for what in LIMITS}
+    facts |= {what: _finite(numbers[what][v]) for what in LIMITS}
     if mimic is not None:
-        facts["mimic"]["multiplier"] = float(model.mimic_multipliers[mimic.slot])
-        facts["mimic"]["offset"] = float(model.mimic_offsets[mimic.slot])
+        facts["mimic"]["multiplier"] = float(numbers["mimic_multipliers"][mimic.slot])
+        facts["mimic"]["offset"] = float(numbers["mimic_offsets"][mimic.slot])
     return facts
 
 
-def fixed_links(model: Model) -> dict[str, str]:
+def fixed_links(tree: KinematicTree) -> dict[str, str]:
     """For each link that is fixed to another one or to the world, what carries it."""
-    tree = model.tree
     carriers = [tree.principal_links[body] if body >= 0 else -1 for body in tree.link_bodies]
     names = ["world" if carrier < 0 else tree.link_names[carrier] for carrier in carriers]
     return {tree.link_names[k]: names[k] for k, slot in enumerate(tree.welded_slots) if slot >= 0}
@@ -88,11 +102,17 @@ def tree_lines(joints: Sequence[Mapping[str, Any]], fixed: Mapping[str, str]) ->
     return [f"{left:<{width}}  {right}".rstrip() for left, right in rows]
 
 
-def _has_values(model: Model) -> bool:
-    leaves = (model.geometry, model.position_lower, model.mimic_offsets, *(getattr(model, what) for what in LIMITS))
-    return all(isinstance(x, jax.Array | np.ndarray) and x.ndim == 1 for x in leaves) and not any(
-        isinstance(x, Tracer) or (isinstance(x, jax.Array) and x.is_deleted()) for x in leaves
-    )
+_LEAVES = ("position_lower", "position_upper", *LIMITS, "mimic_multipliers", "mimic_offsets")
+
+
+def _numbers(model: Model) -> dict[str, np.ndarray] | None:
+    """What `joint_facts` takes; None where something is traced, deleted, or that of a batch of models."""
+    leaves = (model.geometry, *(getattr(model, name) for name in _LEAVES))
+    if not all(isinstance(x, jax.Array | np.ndarray) and x.ndim == 1 for x in leaves) or any(
+        is_traced(x) or (isinstance(x, jax.Array) and x.is_deleted()) for x in leaves
+    ):
+        return None
+    return {name: np.asarray(getattr(model, name)) for name in ("joint_axes", *_LEAVES)}
 
 
 def _finite(values: Any) -> list[float | None]:

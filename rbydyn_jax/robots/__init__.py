@@ -6,11 +6,19 @@ are built. RB-Y1 is a product of Rainbow Robotics; its data are those published 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..io.build import build_model
-from ..model.model import Model
 from . import descriptions as descriptions
+
+if TYPE_CHECKING:
+    from ..io.description import RobotDescription
+    from ..model.model import Model
+
+
+def _built(description: RobotDescription, options: dict[str, Any]) -> Model:
+    from ..io.build import build_model  # the descriptions alone take no JAX
+
+    return build_model(description, **options)
 
 
 def rby1a(**options: Any) -> Model:
@@ -23,7 +31,7 @@ def rby1a(**options: Any) -> Model:
         >>> rby1a().nv
         24
     """
-    return build_model(descriptions.describe_rby1a(), **options)
+    return _built(descriptions.describe_rby1a(), options)
 
 
 def rby1m(**options: Any) -> Model:
@@ -36,7 +44,7 @@ def rby1m(**options: Any) -> Model:
         >>> rby1m().nv
         26
     """
-    return build_model(descriptions.describe_rby1m(), **options)
+    return _built(descriptions.describe_rby1m(), options)
 
 
 def rby1ub(**options: Any) -> Model:
@@ -49,7 +57,7 @@ def rby1ub(**options: Any) -> Model:
         >>> rby1ub().nv
         18
     """
-    return build_model(descriptions.describe_rby1ub(), **options)
+    return _built(descriptions.describe_rby1ub(), options)
 
 
 def pendulum(mass: float = 1.0, length: float = 1.0, **options: Any) -> Model:
@@ -64,7 +72,7 @@ def pendulum(mass: float = 1.0, length: float = 1.0, **options: Any) -> Model:
         >>> pendulum(mass=2.0).nq
         1
     """
-    return build_model(descriptions.describe_pendulum(mass, length), **options)
+    return _built(descriptions.describe_pendulum(mass, length), options)
 
 
 def double_pendulum(
@@ -81,7 +89,7 @@ def double_pendulum(
         >>> double_pendulum().joint_names
         ('shoulder', 'elbow')
     """
-    return build_model(descriptions.describe_double_pendulum(masses, lengths), **options)
+    return _built(descriptions.describe_double_pendulum(masses, lengths), options)
 
 
 def two_link_arm(**options: Any) -> Model:
@@ -94,7 +102,7 @@ def two_link_arm(**options: Any) -> Model:
         >>> two_link_arm().link_names
         ('base', 'upper', 'lower', 'tool')
     """
-    return build_model(descriptions.describe_two_link_arm(), **options)
+    return _built(descriptions.describe_two_link_arm(), options)
 
 
 def panda_like(**options: Any) -> Model:
@@ -107,4 +115,4 @@ def panda_like(**options: Any) -> Model:
         >>> panda_like().nv
         7
     """
-    return build_model(descriptions.describe_panda_like(), **options)
+    return _built(descriptions.describe_panda_like(), options)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._lazy import jax
 from ..spatial.algebra import Transform
 from ..xla.structural import Scalar
 
-Vector = tuple[Array, Array, Array]  # x, y, z of many points, each an array of one shape
+Vector = tuple["jax.Array", "jax.Array", "jax.Array"]  # x, y, z of many points, each an array of one shape
 
 
 class SizeReader(Protocol):
@@ -99,7 +100,7 @@ class Shape(Protocol):
         """
         ...
 
-    def gathered(self, rows: np.ndarray, moved: Sequence[Array]) -> Any:
+    def gathered(self, rows: np.ndarray, moved: Sequence[jax.Array]) -> Any:
         """What the pair functions are given: some of the shapes in world coordinates, component by component.
 
         Args:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._lazy import jax
 from ..spatial.algebra import Transform, Vec3
 from ..xla.structural import Scalar
 from .base import CollisionGeometry, SizeReader, Vector
@@ -69,7 +70,7 @@ class Box(NamedTuple):
         axes = [pose.R.apply(Vec3(*(self.axes[row, k, i] for i in range(3)))) for k in range(3)]
         return tuple(x for vector in (center, *axes) for x in vector)
 
-    def gathered(self, rows: np.ndarray, moved: Sequence[Array]) -> PlacedBoxes:
+    def gathered(self, rows: np.ndarray, moved: Sequence[jax.Array]) -> PlacedBoxes:
         """Some of the boxes in world coordinates."""
         center, *axes = ((moved[k], moved[k + 1], moved[k + 2]) for k in range(0, 12, 3))
         x, y, z = (self.half[rows, k] for k in range(3))

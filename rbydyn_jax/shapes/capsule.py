@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from .._check import check_finite, check_integer, check_not_negative, check_number, check_real
+from .._lazy import jax
 from ..spatial.algebra import Transform, Vec3
 from ..xla.structural import Scalar
 from .base import CollisionGeometry, SizeReader, Vector
@@ -72,7 +73,7 @@ class PlacedCapsules(NamedTuple):
 
     start: Vector
     end: Vector
-    radius: Array
+    radius: jax.Array
 
 
 class Capsule(NamedTuple):
@@ -93,7 +94,7 @@ class Capsule(NamedTuple):
         points = [pose.apply(Vec3(*(self.segment[row, k, i] for i in range(3)))) for k in range(2)]
         return tuple(x for point in points for x in point)
 
-    def gathered(self, rows: np.ndarray, moved: Sequence[Array]) -> PlacedCapsules:
+    def gathered(self, rows: np.ndarray, moved: Sequence[jax.Array]) -> PlacedCapsules:
         """Some of the capsules in world coordinates."""
         x0, y0, z0, x1, y1, z1 = moved
         return PlacedCapsules((x0, y0, z0), (x1, y1, z1), self.radius[rows])

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._lazy import jax
 from ..spatial.algebra import Transform, Vec3
 from ..xla.structural import Scalar
 from .base import CollisionGeometry, SizeReader, Vector
@@ -47,8 +48,8 @@ class PlacedCylinders(NamedTuple):
 
     center: Vector
     axis: Vector
-    half_length: Array
-    radius: Array
+    half_length: jax.Array
+    radius: jax.Array
 
 
 class Cylinder(NamedTuple):
@@ -73,7 +74,7 @@ class Cylinder(NamedTuple):
         center = pose.apply(Vec3(*(self.center[row, i] for i in range(3))))
         return *center, *pose.R.apply(Vec3(*(self.axis[row, i] for i in range(3))))
 
-    def gathered(self, rows: np.ndarray, moved: Sequence[Array]) -> PlacedCylinders:
+    def gathered(self, rows: np.ndarray, moved: Sequence[jax.Array]) -> PlacedCylinders:
         """Some of the cylinders in world coordinates."""
         cx, cy, cz, ax, ay, az = moved
         return PlacedCylinders((cx, cy, cz), (ax, ay, az), self.half_length[rows], self.radius[rows])

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._lazy import jax
 from .base import Vector
 
 
@@ -31,7 +32,7 @@ class HalfSpace(NamedTuple):
 
     kind = "half_space"
 
-    def gathered(self, rows: np.ndarray, moved: Sequence[Array]) -> PlacedHalfSpaces:
+    def gathered(self, rows: np.ndarray, moved: Sequence[jax.Array]) -> PlacedHalfSpaces:
         """Some of the half-spaces; `moved` are the coordinates of the points and of the normals."""
         px, py, pz, nx, ny, nz = moved
         return PlacedHalfSpaces((px, py, pz), (nx, ny, nz))

@@ -6,61 +6,25 @@ Functions take single items; use `jax.vmap` for batches. All are differentiable 
 
 from __future__ import annotations
 
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+from typing import TYPE_CHECKING
 
-from .._check import check_array, check_integer
-from .._errors import ShapeError
-from . import cones as cones
-from . import inertia as inertia
-from . import motion as motion
-from . import mrp as mrp
-from . import quaternions as quaternions
-from . import rpy as rpy
-from . import safe as safe
-from . import se3 as se3
-from . import so3 as so3
-from . import transformations as transformations
+if TYPE_CHECKING:
+    from . import cones as cones
+    from . import inertia as inertia
+    from . import motion as motion
+    from . import mrp as mrp
+    from . import quaternions as quaternions
+    from . import rpy as rpy
+    from . import safe as safe
+    from . import se3 as se3
+    from . import so3 as so3
+    from . import transformations as transformations
+    from .order import from_linear_first as from_linear_first
+    from .order import to_linear_first as to_linear_first
+else:
+    from .._lazy import lazy_submodules as _lazy_submodules
 
-
-def _swap_halves(x, axis: int) -> Array:
-    x, axis = check_array(x, "x"), check_integer(axis, "axis")
-    if not -x.ndim <= axis < x.ndim or x.shape[axis] != 6:
-        raise ShapeError(f"x must have 6 entries along axis {axis}, got shape {x.shape}")
-    return jnp.roll(x, 3, axis=axis)
-
-
-def to_linear_first(x: Float[Array, "..."], axis: int = 0) -> Float[Array, "..."]:
-    """Reorders [angular; linear] to the [linear; angular] of pinocchio, pymanoid and pyrobot.
-
-    Args:
-        x: A twist, a wrench, or a Jacobian (6, n).
-        axis: The axis of the six components; for an inertia (6, 6) apply the function to both.
-
-    Returns:
-        The reordered array.
-
-    Raises:
-        ShapeError: The axis does not have six entries.
-
-    Example:
-        >>> to_linear_first(jnp.array([1.0, 2, 3, 4, 5, 6])).tolist()
-        [4.0, 5.0, 6.0, 1.0, 2.0, 3.0]
-    """
-    return _swap_halves(x, axis)
-
-
-def from_linear_first(x: Float[Array, "..."], axis: int = 0) -> Float[Array, "..."]:
-    """Reorders [linear; angular] to this library's [angular; linear]; the inverse of `to_linear_first`.
-
-    Args:
-        x: A twist, a wrench, or a Jacobian (6, n).
-        axis: The axis of the six components.
-
-    Returns:
-        The reordered array.
-
-    Raises:
-        ShapeError: The axis does not have six entries.
-    """
-    return _swap_halves(x, axis)
+    __getattr__, __dir__ = _lazy_submodules(
+        __name__, "cones", "inertia", "motion", "mrp", "quaternions", "rpy", "safe", "se3", "so3", "transformations",
+        order=("from_linear_first", "to_linear_first"),
+    )  # fmt: skip

@@ -9,11 +9,14 @@ import numpy as np
 
 from .._check import check_number, check_positive, require
 from .._errors import ArgumentError, RbydynError
+from .._progress import Progress, check_progress, reported
 from ..model.model import Model
 from .motion_data import motion_grid
 from .robot import FEATURE, VIEW, draw_robot, make_room, robot_points
 
 _INCHES, _DPI = 5.0, 100
+_ROOM = (0.02, 0.16, 0.86, 0.8)  # left, bottom, width and height of the axes: labels of 3-D axes stand outside of them
+_TICKS = 4
 
 
 def animate(
@@ -26,6 +29,7 @@ def animate(
     speed: float = 1.0,
     color: Any = "tab:blue",
     alpha: float = 0.9,
+    progress: Progress = False,
 ) -> None:
     """Writes a film of a motion, drawn by `draw_robot`.
 
@@ -38,19 +42,22 @@ def animate(
         speed: Seconds of the motion per second of the film.
         color: A colour of matplotlib.
         alpha: Opacity of the collision shapes.
+        progress: Called with the number of frames done and that of all; True shows a progress bar.
 
     Raises:
         ArgumentError: The path has another suffix, a number is not positive, or a configuration not finite.
         DtypeError: An argument is of another type.
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: matplotlib is not installed, or tqdm for a progress bar.
         RbydynError: ffmpeg is not installed.
         ShapeError: The motion is of another robot.
     """
     animation = require("matplotlib.animation", "viz", FEATURE)
-    figure = require("matplotlib.figure", "viz", FEATURE).Figure(figsize=(_INCHES, _INCHES), layout="constrained")
+    figure = require("matplotlib.figure", "viz", FEATURE).Figure(figsize=(_INCHES, _INCHES))
+    ticker = require("matplotlib.ticker", "viz", FEATURE)
     require("matplotlib.backends.backend_agg", "viz", FEATURE).FigureCanvasAgg(figure)
     for name, x in (("fps", fps), ("speed", speed)):
         check_positive(check_number(x, name), name)
+    check_progress(progress)
     kind = {".gif": "pillow", ".mp4": "ffmpeg"}.get(Path(path).suffix)
     if kind is None:
         raise ArgumentError(f"path must end in .gif or .mp4, got {str(path)!r}")
@@ -60,13 +67,15 @@ def animate(
     times = np.arange(grid.times[0], grid.times[-1] + 0.5 * speed / fps, speed / fps)
     frames = grid.q[np.abs(grid.times[:, None] - times).argmin(axis=0)]
     room = np.concatenate([robot_points(model, q) for q in frames[:: max(len(frames) // 20, 1)]])
-    axes = figure.add_subplot(projection="3d")
+    axes = figure.add_axes(_ROOM, projection="3d")
     writer = animation.writers[kind](fps=fps)
     with writer.saving(figure, str(path), _DPI):
-        for t, q in zip(times, frames, strict=True):
+        for t, q in reported(zip(times, frames, strict=True), progress, len(times), "animate"):
             axes.clear()
             draw_robot(axes, model, q, color=color, alpha=alpha)
             make_room(axes, room)
             axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title=f"t = {t:.2f} s")
+            for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+                axis.set_major_locator(ticker.MaxNLocator(_TICKS))
             axes.view_init(elev=VIEW[0], azim=VIEW[1])
             writer.grab_frame()

@@ -12,7 +12,7 @@ from .._check import require
 from ..io.mesh_files import find_mesh
 from ..shapes import CollisionGeometry, MeshGeometry
 from ..shapes.base import Shape
-from .visuals import Visual
+from .visuals import Triangles, Visual
 
 FEATURE = "rbydyn_jax.viz.Viewer"
 _SHARP = np.deg2rad(40.0)  # edges between faces that differ by more are shown as edges
@@ -36,6 +36,10 @@ def visual_mesh(visual: Visual, urdf: str | Path, packages: Sequence[str | Path]
     geometry = visual.geometry
     if isinstance(geometry, CollisionGeometry):
         mesh = surface_mesh(geometry.on_link(visual.origin))
+    elif isinstance(geometry, Triangles):
+        mesh = trimesh.Trimesh(geometry.vertices, geometry.faces)
+        mesh = trimesh.graph.smooth_shade(mesh, angle=_SHARP, facet_minarea=None)
+        mesh.apply_transform(np.asarray(visual.origin, float))
     elif not isinstance(geometry, MeshGeometry) or (path := find_mesh(geometry.filename, urdf, packages)) is None:
         return None
     else:

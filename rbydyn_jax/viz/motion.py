@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from .._check import require
-from ..algorithms.kinematics import fk, link_pose
+from ..algorithms.kinematics import fk
 from ..model.model import Model
 from ..planning import Trajectory, TrajectoryReport
 from .robot import FEATURE, VIEW, draw_surfaces, robot_surface
@@ -76,7 +75,7 @@ def _draw_path(
     q = np.asarray(report.samples.q)
     times = np.asarray(report.samples.times)
     others = [] if moving_links is None else [name for name in model.link_names if name not in set(moving_links)]
-    last = len(q) - 1
+    last, index = len(q) - 1, model.link_index(link)
     surfaces = []
     for k in np.linspace(0, last, poses).round().astype(int):
         color, ends = colormap(0.15 + 0.75 * k / last), k in (0, last)
@@ -85,7 +84,7 @@ def _draw_path(
     draw_surfaces(axes, [*surfaces, (robot_surface(model, q[last], others), "0.75", 0.7)])
     for measured, color, style, name in ((before, _BEFORE, "--", "before"), (report, _AFTER, "-", "after")):
         if measured is not None:
-            at = np.asarray(jax.vmap(lambda x: link_pose(model, x, link)[:3, 3])(measured.samples.q))
+            at = np.stack([np.asarray(fk(model, x))[index, :3, 3] for x in np.asarray(measured.samples.q)])
             axes.plot(*at.T, color=color, linestyle=style, linewidth=3, zorder=20, label=f"path of {link}, {name}")
     T = np.asarray(target, float)
     for k, color in enumerate(("r", "g", "b")):

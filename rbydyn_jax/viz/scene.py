@@ -32,7 +32,7 @@ class RobotScene:
     Args:
         scene: The scene of a viser server.
         model: The robot.
-        urdf: The URDF file whose visuals are shown.
+        urdf: The URDF, xacro or MJCF file whose visuals are shown.
         packages: Folders in which ``package://`` is looked for.
 
     Attributes:

@@ -44,7 +44,7 @@ class Viewer:
         model: The robot.
         q: Its configuration (nq,) [rad, m]; default is the neutral one, clamped to the limits.
         world: Obstacles.
-        urdf: The URDF file whose visuals are shown; see `missing_meshes`.
+        urdf: The URDF, xacro or MJCF file whose visuals are shown; see `missing_meshes`.
         packages: Folders in which ``package://`` of the URDF file is looked for, before ROS_PACKAGE_PATH and the
             folders around the file.
         collision_pairs: The pairs whose distances are shown; default is `collision.pairs(model)`.
@@ -187,7 +187,8 @@ class Viewer:
 
     @property
     def sliders(self) -> dict[str, Any]:
-        """The sliders by the name of their joint, with ``[k]`` behind it where a joint has several coordinates."""
+        """The sliders by the name of their joint; where a joint has several coordinates with ``[k]`` behind it, and
+        where it turns freely with ``.rx``, ``.ry``, ``.rz`` (rotation vector) and ``.x``, ``.y``, ``.z``."""
         return self._sliders.by_name
 
     @property
@@ -207,7 +208,7 @@ class Viewer:
 
     def move(self, q: np.ndarray, *, dragged: bool = False) -> None:
         """Shows a configuration; the gizmos follow unless it is they that moved it."""
-        with self._lock:
+        with self._lock, self.precision():
             self._q, self._state = q, self._computed(q)
             self._moving = True
             try:
@@ -220,7 +221,7 @@ class Viewer:
                 self._moving = False
 
     def _slid(self) -> None:
-        with self._lock:
+        with self._lock, self.precision():
             if not self._moving and not np.array_equal(q := self._sliders.read(self._q), self._q):
                 self.move(q)
 

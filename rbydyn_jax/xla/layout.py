@@ -22,7 +22,9 @@ from jax.interpreters import ad, batching, mlir
 
 from .emission import on_one_device
 from .sharding import on_each_shard, replicated, vary_alike
-from .structural import Scalar, Structural
+from .structural import BY_VALUE, Scalar, Structural
+
+jax.tree_util.register_pytree_node(Structural, lambda s: ((), s.value), lambda value, _: BY_VALUE[value])
 
 _join_p = Primitive("rbydyn_join")  # scalars, rows of scalars, and constants between them -> array (n,)
 _batch_axis_p = Primitive("rbydyn_batch_axis")  # the identity; `last` tells where a batch goes

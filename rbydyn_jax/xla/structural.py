@@ -2,7 +2,8 @@
 
 A scalar is an array (of the batch's shape) or one of the *structural* constants `ZERO`, `ONE`, `MINUS_ONE`. These are
 pytree nodes without leaves, so that a zero in a placement is part of the type: sums and products with it vanish while
-tracing, and two joints with the same zeros share one jaxpr.
+tracing, and two joints with the same zeros share one jaxpr. `layout` registers them: arithmetic on plain numbers, which
+are scalars, too, takes no JAX.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import jax
+from .._lazy import jax
 
 
 class Structural:
@@ -27,17 +28,16 @@ class Structural:
 
 
 ZERO, ONE, MINUS_ONE = Structural(0), Structural(1), Structural(-1)
-_BY_VALUE = {0: ZERO, 1: ONE, -1: MINUS_ONE}
-jax.tree_util.register_pytree_node(Structural, lambda s: ((), s.value), lambda value, _: _BY_VALUE[value])
+BY_VALUE = {0: ZERO, 1: ONE, -1: MINUS_ONE}
 
 Scalar = Any
 Scalars = tuple[Scalar, ...]
 
 
-def _binary(primitive: Callable[..., Any], operator: Callable[..., Any], a: Scalar, b: Scalar) -> Scalar:
+def _binary(primitive: str, operator: Callable[..., Any], a: Scalar, b: Scalar) -> Scalar:
     """`operator(a, b)`, by the bare primitive where nothing is promoted or broadcast, which traces faster."""
-    if isinstance(a, jax.Array) and isinstance(b, jax.Array) and a.aval == b.aval:
-        return primitive(a, b)
+    if hasattr(a, "aval") and hasattr(b, "aval") and a.aval == b.aval:
+        return getattr(jax.lax, primitive)(a, b)
     return operator(number(a), number(b))
 
 
@@ -47,7 +47,7 @@ def add(a: Scalar, b: Scalar) -> Scalar:
         return b
     if b is ZERO:
         return a
-    return _binary(jax.lax.add, operator.add, a, b)
+    return _binary("add", operator.add, a, b)
 
 
 def sub(a: Scalar, b: Scalar) -> Scalar:
@@ -56,12 +56,12 @@ def sub(a: Scalar, b: Scalar) -> Scalar:
         return a
     if a is ZERO:
         return neg(b)
-    return _binary(jax.lax.sub, operator.sub, a, b)
+    return _binary("sub", operator.sub, a, b)
 
 
 def neg(a: Scalar) -> Scalar:
     """-a."""
-    return _BY_VALUE[-a.value] if isinstance(a, Structural) else -a
+    return BY_VALUE[-a.value] if isinstance(a, Structural) else -a
 
 
 def mul(a: Scalar, b: Scalar) -> Scalar:
@@ -72,7 +72,7 @@ def mul(a: Scalar, b: Scalar) -> Scalar:
         return b if a is ONE else neg(b)
     if isinstance(b, Structural):
         return a if b is ONE else neg(a)
-    return _binary(jax.lax.mul, operator.mul, a, b)
+    return _binary("mul", operator.mul, a, b)
 
 
 def number(a: Scalar) -> Scalar:

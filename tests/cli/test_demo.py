@@ -13,7 +13,7 @@ import pytest
 from rbydyn_jax import MissingExtraError, link_pose
 from rbydyn_jax.cli import batch as batch_module
 from rbydyn_jax.cli import main
-from rbydyn_jax.cli.batch import run_batch
+from rbydyn_jax.cli.batch import compile_batch, run_batch
 from rbydyn_jax.cli.demo import demo, table
 from rbydyn_jax.cli.task import Task, reaching_task
 from rbydyn_jax.collision import min_distance
@@ -43,6 +43,7 @@ def test_demo_ends_with_0_if_the_motion_keeps_its_limits(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_demo_ends_with_1_if_the_motion_misses_its_target(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rbydyn_jax.cli.demo.compile_batch", lambda *_: None)
     monkeypatch.setattr("rbydyn_jax.cli.demo.run_batch", lambda *_: True)
     still = Trajectory(q_start(), jnp.zeros((1, 2)), jnp.asarray(0.6), (0, 1), (0, 1), 2)
     monkeypatch.setattr(
@@ -55,6 +56,8 @@ def test_demo_ends_with_1_if_the_motion_misses_its_target(tmp_path, capsys, monk
 
 
 def test_demo_ends_with_1_if_an_identity_fails(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("rbydyn_jax.cli.demo.compile_batch", lambda *_: None)
+    monkeypatch.setattr("rbydyn_jax.cli.demo._compile_planner", lambda *_: 0.0)
     monkeypatch.setattr("rbydyn_jax.cli.demo.run_batch", lambda *_: False)
     monkeypatch.setattr("rbydyn_jax.cli.demo._plan", lambda *_: True)
     assert demo(tmp_path, task=small_task) == 1
@@ -66,7 +69,7 @@ def test_run_batch_finds_a_wrong_algorithm(wrong, monkeypatch, capsys):
     right = getattr(batch_module, wrong)
     monkeypatch.setattr(batch_module, wrong, lambda *arguments: right(*arguments) * (1.0 + 1e-6))
     with jax.enable_x64(True):
-        assert not run_batch(pole_arm(), "tool", 8)
+        assert not run_batch(compile_batch(pole_arm(), "tool", 8))
     assert "identity: " in capsys.readouterr().out
 
 

@@ -14,6 +14,7 @@ import pytest
 from rbydyn_jax import NameNotFoundError, robots, save_urdf
 from rbydyn_jax.cli import main
 from rbydyn_jax.cli.source import find
+from tests.cli.test_commands import ROBOT
 from tests.helpers import assert_close
 
 MJCF = """<mujoco model="swing"><worldbody><body name="bob"><joint name="hinge"/>
@@ -107,6 +108,37 @@ print([name for name in ("jax", "numpy") if name in sys.modules])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[0].startswith("rbydyn_jax ") and done.stdout.splitlines()[-1] == "[]"
     assert "Exit code: 0 if all is well" in done.stdout
+
+
+def test_robots_are_read_checked_and_converted_without_jax(tmp_path):
+    """These commands answer at once, since importing JAX takes longer than they do."""
+    pytest.importorskip("mujoco")
+    pytest.importorskip("xacrodoc")
+    names = ["panda_like"]
+    for name, text in (("a.urdf", ROBOT), ("a.xml", MJCF), ("a.urdf.xacro", XACRO)):
+        (tmp_path / name).write_text(text)
+        names.append(str(tmp_path / name))
+    code = f"""import sys, rbydyn_jax.cli
+for name in {names}:
+    for arguments in (["check", name], ["info", name], ["info", "--json", name], ["convert", name]):
+        assert rbydyn_jax.cli.main(arguments) == 0, arguments
+print([name for name in ("jax", "jaxlib", "equinox") if name in sys.modules])"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_convert_writes_what_the_file_has(tmp_path, capsys):
+    path = tmp_path / "a.urdf"
+    path.write_text(ROBOT)
+    assert main(["convert", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert '<joint name="mount" type="fixed">' in text and 'effort="4.0"' in text
+    assert main(["convert", "two_link_arm", "--capsules", "cylinder"]) == 0
+    text = capsys.readouterr().out
+    assert (text.count("<cylinder"), text.count("<sphere"), text.count("<capsule")) == (2, 4, 0)
+    (tmp_path / "a.sdf").write_text('<sdf version="1.9"><model name="a"/></sdf>')
+    assert main(["check", str(tmp_path / "a.sdf")]) == 2
+    assert "this is SDF; convert it to URDF first" in capsys.readouterr().out
 
 
 def test_the_shell_completes_commands(tmp_path):

@@ -75,7 +75,9 @@ def test_convex_parts_are_smaller_than_the_hull(tmp_path):
     def volume(shapes):
         return sum(float(8 * np.prod(x.half)) for x in shapes["tool"])
 
-    parts = collision.mesh_shapes(path, "box", parts=2)
+    told = []
+    parts = collision.mesh_shapes(path, "box", parts=2, progress=lambda *done: told.append(done))
+    assert told == [(1, 1)]
     assert len(parts["tool"]) == 2
     assert volume(parts) < 0.5 * volume(collision.mesh_shapes(path, "box"))
     assert distance_outside(parts["tool"], corner.sample(200, seed=0) + [0.3, -0.2, 0.1]) < 0.01  # CoACD remeshes

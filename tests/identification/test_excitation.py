@@ -20,7 +20,11 @@ from tests.helpers import X64
 def test_a_motion_within_the_limits_with_a_smaller_condition_number():
     model = random_tree(4, ("revolute", "prismatic"), 3, branching=0.0)
     model = rb.with_limits(model, effort_limit=jnp.full(3, 1e3))
-    found = exciting_trajectory(model, 4.0, population=16, iterations=8, points=40)
+    told = []
+    found = exciting_trajectory(
+        model, 4.0, population=16, iterations=8, points=40, progress=lambda *done: told.append(done)
+    )
+    assert told == [(k, 8) for k in range(1, 9)]
     history = np.asarray(found.history)
     assert bool(found.feasible) and np.exp(history[-1]) == pytest.approx(float(found.condition))
     assert (np.diff(history) <= 0.0).all() and history[-1] < history[0] - 0.1

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from xml.etree import ElementTree
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
-from rbydyn_jax import ModelError, fk, random_configuration, rnea, robots
+from rbydyn_jax import ArgumentError, ModelError, fk, random_configuration, rnea, robots
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string, save_urdf, to_urdf
 from rbydyn_jax.io.description import Mimic
 from rbydyn_jax.io.save import describe
@@ -182,3 +184,36 @@ def test_numbers_of_each_coordinate_cannot_be_written(leaf):
 def test_a_missing_directory_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no such directory to write into: .*nowhere"):
         save_urdf(robots.pendulum(), tmp_path / "nowhere" / "r.urdf")
+
+
+def test_a_cylinder_and_two_spheres_fill_the_space_of_a_capsule():
+    model = robots.panda_like()
+    shapes = list(ElementTree.fromstring(to_urdf(model, capsules="cylinder")).iter("collision"))
+    assert len(shapes) == 3 * len(model.tree.shape_links)
+    again = load_urdf_string(to_urdf(model, capsules="cylinder"))
+    assert again.tree.shape_coltypes[::3] == model.tree.shape_coltypes
+    assert again.tree.shape_links[::3] == model.tree.shape_links
+    points = np.random.default_rng(0).uniform(-0.3, 0.3, (2000, 3))
+    for k, ((a, b), radius) in enumerate(zip(np.asarray(model.capsule_segments), model.capsule_radii, strict=True)):
+        along = np.clip((points - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
+        want = np.linalg.norm(points - a - along[:, None] * (b - a), axis=1) - float(radius)
+        filled = np.any([_inside(shape, points) for shape in shapes[3 * k : 3 * k + 3]], axis=0)
+        clear = np.abs(want) > 1e-9
+        assert filled.any() and (filled == (want <= 0.0))[clear].all()
+
+
+def _inside(collision, points):
+    """Whether points are inside of a cylinder or a sphere of a URDF file."""
+    origin, (shape,) = collision.find("origin"), collision.find("geometry")
+    at = {} if origin is None else origin.attrib
+    xyz, rpy = (np.array(at.get(name, "0 0 0").split(), float) for name in ("xyz", "rpy"))
+    x = (points - xyz) @ Rotation.from_euler("xyz", rpy).as_matrix()
+    radius = float(shape.get("radius"))
+    if shape.tag == "sphere":
+        return np.linalg.norm(x, axis=1) <= radius
+    return (np.hypot(x[:, 0], x[:, 1]) <= radius) & (np.abs(x[:, 2]) <= 0.5 * float(shape.get("length")))
+
+
+def test_other_words_for_capsules_are_refused():
+    with pytest.raises(ArgumentError, match="capsules must be one of 'capsule', 'cylinder', got 'mesh'"):
+        to_urdf(robots.pendulum(), capsules="mesh")  # type: ignore[arg-type]

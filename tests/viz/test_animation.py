@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 
-from rbydyn_jax import ArgumentError, RbydynError, ShapeError, robots
+from rbydyn_jax import ArgumentError, DtypeError, RbydynError, ShapeError, robots
 from rbydyn_jax.viz import animate
 
 pytest.importorskip("matplotlib")
@@ -16,7 +19,9 @@ SWING = np.linspace([0.0, 0.0], [1.5, 0.0], 11)
 
 def test_a_film_has_a_frame_for_each_time_and_shows_the_motion(tmp_path):
     path = tmp_path / "swing.gif"
-    animate(ARM, SWING, path, dt=0.1, fps=5.0, speed=2.0)
+    told = []
+    animate(ARM, SWING, path, dt=0.1, fps=5.0, speed=2.0, progress=lambda *done: told.append(done))
+    assert told == [(1, 3), (2, 3), (3, 3)]
     with image.open(path) as film:
         assert film.n_frames == 3  # 1 s at double speed, five frames a second, and the first
         assert film.info["duration"] == 200
@@ -29,11 +34,26 @@ def test_a_film_has_a_frame_for_each_time_and_shows_the_motion(tmp_path):
     assert (arms[0] & arms[2]).sum() < 0.5 * arms[0].sum()  # a quarter of a turn later
 
 
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="the program ffmpeg is not installed")
+def test_a_film_as_mp4_shows_the_motion(tmp_path):
+    path = tmp_path / "swing.mp4"
+    animate(ARM, SWING, path, dt=0.1, fps=5.0, speed=2.0)
+    command = ["ffmpeg", "-loglevel", "error", "-i", str(path), str(tmp_path / "frame_%d.png")]
+    subprocess.run(command, check=True)
+    frames = [np.asarray(image.open(x).convert("RGB"), int) for x in sorted(tmp_path.glob("frame_*.png"))]
+    assert [frame.shape for frame in frames] == [(500, 500, 3)] * 3
+    arms = [(frame[..., 2] - frame[..., 0] > 60) for frame in frames]
+    assert all(arm.mean() > 0.005 for arm in arms)
+    assert (arms[0] & arms[2]).sum() < 0.5 * arms[0].sum()  # a quarter of a turn later
+
+
 def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ArgumentError, match=r"path must end in .gif or .mp4, got 'film.avi'"):
         animate(ARM, SWING, "film.avi", dt=0.1)
     with pytest.raises(ArgumentError, match="fps must be finite and positive"):
         animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, fps=0.0)
+    with pytest.raises(DtypeError, match="progress must be a function of two integers, or a bool, got str"):
+        animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, progress="bar")  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="trajectory must have shape"):
         animate(ARM, np.zeros((4, 3)), tmp_path / "x.gif", dt=0.1)
     monkeypatch.setattr("matplotlib.animation.writers.is_available", lambda kind: kind != "ffmpeg")

@@ -20,6 +20,7 @@ from rbydyn_jax import (
     ShapeError,
     collision,
     link_pose,
+    load_mjcf,
     load_urdf,
     neutral,
     robots,
@@ -27,6 +28,8 @@ from rbydyn_jax import (
 )
 from rbydyn_jax.constraints import Contact
 from rbydyn_jax.planning import Trajectory, check_trajectory, sample_trajectory
+from rbydyn_jax.viz.meshes import visual_mesh
+from rbydyn_jax.viz.visuals import read_visuals
 from tests.helpers import assert_close
 
 trimesh = pytest.importorskip("trimesh")
@@ -253,9 +256,6 @@ def test_visuals_of_a_file_are_found_and_the_others_named(tmp_path):
       <joint name="world" type="fixed"><parent link="base"/><child link="base/a"/><origin xyz="0 0 5"/></joint>
       <joint name="turn" type="continuous"><parent link="base/a"/><child link="arm"/><axis xyz="0 0 1"/></joint>
     </robot>""")
-    from rbydyn_jax.viz.meshes import visual_mesh
-    from rbydyn_jax.viz.visuals import read_visuals
-
     path = package / "robot.urdf"
     visuals = read_visuals(path)
     scaled, relative, sphere, missing = (visual_mesh(visual, path) for visual in visuals)
@@ -273,10 +273,54 @@ def test_visuals_of_a_file_are_found_and_the_others_named(tmp_path):
 def test_a_robot_without_shapes_has_bones_and_no_distances():
     model = robots.double_pendulum(floating_base=True)
     with viz.show(model, block=False, ghosts=np.asarray(neutral(model))[None], **QUIET) as viewer:
-        assert list(viewer.sliders) == ["shoulder", "elbow"]  # none for the quaternion
+        free = [f"floating_base.{x}" for x in ("rx", "ry", "rz", "x", "y", "z")]
+        assert list(viewer.sliders) == [*free, "shoulder", "elbow"]
         viewer.sliders["shoulder"].value = np.pi / 2
         at = {name: handle(viewer, f"/robot/{name}").position for name in model.link_names}
         assert_close(at["lower"].astype(np.float32), np.array([-1.0, 0.0, 0.0]), TOL)
         bones = handle(viewer, "/bones")
         assert bones.visible and viewer._text.content == ""
         assert_close(bones.points[-1], np.stack([at["upper"], at["lower"]]).astype(np.float32), TOL)
+
+
+def test_sliders_turn_and_move_a_floating_base():
+    rotation = pytest.importorskip("scipy.spatial.transform").Rotation
+    model = robots.pendulum(floating_base=True)
+    with viz.show(model, block=False, **QUIET) as viewer:
+        vector, point = [0.3, -0.4, 1.1], [0.5, -0.25, 0.75]
+        for name, value in zip(("rx", "ry", "rz", "x", "y", "z"), [*vector, *point], strict=True):
+            viewer.sliders[f"floating_base.{name}"].value = value
+        x, y, z, w = rotation.from_rotvec(vector).as_quat()
+        assert_close(viewer.q[:4], np.array([w, x, y, z]), TOL)
+        assert_close(viewer.q[4:7], np.array(point), TOL)
+        base = handle(viewer, "/robot/base")
+        assert_close(np.array(base.position), np.array(point), TOL)
+        viewer.q = np.array([0.0, 1.0, 0.0, 0.0, 0.1, 0.2, 0.3, 0.5])  # half a turn about x
+        shown = [slider.value for slider in viewer.sliders.values()]
+        assert_close(np.abs(np.array(shown)), np.array([np.pi, 0.0, 0.0, 0.1, 0.2, 0.3, 0.5]), TOL)
+
+
+CUBE = """v 0 0 0\nv 0.2 0 0\nv 0 0.2 0\nv 0 0 0.2\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"""
+MESHED = """<mujoco><asset><mesh name="corner" file="corner.obj"/><material name="red" rgba="1 0 0 1"/></asset>
+  <worldbody><body name="bob"><joint name="hinge" axis="0 1 0"/>
+    <geom type="mesh" mesh="corner" pos="0.1 0 0" contype="0" conaffinity="0" material="red"/>
+    <geom type="mesh" mesh="corner" group="3"/>
+    <geom type="box" size="0.1 0.2 0.3" contype="0" conaffinity="0"/>
+    <geom type="sphere" size="0.1"/></body></worldbody></mujoco>"""
+
+
+def test_the_meshes_of_an_mjcf_file_are_shown(tmp_path):
+    pytest.importorskip("mujoco")
+    (tmp_path / "corner.obj").write_text(CUBE)
+    path = tmp_path / "bob.xml"
+    path.write_text(MESHED)
+    visuals = read_visuals(path)
+    assert [visual.link for visual in visuals] == ["bob", "bob"]  # the sphere is a collision shape, group 3 is hidden
+    assert visuals[0].color == (1.0, 0.0, 0.0, 1.0)
+    found = visual_mesh(visuals[0], path)
+    corners = np.array([[0, 0, 0], [0.2, 0, 0], [0, 0.2, 0], [0, 0, 0.2]]) + (0.1, 0, 0)  # of the file, moved
+    assert_close(np.array(found.bounds), np.stack([corners.min(axis=0), corners.max(axis=0)]), TOL)
+    assert found.volume == pytest.approx(0.2**3 / 6, rel=1e-5)
+    assert_close(np.array(visual_mesh(visuals[1], path).extents), np.array([0.2, 0.4, 0.6]), TOL)
+    with viz.show(load_mjcf(path), urdf=path, block=False, **QUIET) as viewer:
+        assert handle(viewer, "/robot/bob/visual_0") and not viewer.missing_meshes

@@ -29,8 +29,9 @@ from ...algorithms.momentum import (
     centroidal_momentum_rate,
 )
 from ...algorithms.zmp import gravito_inertial_wrench, net_contact_wrench, zmp
-from ...io.build import build_model, load_urdf
+from ...io.build import build_model
 from ...io.builder import RobotBuilder
+from ...io.load import load_urdf
 from ...io.restructure import attach
 from ...model.edit import with_gravity
 from ...model.model import Model

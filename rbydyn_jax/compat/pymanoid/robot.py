@@ -15,7 +15,7 @@ from ...algorithms.crba import crba
 from ...algorithms.inverse_dynamics import gravity_forces, inverse_dynamics_terms
 from ...algorithms.jacobians import hessian, jacobian, point_hessian, point_jacobian, quaternion_jacobian
 from ...algorithms.kinematics import link_pose
-from ...io.build import load_urdf
+from ...io.load import load_urdf
 from ...model.configuration import clamp, neutral
 from ...model.edit import with_limits
 from ...model.model import Model, check_model

@@ -1,0 +1,86 @@
+"""What a compiled MuJoCo model has and a description cannot hold: each is named in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..shapes import CollisionGeometry
+from .findings import Findings
+
+Name = Callable[[str, int], str]  # of an object by its kind and number
+
+
+def note_unused(
+    mj_model: Any, mujoco: Any, name: Name, shapes: Mapping[int, type[CollisionGeometry]], findings: Findings
+) -> None:
+    """Adds a note for each actuator, equality, spring, tendon and sensor, and counts of what has no name.
+
+    Args:
+        mj_model: The compiled model.
+        mujoco: The package.
+        name: Names of objects.
+        shapes: The shapes that are used, by their numbers in MuJoCo.
+        findings: Where the notes go.
+    """
+    for k in range(mj_model.nu):
+        _note(findings, "actuator", name("actuator", k), f"{_driven(mj_model, mujoco, name, k)}not used")
+    for k in range(mj_model.neq):
+        _note(findings, "equality", name("equality", k), f"{_tied(mj_model, mujoco, name, k)}, not used")
+    for k in range(mj_model.njnt):
+        if spring := _spring(mj_model, mujoco, k):
+            _note(findings, "joint", name("joint", k), f"{spring}, not used")
+    for what, count in (("tendon", mj_model.ntendon), ("sensor", mj_model.nsensor)):
+        for k in range(count):
+            _note(findings, what, name(what, k), "not used")
+    in_contacts = (mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0)
+    used = ", ".join(shape.tag for shape in shapes.values())
+    counts = {
+        f"collision shape other than {used}": int((in_contacts & ~np.isin(mj_model.geom_type, list(shapes))).sum()),
+        "exclude": int(mj_model.nexclude),
+    }
+    for what, count in counts.items():
+        if count:
+            findings.add("note", f"{count} of kind {what!r} not used")
+
+
+def _note(findings: Findings, kind: str, name: str, message: str) -> None:
+    findings.add("note", message, f"{kind} {name!r}")
+
+
+def _driven(mj_model: Any, mujoco: Any, name: Name, k: int) -> str:
+    """What an actuator acts on."""
+    kinds = {"JOINT": "joint", "JOINTINPARENT": "joint", "TENDON": "tendon", "SITE": "site", "BODY": "body"}
+    by_number = {int(getattr(mujoco.mjtTrn, f"mjTRN_{x}")): kind for x, kind in kinds.items()}
+    kind = by_number.get(int(mj_model.actuator_trntype[k]))
+    return f"on {kind} {name(kind, int(mj_model.actuator_trnid[k, 0]))!r}, " if kind else ""
+
+
+def _tied(mj_model: Any, mujoco: Any, name: Name, k: int) -> str:
+    """What an equality demands."""
+    kind = mujoco.mjtEq(int(mj_model.eq_type[k])).name.removeprefix("mjEQ_").lower()
+    first, second = int(mj_model.eq_obj1id[k]), int(mj_model.eq_obj2id[k])
+    if kind in ("joint", "tendon"):
+        other = "" if second < 0 else f" of {kind} {name(kind, second)!r}"
+        polynomial = " ".join(f"{c:g}" for c in mj_model.eq_data[k, :5])
+        return f"{kind} {name(kind, first)!r} is a polynomial{other}, coefficients {polynomial}"
+    ends = {int(mujoco.mjtObj.mjOBJ_BODY): "body", int(mujoco.mjtObj.mjOBJ_SITE): "site"}
+    end = ends.get(int(mj_model.eq_objtype[k]))
+    if end is None or kind not in ("connect", "weld"):
+        return f"of type {kind}"
+    return f"{kind} of {end} {name(end, first)!r} and {end} {name(end, second)!r}"
+
+
+def _spring(mj_model: Any, mujoco: Any, k: int) -> str:
+    """The spring of a joint, in its first coefficient; empty if it has none."""
+    stiffness = np.asarray(mj_model.jnt_stiffness).reshape(mj_model.njnt, -1)[k]
+    if not stiffness.any():
+        return ""
+    kind = int(mj_model.jnt_type[k])
+    units = {int(mujoco.mjtJoint.mjJNT_HINGE): ("N m/rad", "rad"), int(mujoco.mjtJoint.mjJNT_SLIDE): ("N/m", "m")}
+    if kind not in units:
+        return f"a spring of stiffness {stiffness[0]:g}"
+    per, unit = units[kind]
+    return f"a spring of {stiffness[0]:g} {per} about {float(mj_model.qpos_spring[mj_model.jnt_qposadr[k]]):g} {unit}"
