@@ -45,7 +45,7 @@ class Whole(NamedTuple):
         assert found.status in (0, 2)
         return found.status == 0
 
-    def best(self, tasks: Sequence[Wanted], damping: np.ndarray) -> np.ndarray:
+    def best(self, tasks: Sequence[Wanted], damping: np.ndarray, slack: float = 0.0) -> np.ndarray:
         """The optimum by quadprog, on an orthonormal basis of the solutions of the equations."""
         n = self.A.shape[1]
         start = np.linalg.lstsq(self.A, self.b, rcond=None)[0]
@@ -58,7 +58,7 @@ class Whole(NamedTuple):
         limits = self.C @ Z, self.d - self.C @ start
         size = np.linalg.norm(limits[0], axis=1)
         C, d = ((x[size > 1e-9].T / size[size > 1e-9]).T for x in limits)  # others cannot be changed any more
-        z = quadprog.solve_qp(H, -Z.T @ (P @ start + c), C.T, d)[0]
+        z = quadprog.solve_qp(H, -Z.T @ (P @ start + c), C.T, d - slack)[0]
         return start + Z @ z
 
 
