@@ -18,6 +18,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, a rollout; Crocoddyl
   python -m benchmarks simulation              creep, slide, finite rollouts and time of a step, beside MuJoCo
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
+  python -m benchmarks tsid                    whole-body inverse dynamics of Talos: the optimum of TSID
   python -m benchmarks identification          RB-Y1 recovered from noisy torques; a regressor beside Pinocchio's
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """
@@ -34,7 +35,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import forms, identification, ik, mpc, paths, planning, scale, simulation, soak, whole_body
+from . import against_tsid, forms, identification, ik, mpc, paths, planning, scale, simulation, soak, whole_body
 from .plans import Job, plan
 from .store import Store
 
@@ -70,6 +71,7 @@ def main() -> None:
     mpc.add_command(commands, RESULTS)
     simulation.add_command(commands, RESULTS)
     whole_body.add_command(commands, RESULTS)
+    against_tsid.add_command(commands, RESULTS)
     identification.add_command(commands, RESULTS)
     soak.add_command(commands)
     arguments = parser.parse_args()
@@ -89,6 +91,8 @@ def main() -> None:
         return simulation.run(arguments)
     if arguments.command == "whole_body":
         return whole_body.run(arguments)
+    if arguments.command == "tsid":
+        return against_tsid.run(arguments)
     if arguments.command == "identification":
         return identification.run(arguments)
     if arguments.command == "soak":
