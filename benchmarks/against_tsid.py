@@ -26,7 +26,7 @@ def add_command(commands: argparse._SubParsersAction, _: Path) -> None:
     """Adds `tsid` to the command line."""
     command = commands.add_parser("tsid", help="whole-body inverse dynamics of Talos beside TSID: the same optimum")
     command.add_argument("--batch", type=int, default=16)
-    command.add_argument("--dampings", type=float, nargs="+", default=[wbc.MU, 1.0, 100.0])
+    command.add_argument("--dampings", type=float, nargs="+", default=[wbc.MU, 1.0, 100.0, 1e4])
 
 
 def run(arguments: argparse.Namespace) -> None:
