@@ -21,6 +21,8 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks simulation              creep, slide, finite rollouts and time of a step, beside MuJoCo
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
   python -m benchmarks codegen                 functions in C: time of a call and of gcc, beside Pinocchio
+  python -m benchmarks identification          RB-Y1 recovered from noisy torques; a regressor beside Pinocchio's
+  python -m benchmarks tsid                    whole-body inverse dynamics of Talos: the optimum of TSID
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """
 
@@ -37,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from . import (
+    against_tsid,
     codegen,
     compare,
     forms,
@@ -65,6 +68,7 @@ KEPT = {  # what keeps its results in files of its own
     "mpc": mpc,
     "simulation": simulation,
     "whole_body": whole_body,
+    "tsid": against_tsid,
     "identification": identification,
     "codegen": codegen,
 }

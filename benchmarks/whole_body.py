@@ -5,7 +5,7 @@ momentum and its posture, with wrench cones and limits of torque. A peer compute
 solves for accelerations and wrenches, torques eliminated; its optimum is compared with ours. Times are CPU times of one
 core, the minimum of several runs, of one run of this program; compare within it only.
 
-quadprog comes with the extra `test`, ProxQP with `benchmark`; TSID is not measured.
+quadprog comes with the extra `test`, ProxQP with `benchmark`. `against_tsid` compares with TSID.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def measured(batch: int, repeats: int) -> list[dict[str, Any]]:
         name = "two feet" if len(feet) == 2 else "one foot"
         model, q0, states = problem(feet, batch)
         ours, first = _ours(model, q0, feet, states, repeats)
-        peer = _Peer(list(model.joint_names[1:]), q0, feet)
+        peer = Peer(list(model.joint_names[1:]), q0, feet)
         want = None
         for who in ("quadprog", "ProxQP"):
             row = peer.race(who, states, min(repeats, 3))
@@ -163,7 +163,7 @@ def _fastest(call: Callable[[], Any], repeats: int) -> float:
     return 1e6 * min(times)
 
 
-class _Peer:
+class Peer:
     """The program in accelerations a and wrenches f, by Pinocchio, in Pinocchio's order [linear; angular] inside."""
 
     def __init__(self, ours: list[str], q0: np.ndarray, feet: tuple[str, ...]) -> None:
