@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -111,17 +112,20 @@ def test_operational_space_inertia(name):
 @pytest.mark.slow
 @every_robot
 def test_com_moves_as_its_derivatives_say(name):
-    """Rates of the centre of mass, its Hessian, and the linear momentum m v_com."""
+    """Rates of the centre of mass, its Hessian along each direction, and the linear momentum m v_com."""
     model, s = robot(name), states(name)
     com, speed = lambda q: rb.center_of_mass(model, q), lambda q, v: rb.com_velocity(model, q, v)
 
     def pairs(q, v, a):
         velocity, acceleration = rb.com_velocity(model, q, v), rb.com_acceleration(model, q, v, a)
-        curved = jnp.einsum("i,iaj,j->a", v, rb.com_hessian(model, q), v)
+        H, jacobian = rb.com_hessian(model, q), lambda q: rb.com_jacobian(model, q)
+        curved = jnp.einsum("i,iaj,j->a", v, H, v)
+        rates = jax.vmap(lambda e: along(model, jacobian, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
         return (
             (velocity, along(model, com, q, v)[1]),
             (acceleration, along(model, speed, q, v, (v, a))[1]),
             (rb.com_jacobian(model, q) @ a + curved, acceleration),
+            (H, rates),
             (rb.momentum(model, q, v)[3:], rb.total_mass(model) * velocity),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -136,6 +137,20 @@ def test_hessian_is_the_derivative_of_the_jacobian(name):
         ends = [by_rows(lambda q: twin.jacobian(q, link), integrate(q, h * direction)) for h in (1, -1)]
         want[:, i] = (ends[0] - ends[1]) / (2 * step)
     assert_close(got, want, kind="difference")
+
+
+@pytest.mark.slow
+@every_frame
+def test_hessian_is_the_derivative_of_the_relative_jacobian(frame):
+    """H[i] is the rate of J along velocity direction i: back from `ref` toward the root, then on to the link."""
+    model, (link, ref), q = robot("every_type"), tips("every_type"), states("every_type").q
+
+    def both(q):
+        jacobian = lambda q: rb.jacobian(model, q, link, ref=ref, frame=frame)  # noqa: E731
+        want = jax.vmap(lambda e: along(model, jacobian, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
+        return rb.hessian(model, q, link, ref=ref, frame=frame), want
+
+    assert_close(*run(both, q))
 
 
 @pytest.mark.slow

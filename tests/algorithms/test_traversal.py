@@ -12,7 +12,19 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax.algorithms import aba, centroidal, coriolis, crba, derivatives, jacobians, kinematics, rnea
+from rbydyn_jax.algorithms import (
+    aba,
+    centroidal,
+    coriolis,
+    crba,
+    derivatives,
+    first_moment,
+    inertial_wrench,
+    jacobians,
+    kinematics,
+    operational_space,
+    rnea,
+)
 from rbydyn_jax.identification import regressors
 from rbydyn_jax.spatial.algebra import IDENTITY
 from rbydyn_jax.sweeps import plan
@@ -39,7 +51,12 @@ ALGORITHMS = {
     "gravity": lambda run, s, link: rnea._rnea(run, None, None, None),
     "crba": lambda run, s, link: crba._crba(run),
     "coriolis": lambda run, s, link: coriolis._coriolis(run, s.v),
-    "momentum_matrix": lambda run, s, link: centroidal._momentum_matrix(run),
+    "momentum_matrix": lambda run, s, link: first_moment.momentum_columns(run),
+    "first_moment": lambda run, s, link: first_moment._sum(run),
+    "inertial_wrench": lambda run, s, link: inertial_wrench._taken(run, s.v, s.a),
+    "composite_inertia": lambda run, s, link: operational_space._composite(run, rb.fk(run.model, s.q)[link[0]]),
+    "hessian": lambda run, s, link: jacobians._hessian(run, link[0], link[1], "local"),
+    "com_hessian": lambda run, s, link: centroidal._moment_hessian(run),
     "aba": lambda run, s, link: aba._aba(run, s.tau, s.v, s.f_ext, gravity=True),
     "rnea_gradient": lambda run, s, link: jnp.concatenate(
         rnea._adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)
@@ -51,7 +68,7 @@ ALGORITHMS = {
 
 
 EVERY = ("fk", "jacobian", "rnea", "crba", "aba", "rnea_gradient")
-MIMIC = ("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "rnea_derivatives")
+MIMIC = ("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "rnea_derivatives", "hessian")
 
 
 def unrolled(model, q):
