@@ -9,6 +9,7 @@ import numpy as np
 
 from ..shapes import CollisionGeometry, Shape, collision_geometries
 from ..shapes.capsule import Capsule
+from ..shapes.convex_hull import of_one_size
 from .description import CollisionDescription, LinkDescription
 from .findings import Findings
 from .placement import is_identity
@@ -69,7 +70,10 @@ def shape_rows(shapes: list[Shape]) -> dict[str, Shape]:
     for shape in shapes:
         rows.setdefault(shape.kind, []).append(shape)
     none: Shape = Capsule(np.zeros((0, 2, 3)), np.zeros(0))
-    return {kind: jax.tree.map(lambda *x: np.stack(x), *of_kind) if of_kind else none for kind, of_kind in rows.items()}
+    return {
+        kind: jax.tree.map(lambda *x: np.stack(x), *of_one_size(of_kind)) if of_kind else none
+        for kind, of_kind in rows.items()
+    }
 
 
 def note_unused_shapes(name: str, links: list[LinkDescription], findings: Findings) -> None:

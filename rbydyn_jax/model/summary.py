@@ -27,8 +27,9 @@ def model_text(model: Model, rows: int | None = None) -> str:
 
 def headline(model: Model) -> str:
     """Name and sizes."""
-    plural = {"box": "boxes"}
-    shapes = ", ".join(f"{model.tree.shape_kinds.count(kind)} {plural.get(kind, kind + 's')}" for kind in model.shapes)
+    plural = {"box": "boxes", "convex_hull": "convex hulls"}
+    counts = {plural.get(kind, f"{kind}s"): model.tree.shape_kinds.count(kind) for kind in model.shapes}
+    shapes = ", ".join(f"{count} {kinds}" for kinds, count in counts.items())
     sizes = f"{model.nb} moving joints, nq = {model.nq}, nv = {model.nv}, {len(model.link_names)} links"
     return f"{model.name}: {sizes}, {shapes}"
 
