@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from jaxtyping import Float
 from .._check import check_array, check_finite, check_not_negative, check_number, check_positive, require
 from .._errors import ArgumentError
 from ..io.findings import fail
+from ..io.urdf import read_bytes
 from ..shapes.distance_grid import DistanceGrid
 from .obstacles import distance_grid
 
+_MOST = 2**26  # points of a grid: half a gigabyte
 _TOGETHER = 2**20  # distances of points from triangles at a time
 
 
@@ -34,8 +37,8 @@ def grid_from_points(
         radius: Radius of the ball about each point of the cloud [m].
 
     Raises:
-        ArgumentError: There is no point, a number is not finite, `spacing` is not positive, or `margin` or `radius`
-            negative.
+        ArgumentError: There is no point, a number is not finite, `spacing` is not positive or too small for the
+            cloud, or `margin` or `radius` negative.
         DtypeError: `points` is no array of floats, or another argument no number.
         ShapeError: `points` is not of shape (p, 3).
 
@@ -67,7 +70,7 @@ def grid_from_mesh(path: str | Path, spacing: float, *, margin: float = 0.2) -> 
         margin: How far the grid reaches beyond the mesh [m].
 
     Raises:
-        ArgumentError: `spacing` is not positive, or `margin` negative.
+        ArgumentError: `spacing` is not positive or too small for the mesh, or `margin` negative.
         DtypeError: `path` is no path, or another argument no number.
         MissingExtraError: trimesh is not installed (extra ``meshes``).
         ParseError: The file cannot be read, or has no triangles.
@@ -78,9 +81,9 @@ def grid_from_mesh(path: str | Path, spacing: float, *, margin: float = 0.2) -> 
         ```
     """
     trimesh: Any = require("trimesh", "meshes", "collision.grid_from_mesh")
-    source = os.fspath(path)
+    content, source = read_bytes(path), os.fspath(path)
     try:
-        mesh = trimesh.load_mesh(source)
+        mesh = trimesh.load_mesh(io.BytesIO(content), file_type=Path(path).suffix[1:])
     except Exception as error:  # the readers of the many formats raise whatever they raise
         raise fail(f"{source} cannot be read: {error}", source) from error
     if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
@@ -100,6 +103,10 @@ def _lattice(points: np.ndarray, spacing: float, margin: float) -> tuple[np.ndar
     check_positive(spacing, "spacing")
     check_not_negative(margin, "margin")
     low, high = points.min(axis=0) - margin, points.max(axis=0) + margin
+    with np.errstate(over="ignore"):
+        size = float(np.prod((high - low) / spacing + 1.0))
+    if not size <= _MOST:
+        raise ArgumentError(f"spacing {spacing:g} makes a grid of {size:.3g} points, more than {_MOST}")
     counts = np.maximum(np.ceil((high - low) / spacing - 1e-9).astype(int), 1) + 1
     index = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1)
     return low, low + spacing * index, spacing
