@@ -16,6 +16,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
   python -m benchmarks paths                   timing of paths and profiles, beside toppra and Ruckig
   python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, a rollout; Crocoddyl
+  python -m benchmarks collision               distances of pairs of each kind, and of points, beside coal
   python -m benchmarks simulation              creep, slide, finite rollouts and time of a step, beside MuJoCo
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
@@ -33,7 +34,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import forms, ik, mpc, paths, planning, scale, simulation, soak, whole_body
+from . import collision, forms, ik, mpc, paths, planning, scale, simulation, soak, whole_body
 from .plans import Job, plan
 from .store import Store
 
@@ -67,6 +68,7 @@ def main() -> None:
     planning.add_command(commands, RESULTS)
     paths.add_command(commands, RESULTS)
     mpc.add_command(commands, RESULTS)
+    collision.add_command(commands, RESULTS)
     simulation.add_command(commands, RESULTS)
     whole_body.add_command(commands, RESULTS)
     soak.add_command(commands)
@@ -83,6 +85,8 @@ def main() -> None:
         return paths.run(arguments)
     if arguments.command == "mpc":
         return mpc.run(arguments)
+    if arguments.command == "collision":
+        return collision.run(arguments)
     if arguments.command == "simulation":
         return simulation.run(arguments)
     if arguments.command == "whole_body":
