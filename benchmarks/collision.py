@@ -173,7 +173,8 @@ def _verdict(d: float, p: Any, q: Any, a: tuple[Any, Any], b: tuple[Any, Any], r
 
 
 def _field(seed: int, count: int = 100_000, of_coal: int = 2_000) -> dict[str, Any]:
-    import coal
+    import importlib
+
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -182,7 +183,7 @@ def _field(seed: int, count: int = 100_000, of_coal: int = 2_000) -> dict[str, A
     from rbydyn_jax.model.model import single_shapes
     from tests.collision.polytopes import coal_distances, coal_shape
 
-    model = robots.rby1a()
+    model, coal = robots.rby1a(), importlib.import_module("coal")  # which has no types
     q = jnp.zeros(model.nq)
     points = np.random.default_rng(seed).uniform([-1, -1, 0], [1, 1, 2], (count, 3))
     field = jax.jit(lambda q, x: collision.sdf(model, q, x).distance)

@@ -133,7 +133,8 @@ def _nearest(groups: list[tuple[Any, np.ndarray]], points: Array) -> SurfacePoin
     p = components(points)
     best: tuple[Array, Array, Vector] | None = None
     for shapes, links in groups:
-        row, distance, normal = (nearest_hull if isinstance(shapes, PlacedConvexHulls) else _nearest_solid)(shapes, p)
+        is_hull = isinstance(shapes, PlacedConvexHulls)
+        row, distance, normal = nearest_hull(shapes, p) if is_hull else _nearest_solid(shapes, p)
         found = distance, jnp.asarray(links, jnp.int32)[row], normal
         if best is None:
             best = found

@@ -50,7 +50,7 @@ def apart(a: Polytope, b: Polytope) -> tuple[Simplex, Array]:
     first = _Vertex(sub(a.at(zero), b.at(zero)), zero, zero)
     scale = dot(a.at(zero), a.at(zero)) + dot(b.at(zero), b.at(zero))
     touching = jnp.maximum(rounding(scale) ** 2 * scale, tiny(scale))
-    start = _State(zero, jnp.array(True), jnp.array(False), first.w, zero + 1, (first,) * 3)
+    start = _State(zero, jnp.array(True), jnp.array(False), first.w, zero + 1, (first, first, first))
 
     def step(s: _State) -> _State:
         square = dot(s.point, s.point)

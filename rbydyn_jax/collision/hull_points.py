@@ -15,15 +15,17 @@ from ..xla.fusion import kernel
 from .polytopes import polytope, simplex_distance
 from .vectors import add_scaled, cross, dot, map_components, rounding, sub, tiny
 
+_Three = tuple[Array, Array, Array]  # the indices of three vertices
+
 
 class _Best(NamedTuple):
     """Of each point and a hull squared distance and vertices of the nearest simplex, and the best face."""
 
     square: Array
-    feature: tuple[Array, Array, Array]
+    feature: _Three
     count: Array
     height: Array
-    face: tuple[Array, Array, Array]
+    face: _Three
 
 
 def nearest_hull(hulls: PlacedConvexHulls, p: Vector) -> tuple[Array, Array, Vector]:
@@ -32,7 +34,7 @@ def nearest_hull(hulls: PlacedConvexHulls, p: Vector) -> tuple[Array, Array, Vec
     vertices, faces = lax.stop_gradient(every.vertices), every.faces
     points = lax.stop_gradient(p)
 
-    def of_face(best: _Best, corners: list[Vector], index: list[Array], points: Vector) -> _Best:
+    def of_face(best: _Best, corners: list[Vector], index: _Three, points: Vector) -> _Best:
         x, y, z = corners
         e, f = sub(y, x), sub(z, x)
         n, gap = cross(e, f), sub(points, x)
@@ -45,7 +47,7 @@ def nearest_hull(hulls: PlacedConvexHulls, p: Vector) -> tuple[Array, Array, Vec
         above = height > best.height
         best = best._replace(
             height=jnp.where(above, height, best.height),
-            face=tuple(jnp.where(above, k, old) for k, old in zip(index, best.face, strict=True)),
+            face=map_components(lambda k, old: jnp.where(above, k, old), index, best.face),
         )
         best = _nearer(best, jnp.where(inside, height * height, jnp.inf), index, 3)
         for k, m in ((0, 1), (1, 2), (2, 0)):
@@ -53,7 +55,7 @@ def nearest_hull(hulls: PlacedConvexHulls, p: Vector) -> tuple[Array, Array, Vec
             length, t = dot(along, along), dot(between, along)
             on = exists & (t > 0) & (t < length)
             foot = add_scaled(between, -jnp.where(on, t, 0.0) / jnp.where(on, length, 1.0), along)
-            ends = [index[k], jnp.where(on, index[m], index[k]), index[k]]
+            ends = index[k], jnp.where(on, index[m], index[k]), index[k]
             best = _nearer(best, jnp.where(exists, dot(foot, foot), jnp.inf), ends, jnp.where(on, 2, 1))
         return best
 
@@ -61,19 +63,19 @@ def nearest_hull(hulls: PlacedConvexHulls, p: Vector) -> tuple[Array, Array, Vec
         corners = map_components(lambda x: x[k], vertices)
 
         def of_each(f: Array, best: _Best) -> _Best:
-            at = [faces[k, f, i] for i in range(3)]
-            index = [jnp.broadcast_to(i, points[0].shape) for i in at]
+            at = faces[k, f, 0], faces[k, f, 1], faces[k, f, 2]
+            index = map_components(lambda i: jnp.broadcast_to(i, points[0].shape), at)
             return kernel(of_face)(best, [map_components(lambda x, i=i: x[i], corners) for i in at], index, points)
 
         zero = jnp.zeros(points[0].shape, jnp.int32)
         far = jnp.full_like(points[0], jnp.inf)
-        start = _Best(far, (zero,) * 3, zero + 1, -far, (zero,) * 3)
+        start = _Best(far, (zero, zero, zero), zero + 1, -far, (zero, zero, zero))
         best = lax.fori_loop(jnp.int32(0), jnp.int32(faces.shape[1]), of_each, start)
         scale = dot(points, points)
         inner = best.height <= rounding(scale) * jnp.sqrt(scale)
         found = jnp.where(inner, best.height, jnp.sqrt(best.square))
         simplex = best._replace(
-            feature=tuple(jnp.where(inner, x, y) for x, y in zip(best.face, best.feature, strict=True)),
+            feature=map_components(lambda x, y: jnp.where(inner, x, y), best.face, best.feature),
             count=jnp.where(inner, 3, best.count),
         )
         nearer = found < chosen[0]
@@ -81,10 +83,10 @@ def nearest_hull(hulls: PlacedConvexHulls, p: Vector) -> tuple[Array, Array, Vec
 
     zero = jnp.zeros(points[0].shape, jnp.int32)
     far = jnp.full_like(points[0], jnp.inf)
-    start = far, zero, _Best(far, (zero,) * 3, zero + 1, far, (zero,) * 3)
+    start = far, zero, _Best(far, (zero, zero, zero), zero + 1, far, (zero, zero, zero))
     _, row, best = lax.fori_loop(jnp.int32(0), jnp.int32(faces.shape[0]), of_hull, start)
 
-    def corners(x: Vector, index: tuple[Array, Array, Array]) -> tuple[Vector, Vector, Vector]:
+    def corners(x: Vector, index: _Three) -> tuple[Vector, Vector, Vector]:
         first, second, third = (map_components(lambda c, i=i: c[row, i], x) for i in index)
         return first, second, third
 
@@ -94,10 +96,10 @@ def nearest_hull(hulls: PlacedConvexHulls, p: Vector) -> tuple[Array, Array, Vec
     return row, distance, normal
 
 
-def _nearer(best: _Best, square: Array, index: list[Array], count: Array | int) -> _Best:
+def _nearer(best: _Best, square: Array, index: _Three, count: Array | int) -> _Best:
     nearer = square < best.square
     return best._replace(
         square=jnp.where(nearer, square, best.square),
-        feature=tuple(jnp.where(nearer, k, old) for k, old in zip(index, best.feature, strict=True)),
+        feature=map_components(lambda k, old: jnp.where(nearer, k, old), index, best.feature),
         count=jnp.where(nearer, count, best.count),
     )

@@ -277,8 +277,9 @@ class World(eqx.Module):
                 raise DtypeError(f"obstacle {k} must be what box, sphere and the like return, got {type(x).__name__}")
         kinds = sorted({x.kind for x in obstacles})  # as JAX orders the keys of a dict
         self.places = {kind: tuple(k for k, x in enumerate(obstacles) if x.kind == kind) for kind in kinds}
-        for kind, places in self.places.items():
-            sizes = {obstacles[k][2].shape for k in places if kind in (HeightMap.kind, DistanceGrid.kind)}
+        for kind in kinds:
+            fields = [x for x in obstacles if x.kind == kind and isinstance(x, HeightMap | DistanceGrid)]
+            sizes = {x[2].shape for x in fields}
             if len(sizes) > 1:
                 raise ShapeError(f"the obstacles of the kind {kind} in a world must have one size, got {sizes}")
         self.shapes = {

@@ -65,7 +65,8 @@ def _faces(a: Polytope, b: Polytope) -> _Found:
     p, q, r = (a.at(a.faces[:, k]) for k in range(3))
     e, f = sub(q, p), sub(r, p)
     n, exists = _unit(cross(e, f), dot(e, e) * dot(f, f))
-    heights = sum(x[:, None] * y[None] for x, y in zip(n, b.vertices, strict=True))
+    x, y, z = (p[:, None] * q[None] for p, q in zip(n, b.vertices, strict=True))
+    heights = x + y + z
     separation = jnp.where(exists, jnp.min(heights, axis=1) - dot(n, p), -jnp.inf)
     k = jnp.argmax(separation)
     vertex = jnp.asarray(jnp.argmin(heights[k]), jnp.int32)

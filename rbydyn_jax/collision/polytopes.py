@@ -42,11 +42,11 @@ from .witness import Witness
 Polytopal = PlacedCapsules | PlacedBoxes | PlacedConvexHulls
 Three = tuple[Vector, Vector, Vector]
 
-_SIGNS = list(itertools.product((1, -1), repeat=3))  # of the corners of a box
+_SIGNS: list[tuple[int, ...]] = list(itertools.product((1, -1), repeat=3))  # of the corners of a box
 
 
 def _corner(*signs: int) -> int:
-    return _SIGNS.index((signs[0], signs[1], signs[2]))
+    return _SIGNS.index(tuple(map(int, signs)))
 
 
 def _box_topology() -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
 from rbydyn_jax.collision import PAIR_FUNCTIONS
 from rbydyn_jax.collision.bounding import bounding_hull
-from rbydyn_jax.io import BoxGeometry, CylinderGeometry
+from rbydyn_jax.io import BoxGeometry, ConvexHullGeometry, CylinderGeometry
 from tests.collision.polytopes import coal_distances, coal_pairs, geometries, placed, poses
 from tests.collision.test_solids import outside, reach
 from tests.helpers import X64, assert_close, oracle, untyped
@@ -106,8 +106,8 @@ def test_first_and_second_derivatives_match_differences(kind):
         position = tuple(p + t * s for p, s in zip(x.position, shift, strict=True))
         return x._replace(position=position, axes=tuple(map(turned, x.axes)), vertices=vertices)
 
-    def value(t, x, y, *motion):
-        return PAIR_FUNCTIONS["convex_hull", kind](moved(x, *motion, t), y).distance
+    def value(t, x, y, turn, shift, growth):
+        return PAIR_FUNCTIONS["convex_hull", kind](moved(x, turn, shift, growth, t), y).distance
 
     first = jax.value_and_grad(value)
 
@@ -146,7 +146,7 @@ PLACES = [(0, 0, 0), (0, 0, 0.4), (0, 0, 2.0), (0.6, 0, 0), (0.6, 0.6, 0), (0.6,
 def test_derivatives_are_finite_where_faces_edges_and_corners_meet(kind):
     T = np.tile(np.eye(4), (len(PLACES), 1, 1))
     T[:, :3, 3] = PLACES
-    cube = rb.io.ConvexHullGeometry(CUBE)
+    cube = ConvexHullGeometry(CUBE)
     other = {"box": BoxGeometry(np.full(3, 0.6)), "convex_hull": cube, "cylinder": CylinderGeometry(0.6, 0.3)}[kind]
     a, b = placed([cube] * len(T), T), placed([other] * len(T), np.tile(np.eye(4), (len(T), 1, 1)))
     a, b = jax.tree.map(lambda x: x.astype(FLOAT), (a, b))

@@ -185,8 +185,13 @@ def test_wrong_fields(tmp_path):
         collision.World(collision.height_map(flat, 0.1), collision.height_map(jnp.zeros((2, 3)), 0.1))
     with pytest.raises(rb.ArgumentError, match="points must have at least one point"):
         collision.grid_from_points(np.zeros((0, 3)), 0.1)
-    with pytest.raises(rb.ParseError, match="cannot be read"):
+    with pytest.raises(rb.ParseError, match="no such file"):
         collision.grid_from_mesh(tmp_path / "nowhere.stl", 0.1)
+    (tmp_path / "empty.stl").write_text("no mesh at all")
+    with pytest.raises(rb.ParseError, match=r"empty.stl"):
+        collision.grid_from_mesh(tmp_path / "empty.stl", 0.1)
+    with pytest.raises(rb.ArgumentError, match="makes a grid of"):
+        collision.grid_from_points(np.zeros((1, 3)), 1e-6)
     terrain = collision.World(collision.height_map(flat, 0.1))
     with pytest.raises(rb.ModelError, match="contacts are not known of these shapes: height map"):
         collision.contact_points(robots.two_link_arm(), jnp.zeros(2), terrain)
