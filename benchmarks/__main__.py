@@ -18,6 +18,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
   python -m benchmarks paths                   timing of paths and profiles, beside toppra and Ruckig
   python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, a rollout; Crocoddyl
+  python -m benchmarks collision               distances of pairs of each kind, and of points, beside coal
   python -m benchmarks simulation              creep, slide, finite rollouts and time of a step, beside MuJoCo
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
   python -m benchmarks codegen                 functions in C: time of a call and of gcc, beside Pinocchio
@@ -41,6 +42,7 @@ from typing import Any
 from . import (
     against_tsid,
     codegen,
+    collision,
     compare,
     forms,
     identification,
@@ -62,6 +64,7 @@ KEPT = {  # what keeps its results in files of its own
     "scale": scale,
     "forms": forms,
     "versions": versions,
+    "collision": collision,
     "ik": ik,
     "planning": planning,
     "paths": paths,

@@ -498,4 +498,9 @@ WITHOUT_DERIVATIVES = {
     "collision.cylinder": "its arguments",
     "collision.sphere": "its arguments",
     "collision.half_space": "its arguments, the normal divided by `safe_norm`",
+    "collision.height_map": "its arguments",
+    "collision.distance_grid": "its arguments",
+    "collision.convex_hull": "its vertices, moved by its pose",
+    "collision.grid_from_points": "made on the host",
+    "collision.grid_from_mesh": "files",
 }

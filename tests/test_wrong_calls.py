@@ -39,6 +39,10 @@ URDF = Path(FOLDER) / "pendulum.urdf"
 URDF.write_text(rb.to_urdf(robots.pendulum()))
 SRDF = Path(FOLDER) / "empty.srdf"
 SRDF.write_text("<robot/>")
+STL = Path(FOLDER) / "corner.stl"
+STL.write_text(
+    "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid a"
+)
 SPHERES = Path(FOLDER) / "spheres.yml"
 SPHERES.write_text("tool: [{center: [0, 0, 0], radius: 0.1}]")
 FLOOR = collision.World(collision.half_space(jnp.zeros(3), jnp.ones(3)))
@@ -72,6 +76,11 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "collision.srdf_pairs": {"path": SRDF},
     "collision.mesh_shapes": {"path": URDF},
     "collision.read_spheres": {"path": SPHERES},
+    "collision.convex_hull": {"points": np.concatenate([np.zeros((1, 3)), np.eye(3)])},
+    "collision.height_map": {"heights": np.zeros((2, 2)), "spacing": 0.1},
+    "collision.distance_grid": {"values": np.zeros((2, 2, 2)), "spacing": 0.1},
+    "collision.grid_from_points": {"points": np.zeros((2, 3)), "spacing": 0.1, "margin": 0.1},
+    "collision.grid_from_mesh": {"path": STL, "spacing": 0.1, "margin": 0.1},
     "collision.with_shapes": {"shapes": {"ee_right": [collision.sphere(jnp.asarray(X3), 0.1)]}},
     "collision.sdf": {"link": "ee_right"},
     "collision.World": {"obstacle": collision.sphere(jnp.ones(3), 0.1), "point_radius": 0.1},
@@ -211,7 +220,7 @@ DIRECT = (
     "rb.generate_c",
     "rb.load_xacro", "rb.load_function", "rb.from_mujoco", "rb.specialize",
     "collision.sampled_pairs", "collision.srdf_pairs", "collision.mesh_shapes", "collision.read_spheres",
-    "collision.with_shapes",
+    "collision.with_shapes", "collision.convex_hull", "collision.grid_from_points", "collision.grid_from_mesh",
     "rb.execution_plan", "rb.RobotBuilder", "planning.rest_to_rest_basis", "rb.map_batch",
     "rby1.mobility.with_planar_base", "rb.JointDescription",
 )  # fmt: skip

@@ -4,6 +4,8 @@ from ..io.restructure import with_shapes as with_shapes
 from .capsule_capsule import capsule_distance as capsule_distance
 from .contact_points import ContactPoints as ContactPoints
 from .contact_points import contact_points as contact_points
+from .distance_grids import grid_from_mesh as grid_from_mesh
+from .distance_grids import grid_from_points as grid_from_points
 from .field import SurfacePoints as SurfacePoints
 from .field import sdf as sdf
 from .filtering import sampled_pairs as sampled_pairs
@@ -13,8 +15,11 @@ from .mesh_shapes import read_spheres as read_spheres
 from .obstacles import World as World
 from .obstacles import box as box
 from .obstacles import capsule as capsule
+from .obstacles import convex_hull as convex_hull
 from .obstacles import cylinder as cylinder
+from .obstacles import distance_grid as distance_grid
 from .obstacles import half_space as half_space
+from .obstacles import height_map as height_map
 from .obstacles import sphere as sphere
 from .pair_table import PAIR_FUNCTIONS as PAIR_FUNCTIONS
 from .pairing import CapsulePairs as CapsulePairs

@@ -1,4 +1,4 @@
-"""The smallest shapes around points: spheres, capsules, and covers of a surface by spheres."""
+"""The smallest shapes around points: spheres, capsules, hulls, and covers of a surface by spheres."""
 
 from __future__ import annotations
 
@@ -82,6 +82,29 @@ def bounding_capsule(points: np.ndarray) -> tuple[np.ndarray, float]:
     found.append((4.0 / 3.0 * np.pi * radius**3, np.array([ball, ball]), radius))
     _, ends, radius = min(found, key=lambda each: each[0])
     return ends * size + center, radius * size
+
+
+def bounding_hull(points: np.ndarray, most: int) -> np.ndarray:
+    """Vertices (v, 3), `most` at most, of a convex polytope around points (n, 3) that span a volume.
+
+    The points themselves, if they are not more; otherwise what bounds it are planes that touch the points, with normals
+    of faces of their hull, each the farthest from those before. k planes leave 2 k - 4 vertices at most.
+    """
+    spatial: Any = require("scipy.spatial", "meshes", _FEATURE)
+    hull = spatial.ConvexHull(points)
+    corners = points[hull.vertices]
+    if len(corners) <= most:
+        return corners
+    normals = hull.equations[:, :3]
+    axes = np.linalg.svd(corners - corners.mean(axis=0))[2]
+    chosen = [*axes, *-axes]  # which bound a volume whatever follows
+    nearest = np.max(normals @ np.array(chosen).T, axis=1)
+    while len(chosen) < most // 2 + 2:
+        chosen.append(normals[nearest.argmin()])
+        nearest = np.maximum(nearest, normals @ chosen[-1])
+    planes = np.array(chosen)
+    half_spaces = np.column_stack([planes, -np.max(planes @ corners.T, axis=1)])
+    return spatial.HalfspaceIntersection(half_spaces, corners.mean(axis=0)).intersections
 
 
 def covering_balls(triangles: np.ndarray, count: int) -> list[tuple[np.ndarray, float]]:

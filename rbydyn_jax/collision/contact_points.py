@@ -22,6 +22,7 @@ from .convex import core_witness
 from .field import signed_distance
 from .groups import by_kind
 from .obstacles import World
+from .pair_table import SINGLE
 from .solids import Solid, solid
 from .vectors import (
     add_scaled,
@@ -77,7 +78,8 @@ def contact_points(
 
     Raises:
         DtypeError: `model` is no model, `world` no world, `links` no sequence, or `q` no array of floats.
-        ModelError: None of the links has collision shapes that move, or the world has no obstacles.
+        ModelError: None of the links has collision shapes that move, or the world has no obstacles; or there are
+            shapes of which no contacts are known: convex hulls, height maps and distance grids.
         NameNotFoundError: There is no such link.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
@@ -102,11 +104,14 @@ def contact_shapes(model: Model, world: World, links: Sequence[str | int] | None
 
     Raises:
         DtypeError: `links` is no sequence.
-        ModelError: There is no shape, or no obstacle.
+        ModelError: There is no shape, or no obstacle, or one of which no contacts are known, such as a convex hull.
         NameNotFoundError: There is no such link.
     """
     if not len(world):
         raise ModelError("the world has no obstacles but a cloud of points, which has no contacts")
+    if unknown := SINGLE & {*model.tree.shape_kinds, *world.places}:
+        shapes = ", ".join(sorted(unknown)).replace("_", " ")
+        raise ModelError(f"contacts are not known of these shapes: {shapes}; take capsules, boxes or cylinders instead")
     shapes = moving_shapes(model.tree)
     if links is not None:
         wanted = [model.link_index(x) for x in check_sequence(links, "links", "links, by name or index")]

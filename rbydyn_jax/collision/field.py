@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +17,10 @@ from .._result import Result
 from ..algorithms.kinematics import link_pose
 from ..model.model import Model, check_model
 from ..shapes.base import Vector
+from ..shapes.convex_hull import PlacedConvexHulls
 from .groups import placed_shapes
-from .solids import Solid, solid
+from .hull_points import nearest_hull
+from .solids import Placed, Solid, solid
 from .vectors import (
     add_scaled,
     any_perpendicular,
@@ -116,9 +119,7 @@ def field_distances(model: Model, q: Array, points: Array, shapes: Sequence[int]
 
 def _field(model: Model, q: Array, points: Array, shapes: Sequence[int]) -> SurfacePoints:
     placed = placed_shapes(model, q, shapes)
-    groups = [
-        (solid(shapes), np.array([model.tree.shape_links[i] for i in chosen])) for chosen, shapes in placed.values()
-    ]
+    groups = [(shapes, np.array([model.tree.shape_links[i] for i in chosen])) for chosen, shapes in placed.values()]
     count = points.shape[0]
     if count <= _TILE:
         return _nearest(groups, points)
@@ -128,12 +129,12 @@ def _field(model: Model, q: Array, points: Array, shapes: Sequence[int]) -> Surf
     return jax.tree.map(lambda x: x.reshape(tiles * _TILE, *x.shape[2:])[:count], found)
 
 
-def _nearest(groups: list[tuple[Solid, np.ndarray]], points: Array) -> SurfacePoints:
+def _nearest(groups: list[tuple[Any, np.ndarray]], points: Array) -> SurfacePoints:
     p = components(points)
     best: tuple[Array, Array, Vector] | None = None
     for shapes, links in groups:
-        row = _nearest_row(*lax.stop_gradient((shapes, p)))
-        distance, normal = signed_distance(jax.tree.map(lambda x, row=row: x[row], shapes), p)
+        is_hull = isinstance(shapes, PlacedConvexHulls)
+        row, distance, normal = nearest_hull(shapes, p) if is_hull else _nearest_solid(shapes, p)
         found = distance, jnp.asarray(links, jnp.int32)[row], normal
         if best is None:
             best = found
@@ -144,6 +145,13 @@ def _nearest(groups: list[tuple[Solid, np.ndarray]], points: Array) -> SurfacePo
     distance, link, normal = best
     on_surface = add_scaled(p, -distance, normal)
     return SurfacePoints(distance, link, jnp.stack(on_surface, axis=-1), jnp.stack(normal, axis=-1))
+
+
+def _nearest_solid(placed: Placed, p: Vector) -> tuple[Array, Array, Vector]:
+    """For each point which of some solids is nearest, the signed distance, and the outward normal at its surface."""
+    shapes = solid(placed)
+    row = _nearest_row(*lax.stop_gradient((shapes, p)))
+    return row, *signed_distance(jax.tree.map(lambda x: x[row], shapes), p)
 
 
 def _nearest_row(shapes: Solid, p: Vector) -> Array:

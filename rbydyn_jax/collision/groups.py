@@ -18,7 +18,7 @@ from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
 from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
-from .pair_table import PairFunction, pair_function
+from .pair_table import PairFunction, is_single, pair_function
 from .pairing import CapsulePairs
 
 Result = TypeVar("Result")
@@ -30,14 +30,20 @@ class PairGroup(NamedTuple):
     Args:
         places: Where each pair stands among all that are tested.
         function: Of these two kinds.
+        single: Whether it takes one pair only.
         a: The first shape of each pair in world coordinates, as the function takes them.
         b: The second.
     """
 
     places: np.ndarray
     function: PairFunction
+    single: bool
     a: Any
     b: Any
+
+    def mapped(self, run: Sweep, f: Callable[..., Result]) -> Callable[..., Result]:
+        """`f` of the two shapes of a pair, for those of many."""
+        return jax.vmap(f) if self.single else run.fused_map(f)
 
     def distance(self, a: Any, b: Any) -> Array:
         """The distance alone that the function finds."""
@@ -69,9 +75,8 @@ def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, li
         return f(
             run,
             [
-                PairGroup(places, functions[first, second], side(first, first_of), side(second, second_of))
-                for (first, second), places in groups.items()
-                for first_of, second_of in [indices[places].T]
+                PairGroup(places, functions[kinds], is_single(*kinds), *map(side, kinds, indices[places].T))
+                for kinds, places in groups.items()
             ],
         )
 

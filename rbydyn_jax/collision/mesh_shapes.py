@@ -18,16 +18,18 @@ from ..io.xacro import expand_xacro
 from ..shapes.base import Shape
 from ..shapes.box import Box
 from ..shapes.capsule import Capsule
+from ..shapes.convex_hull import ConvexHull, ConvexHullGeometry
 from ..shapes.mesh import MeshGeometry
-from .bounding import bounding_ball, bounding_capsule, covering_balls
+from .bounding import bounding_ball, bounding_capsule, bounding_hull, covering_balls
 
 _FEATURE = "collision.mesh_shapes"
 _FINEST = 20  # edges are cut to this part of a mesh's size before it is covered by spheres
+_MOST_VERTICES = 32  # of a hull
 _THRESHOLD = 0.05  # concavity at which coacd stops cutting
 # Of coacd: a quarter of its own default search, which takes 20 s for a link of a UR5 instead of over a minute.
 _SEARCH = {"mcts_iterations": 60, "mcts_max_depth": 2, "resolution": 1000, "preprocess_resolution": 30}
 
-Fit = Literal["capsule", "sphere", "box"]
+Fit = Literal["capsule", "sphere", "box", "hull"]
 
 
 def mesh_shapes(
@@ -40,16 +42,17 @@ def mesh_shapes(
 ) -> dict[str, list[Shape]]:
     """Shapes around the collision meshes of a URDF or xacro file, for `with_shapes`.
 
-    Every shape contains what it stands for, so that a distance is never larger than that of the mesh: one capsule or
-    box the convex hull, several spheres the surface, several capsules or boxes the convex parts that CoACD makes of it
-    [Wei et al. 2022], which are off by about a hundredth of its size. Capsules have a small volume; boxes are oriented
-    as trimesh finds them.
+    Every shape contains what it stands for, so that a distance is never larger than that of the mesh: one capsule, box
+    or hull the convex hull, several spheres the surface, several capsules, boxes or hulls the convex parts that CoACD
+    makes of it [Wei et al. 2022], which are off by about a hundredth of its size. Capsules have a small volume; boxes
+    are oriented as trimesh finds them; a hull is the convex hull itself, or where that has more than 32 vertices, what
+    a choice of its faces bounds.
 
     Args:
         path: The file of the robot.
-        fit: ``"capsule"``, ``"sphere"`` or ``"box"``.
+        fit: ``"capsule"``, ``"sphere"``, ``"box"`` or ``"hull"``.
         parts: The most shapes of a mesh: with more than one, spheres cover its surface in groups of triangles, and
-            capsules and boxes stand for convex parts.
+            other shapes stand for convex parts.
         packages: Folders that are ROS packages, or that hold some, where ``package://`` is looked for.
         progress: Called with the number of meshes done and that of all; True shows a progress bar.
 
@@ -114,7 +117,8 @@ def _fitted(mesh: Any, fit: Fit, parts: int) -> list[Shape]:
             return [_ball(*bounding_ball(np.asarray(mesh.vertices)))]
         fine = mesh.subdivide_to_size(float(mesh.scale) / _FINEST, max_iter=30)
         return [_ball(*ball) for ball in covering_balls(np.asarray(fine.triangles), parts)]
-    return [_capsule(x) if fit == "capsule" else _box(x) for x in _convex_parts(mesh, parts)]
+    make = {"capsule": _capsule, "box": _box, "hull": _hull}[fit]
+    return [make(x) for x in _convex_parts(mesh, parts)]
 
 
 def _convex_parts(mesh: Any, parts: int) -> list[Any]:
@@ -152,6 +156,10 @@ def _box(mesh: Any) -> Box:
     T = np.linalg.inv(to_box)
     x = np.asarray(mesh.vertices) @ T[:3, :3] - T[:3, 3] @ T[:3, :3]
     return Box(T[:3, 3], T[:3, :3].T, np.maximum(0.5 * np.asarray(extents), np.abs(x).max(axis=0)))
+
+
+def _hull(mesh: Any) -> ConvexHull:
+    return ConvexHullGeometry(bounding_hull(_corners(mesh), _MOST_VERTICES)).on_link(np.eye(4))
 
 
 def read_spheres(path: str | Path) -> dict[str, list[Capsule]]:

@@ -8,15 +8,22 @@ from typing import Any
 from .._errors import ModelError
 from ..shapes.box import Box
 from ..shapes.capsule import Capsule
+from ..shapes.convex_hull import ConvexHull
 from ..shapes.cylinder import Cylinder
+from ..shapes.distance_grid import DistanceGrid
 from ..shapes.half_space import HalfSpace
+from ..shapes.height_map import HeightMap
 from .capsule_capsule import capsule_capsule
 from .convex import convex_convex
 from .half_space import solid_half_space
+from .hulls import hull_cylinder, hull_half_space, polytope_polytope
+from .obstacle_fields import hull_field, solid_field
 from .witness import Witness
 
 PairFunction = Callable[[Any, Any], Witness]
 """The witness of two shapes, each as its `gathered` gives it: arrays of one shape, an entry for each pair.
+
+Shapes of the kinds `SINGLE` have arrays of their own, so that their functions take one pair, and `jax.vmap` many.
 
 Where only `distance` is used, what it does not need is not computed. Its derivatives have to be exact where they exist
 and finite everywhere; see `capsule_capsule`.
@@ -27,7 +34,18 @@ PAIR_FUNCTIONS: dict[tuple[str, str], PairFunction] = {
     **{(a, b): convex_convex for i, a in enumerate(_SOLIDS) for b in _SOLIDS[i:]},
     (Capsule.kind, Capsule.kind): capsule_capsule,
     **{(kind, HalfSpace.kind): solid_half_space for kind in _SOLIDS},
+    **{(ConvexHull.kind, kind): polytope_polytope for kind in (Capsule.kind, Box.kind, ConvexHull.kind)},
+    (ConvexHull.kind, Cylinder.kind): hull_cylinder,
+    (ConvexHull.kind, HalfSpace.kind): hull_half_space,
 }
+for _field in (HeightMap.kind, DistanceGrid.kind):
+    PAIR_FUNCTIONS |= {(kind, _field): solid_field for kind in _SOLIDS} | {(ConvexHull.kind, _field): hull_field}
+SINGLE = frozenset({ConvexHull.kind, HeightMap.kind, DistanceGrid.kind})
+
+
+def is_single(first: str, second: str) -> bool:
+    """Whether the function of two kinds takes one pair only."""
+    return first in SINGLE or second in SINGLE
 
 
 def pair_function(first: str, second: str) -> PairFunction:

@@ -56,7 +56,7 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
     """
 
     def distances(run: Sweep, groups: Sequence[PairGroup]) -> Array:
-        return in_order(groups, [run.fused_map(g.distance)(g.a, g.b) for g in groups])
+        return in_order(groups, [g.mapped(run, g.distance)(g.a, g.b) for g in groups])
 
     return on_pairs(model, q, resolve(check_model(model), pairs), distances)
 
@@ -90,7 +90,7 @@ def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs |
     """
 
     def witnesses(run: Sweep, groups: Sequence[PairGroup]) -> Witness:
-        return in_order(groups, [run.fused_map(g.function)(g.a, g.b) for g in groups])
+        return in_order(groups, [g.mapped(run, g.function)(g.a, g.b) for g in groups])
 
     return CapsuleDistance(*on_pairs(model, q, resolve(check_model(model), pairs), witnesses).stacked())
 
@@ -134,8 +134,8 @@ def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> Near
         raise ArgumentError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
 
     def nearest_of(run: Sweep, g: PairGroup) -> tuple[Witness, Array]:
-        _, row = lax.top_k(-run.fused_map(g.distance)(*lax.stop_gradient((g.a, g.b))), min(k, len(g.places)))
-        return run.fused_map(g.function)(*jax.tree.map(lambda x: x[row], (g.a, g.b))), row
+        _, row = lax.top_k(-g.mapped(run, g.distance)(*lax.stop_gradient((g.a, g.b))), min(k, len(g.places)))
+        return g.mapped(run, g.function)(*jax.tree.map(lambda x: x[row], (g.a, g.b))), row
 
     def select(run: Sweep, groups: Sequence[PairGroup]) -> tuple[Witness, Array]:
         found = [nearest_of(run, g) for g in groups]

@@ -16,12 +16,14 @@ from .._errors import DtypeError, ModelError
 from ..algorithms.arguments import arguments
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
+from ..shapes.capsule import Capsule
+from ..shapes.convex_hull import ConvexHull
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
 from .field import field_distances
 from .groups import by_kind, on_run
 from .obstacles import World
-from .pair_table import pair_function
+from .pair_table import is_single, pair_function
 from .witness import CapsuleDistance
 
 
@@ -43,6 +45,10 @@ def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[
 
     Shapes that no joint moves are left out, since nothing takes them away from what they stand on. Of a point of the
     cloud it is the distance to the nearest of the other shapes.
+
+    Height maps and distance grids are fields, of which a shape takes the least value that is found at many of its
+    points, in a search from coarse to fine: at least every 16th of the length of a capsule, and every 6th of the sides
+    of a box or a cylinder. What is smaller than that may be missed.
 
     Args:
         model: The robot.
@@ -143,9 +149,12 @@ def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Calla
         found = []
         for kind, (of_kind, first) in on_run(run, shapes).items():
             for other, second in placed.items():
-                grid = len(of_kind), len(world.places[other])
                 function = what(kind, other)
-                found.append(run.fused_map(partial(_each, function, grid))(first, second))
+                if is_single(kind, other):
+                    every = jax.vmap(jax.vmap(function, in_axes=(None, 0)), in_axes=(0, None))
+                else:
+                    every = run.fused_map(partial(_each, function, (len(of_kind), len(world.places[other]))))
+                found.append(every(first, second))
         return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
 
     return traverse(model, on, q, placed, links=[model.tree.shape_links[i] for i in shapes])
@@ -162,6 +171,12 @@ def _spread(shapes: Any, grid: tuple[int, int], axis: int) -> Any:
 
 def _placed(kind: str, rows: Any) -> Any:
     """Obstacles as pair functions take them."""
-    count = {"capsule": 1, "box": 2, "cylinder": 2, "half_space": 2}[kind]  # the leaves that are places, not sizes
-    moved = [x.reshape(x.shape[0], -1).T for x in jax.tree.leaves(rows)[:count]]
-    return rows.gathered(np.arange(moved[0].shape[1]), list(jnp.concatenate(moved)))
+    leaves = jax.tree.leaves(rows)
+    count = len(leaves[0])
+    if kind == ConvexHull.kind:  # its vertices are in the world already
+        pose = np.concatenate([np.zeros(3), np.eye(3).ravel()])
+        moved = [jnp.full(count, x, leaves[0].dtype) for x in pose]
+    else:
+        places = 1 if kind == Capsule.kind else 2  # the leaves that are no sizes
+        moved = list(jnp.concatenate([x.reshape(count, -1).T for x in leaves[:places]]))
+    return rows.gathered(np.arange(count), moved)

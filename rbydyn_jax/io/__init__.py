@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..shapes import BoxGeometry as BoxGeometry
 from ..shapes import CapsuleGeometry as CapsuleGeometry
+from ..shapes import ConvexHullGeometry as ConvexHullGeometry
 from ..shapes import CylinderGeometry as CylinderGeometry
 from ..shapes import MeshGeometry as MeshGeometry
 from ..shapes import SphereGeometry as SphereGeometry

@@ -74,10 +74,8 @@ def _check_names(kind: str, names: list[str], findings: Findings) -> None:
 
 def _check_collisions(link: LinkDescription, say: Say) -> None:
     for collision in link.collisions:
-        geometry = collision.geometry
-        sizes = [x for size in geometry.sizes for x in np.ravel(getattr(geometry, size)).tolist()]
-        if not all(math.isfinite(size) and size >= 0.0 for size in sizes):
-            say("error", f"collision shape has the sizes {sizes}, expected finite numbers >= 0")
+        if problem := collision.geometry.problem():
+            say("error", problem)
 
 
 def _check_joint(joint: JointDescription, links: set[str], say: Say) -> None:

@@ -18,6 +18,7 @@ from ..joints import JOINT_TYPES
 from ..model.model import Model, check_model
 from ..shapes.box import Box
 from ..shapes.capsule import Capsule
+from ..shapes.convex_hull import ConvexHull
 from ..shapes.cylinder import Cylinder
 from .build import build_model
 from .description import CollisionDescription, JointDescription, LinkDescription, RobotDescription
@@ -162,7 +163,7 @@ def with_shapes(
     Args:
         model: The robot.
         shapes: For each link, by name or index, shapes in its axes [m], as `collision.sphere`, `collision.capsule`,
-            `collision.box` and `collision.cylinder` make them.
+            `collision.box`, `collision.cylinder` and `collision.convex_hull` make them.
         keep: Whether these links keep the shapes that they have.
         coltype: Bit mask of the new shapes; without any masks on a robot, all but neighbours are paired.
         colaffinity: Bit mask of what they are tested against.
@@ -202,8 +203,9 @@ def with_shapes(
 
 
 def _described(shape: Any, name: str, masks: tuple[int, int]) -> CollisionDescription:
-    if not isinstance(shape, Capsule | Box | Cylinder):
-        raise DtypeError(f"{name} must be a sphere, a capsule, a box or a cylinder, got {type(shape).__name__}")
+    if not isinstance(shape, Capsule | Box | Cylinder | ConvexHull):
+        known = "a sphere, a capsule, a box, a cylinder or a convex hull"
+        raise DtypeError(f"{name} must be {known}, got {type(shape).__name__}")
     if any(isinstance(x, Tracer) for x in jax.tree.leaves(shape)):
         raise DtypeError(f"{name} is traced; a robot is restructured outside of jit, vmap and grad")
     for field, own in zip(shape._fields, shape, strict=True):

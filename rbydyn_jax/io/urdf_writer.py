@@ -139,7 +139,8 @@ def _collision(collision: CollisionDescription) -> list[str]:
 
 def _geometry(geometry: Geometry) -> str:
     fields = {f.name: getattr(geometry, f.name) for f in dataclasses.fields(geometry)}
-    return geometry.tag + _attributes(**{k: _join(x) if isinstance(x, np.ndarray) else x for k, x in fields.items()})
+    texts = {k: _join(x.ravel()) if isinstance(x, np.ndarray) else x for k, x in fields.items()}
+    return geometry.tag + _attributes(**texts)
 
 
 def _joint(joint: JointDescription) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..shapes import CollisionGeometry, Shape, collision_geometries
 from ..shapes.capsule import Capsule
+from ..shapes.convex_hull import of_one_size
 from .description import CollisionDescription, LinkDescription
 from .findings import Findings
 from .placement import is_identity
@@ -68,7 +69,7 @@ def shape_rows(shapes: list[Shape]) -> dict[str, Shape]:
     of_kind: dict[str, list[Any]] = {}
     for shape in shapes:
         of_kind.setdefault(shape.kind, []).append(shape)
-    rows = {kind: type(all_[0])(*map(np.stack, zip(*all_, strict=True))) for kind, all_ in of_kind.items()}
+    rows = {kind: type(all_[0])(*map(np.stack, zip(*of_one_size(all_), strict=True))) for kind, all_ in of_kind.items()}
     return {Capsule.kind: Capsule(np.zeros((0, 2, 3)), np.zeros(0)), **rows}
 
 

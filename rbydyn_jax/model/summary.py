@@ -29,7 +29,7 @@ def model_text(model: Model, rows: int | None = None) -> str:
 
 def headline(tree: KinematicTree) -> str:
     """Name and sizes."""
-    plural = {"box": "boxes"}
+    plural = {"box": "boxes", "convex_hull": "convex hulls"}
     shapes = ", ".join(f"{count} {plural.get(kind, kind + 's')}" for kind, count in shape_counts(tree).items())
     sizes = f"{tree.nb} moving joints, nq = {tree.nq}, nv = {tree.nv}, {len(tree.link_names)} links"
     return f"{tree.name}: {sizes}, {shapes}"

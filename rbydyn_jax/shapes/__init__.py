@@ -11,6 +11,7 @@ from .base import SizeReader as SizeReader
 from .box import BoxGeometry as BoxGeometry
 from .capsule import CapsuleGeometry as CapsuleGeometry
 from .capsule import SphereGeometry as SphereGeometry
+from .convex_hull import ConvexHullGeometry as ConvexHullGeometry
 from .cylinder import CylinderGeometry as CylinderGeometry
 from .mesh import MeshGeometry as MeshGeometry
 from .table import GEOMETRIES as GEOMETRIES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from jaxtyping import Float
 
+from .._errors import ModelError
 from .._lazy import jax
 from ..spatial.algebra import Transform
 from ..xla.structural import Scalar
@@ -58,6 +60,13 @@ class Geometry(abc.ABC):
     def read(cls, element: SizeReader) -> Self:
         """The shape that a URDF element describes."""
 
+    def problem(self) -> str:
+        """What is wrong with its numbers; empty if nothing."""
+        sizes = [x for size in self.sizes for x in np.ravel(getattr(self, size)).tolist()]
+        if all(math.isfinite(size) and size >= 0.0 for size in sizes):
+            return ""
+        return f"collision shape has the sizes {sizes}, expected finite numbers >= 0"
+
 
 @dataclass(frozen=True, eq=False)
 class CollisionGeometry(Geometry):
@@ -70,9 +79,13 @@ class CollisionGeometry(Geometry):
     mujoco: ClassVar[str | None] = None
 
     @classmethod
-    @abc.abstractmethod
     def from_mujoco(cls, size: np.ndarray) -> Self:
-        """The shape of a geom of MuJoCo with the numbers `size` (3,)."""
+        """The shape of a geom of MuJoCo with the numbers `size` (3,).
+
+        Raises:
+            ModelError: MuJoCo has no such type.
+        """
+        raise ModelError(f"MuJoCo has no geoms of the type {cls.tag!r}")
 
     @abc.abstractmethod
     def on_link(self, origin: Float[np.ndarray, "4 4"]) -> Shape:

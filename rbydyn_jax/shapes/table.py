@@ -5,12 +5,13 @@ from __future__ import annotations
 from .base import CollisionGeometry, Geometry
 from .box import BoxGeometry
 from .capsule import CapsuleGeometry, SphereGeometry
+from .convex_hull import ConvexHullGeometry
 from .cylinder import CylinderGeometry
 from .mesh import MeshGeometry
 
 GEOMETRIES: dict[str, type[Geometry]] = {
     geometry.tag: geometry
-    for geometry in (CapsuleGeometry, SphereGeometry, CylinderGeometry, BoxGeometry, MeshGeometry)
+    for geometry in (CapsuleGeometry, SphereGeometry, CylinderGeometry, BoxGeometry, ConvexHullGeometry, MeshGeometry)
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
@@ -29,6 +30,9 @@ def distance_outside(shapes, points):
 def _depth(shape, x):
     if shape.kind == "box":
         return float((np.abs(shape.axes @ (x - shape.center)) - shape.half).max())
+    if shape.kind == "convex_hull":
+        planes = ConvexHull(shape.vertices).equations
+        return float((planes[:, :3] @ x + planes[:, 3]).max())
     a, b = shape.segment
     t = np.clip((x - a) @ (b - a) / max((b - a) @ (b - a), 1e-30), 0.0, 1.0)
     return float(np.linalg.norm(x - a - t * (b - a)) - shape.radius)
@@ -50,7 +54,7 @@ def robot_file(tmp_path):
     return path, placed
 
 
-@pytest.mark.parametrize(("fit", "parts"), [("capsule", 1), ("sphere", 1), ("box", 1), ("sphere", 9)])
+@pytest.mark.parametrize(("fit", "parts"), [("capsule", 1), ("sphere", 1), ("box", 1), ("hull", 1), ("sphere", 9)])
 def test_shapes_contain_the_mesh(robot_file, fit, parts):
     path, mesh = robot_file
     shapes = collision.mesh_shapes(path, fit, parts=parts)

@@ -257,5 +257,5 @@ def test_what_is_not_used_is_noted_with_its_number():
     _, report = load(spoil(("</robot>", tail), (HOIST_LIMIT, safety), (SPHERE, mesh)))
     assert [str(finding) for finding in report] == [
         "crane.urdf:2: note: robot 'crane': 2 <gazebo>, 1 <safety_controller> not used",
-        "crane.urdf:2: note: robot 'crane': 1 mesh among the collision shapes not used; used are: capsule, sphere, cylinder, box",
+        "crane.urdf:2: note: robot 'crane': 1 mesh among the collision shapes not used; used are: capsule, sphere, cylinder, box, convex_hull",
     ]

@@ -1,0 +1,242 @@
+"""Convex hulls: distances against coal, trimesh and the definition, derivatives against differences."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
+
+import rbydyn_jax as rb
+from rbydyn_jax import collision, robots
+from rbydyn_jax.collision import PAIR_FUNCTIONS
+from rbydyn_jax.collision.bounding import bounding_hull
+from rbydyn_jax.io import BoxGeometry, ConvexHullGeometry, CylinderGeometry
+from tests.collision.polytopes import coal_distances, coal_pairs, geometries, placed, poses
+from tests.collision.test_solids import outside, reach
+from tests.helpers import X64, assert_close, oracle, untyped
+
+COUNT = 200
+FLOAT = jnp.float64 if X64 else jnp.float32
+float64 = pytest.mark.skipif(not X64, reason="accuracy in float64")
+
+
+@functools.cache
+def witness(kind: str):
+    return jax.jit(jax.vmap(PAIR_FUNCTIONS["convex_hull", kind]))
+
+
+def sample(kind: str, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    return (geometries("convex_hull", COUNT, rng), poses(COUNT, rng)), (geometries(kind, COUNT, rng), poses(COUNT, rng))
+
+
+def stacked(x) -> np.ndarray:
+    return np.stack(x, axis=-1)
+
+
+@pytest.mark.slow
+@float64
+@pytest.mark.parametrize("kind", ["capsule", "box", "convex_hull"])
+def test_distances_equal_those_of_coal(kind):
+    coal = oracle("coal")
+    a, b = sample(kind)
+    found = witness(kind)(placed(*a), placed(*b))
+    d = np.asarray(found.distance)
+    assert 0.05 < (d < 0).mean() < 0.6
+    assert np.abs(d - coal_distances(coal, coal_pairs(coal, *a, *b))).max() < 1e-9
+    assert np.abs(np.linalg.norm(stacked(found.point_a) - stacked(found.point_b), axis=1) - np.abs(d)).max() < 1e-9
+    planes = [ConvexHull(g.vertices).equations for g in a[0]]
+    for x, T, plane in zip(stacked(found.point_a), a[1], planes, strict=True):
+        assert (plane[:, :3] @ (T[:3, :3].T @ (x - T[:3, 3])) + plane[:, 3]).max() < 1e-9
+
+
+@pytest.mark.slow
+@float64
+def test_cylinders_attain_the_distance_and_no_direction_separates_more():
+    a, b = sample("cylinder")
+    found = witness("cylinder")(placed(*a), placed(*b))
+    d, p, q = np.asarray(found.distance), stacked(found.point_a), stacked(found.point_b)
+    assert 0.05 < (d < 0).mean() < 0.6
+    sizes = np.array([[g.radius, 0.0, 0.5 * g.length] for g in untyped(b[0])])
+    off = np.abs(np.linalg.norm(p - q, axis=1) - np.abs(d)) + outside(
+        "cylinder", b[1][:, :3, :3], b[1][:, :3, 3], sizes, q
+    )
+    planes = [ConvexHull(g.vertices).equations for g in a[0]]
+    for k, (x, T, plane) in enumerate(zip(p, a[1], planes, strict=True)):
+        off[k] += max((plane[:, :3] @ (T[:3, :3].T @ (x - T[:3, 3])) + plane[:, 3]).max(), 0.0)
+    assert (off < 1e-9).mean() > 0.9  # the others lie along each other
+    rng = np.random.default_rng(1)
+    n = rng.normal(size=(COUNT, 2000, 3))
+    n /= np.linalg.norm(n, axis=-1, keepdims=True)
+    vertices = [g.vertices @ T[:3, :3].T + T[:3, 3] for g, T in zip(untyped(a[0]), a[1], strict=True)]
+
+    def separation(n: np.ndarray) -> np.ndarray:
+        lowest = np.stack([(x @ m.T).min(axis=0) for x, m in zip(vertices, n, strict=True)])
+        return lowest - np.einsum("ci,cmi->cm", b[1][:, :3, 3], n) - reach("cylinder", b[1][:, :3, :3], sizes, n)
+
+    best, step = np.take_along_axis(n, separation(n).argmax(axis=1)[:, None, None], axis=1), 0.1
+    for _ in range(80):
+        trial = np.concatenate([best, best + step * rng.normal(size=(COUNT, 32, 3))], axis=1)
+        trial /= np.linalg.norm(trial, axis=-1, keepdims=True)
+        best = np.take_along_axis(trial, separation(trial).argmax(axis=1)[:, None, None], axis=1)
+        step *= 0.85
+    assert (separation(best)[:, 0] - d).max() < 1e-9
+
+
+@pytest.mark.slow
+@float64
+@pytest.mark.parametrize("kind", ["box", "convex_hull", "cylinder"])
+def test_first_and_second_derivatives_match_differences(kind):
+    a, b = sample(kind, seed=3)
+    y, rng, h = placed(*b), np.random.default_rng(4), 1e-6
+    turn, shift, growth = rng.normal(size=(3, COUNT, 3))
+
+    def moved(x, turn, shift, growth, t):
+        """The hull along a motion that also deforms it."""
+
+        def turned(v):
+            return jax.tree.map(lambda p, q: p + t * q, v, tuple(jnp.cross(turn, jnp.stack(v))))
+
+        vertices = x.vertices * (1 + t * growth[None])
+        position = tuple(p + t * s for p, s in zip(x.position, shift, strict=True))
+        return x._replace(position=position, axes=tuple(map(turned, x.axes)), vertices=vertices)
+
+    def value(t, x, y, turn, shift, growth):
+        return PAIR_FUNCTIONS["convex_hull", kind](moved(x, turn, shift, growth, t), y).distance
+
+    first = jax.value_and_grad(value)
+
+    @jax.jit
+    def derivatives(t):
+        return jax.vmap(first, in_axes=(None, *(0,) * 5))(t, placed(*a), y, turn, shift, growth)
+
+    (above, slope_above), (here, slope), (below, slope_below) = (derivatives(jnp.asarray(t)) for t in (h, 0.0, -h))
+    smooth = np.abs(above - 2 * here + below) < 1e-5 * h  # the nearest features are the same within the step
+    assert smooth.mean() > 0.8
+    assert np.isfinite(slope).all()
+    assert np.abs(slope - (above - below) / (2 * h))[smooth].max() < 1e-6
+    if kind == "cylinder":  # compiles long
+        return
+
+    @jax.jit
+    @functools.partial(jax.vmap, in_axes=0)
+    def curvature(*rest):
+        zero = jnp.zeros(())
+        return jax.jvp(lambda t: first(t, *rest), (zero,), (jnp.ones_like(zero),))[1]
+
+    forward, second = curvature(placed(*a), y, turn, shift, growth)
+    assert_close(forward, slope, 1e-9)
+    assert np.isfinite(second).all()
+    curved = smooth & (np.abs(second) < 1e3)  # elsewhere a difference has a curvature of its own
+    error = np.abs(second - (slope_above - slope_below) / (2 * h))[curved]
+    assert error.max() < 1e-3 * np.abs(second[curved]).max()
+
+
+CUBE = np.array([[x, y, z] for x in (-0.3, 0.3) for y in (-0.3, 0.3) for z in (-0.3, 0.3)])
+PLACES = [(0, 0, 0), (0, 0, 0.4), (0, 0, 2.0), (0.6, 0, 0), (0.6, 0.6, 0), (0.6, 0.6, 0.6), (1.0, 0, 0)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["box", "convex_hull", "cylinder"])
+def test_derivatives_are_finite_where_faces_edges_and_corners_meet(kind):
+    T = np.tile(np.eye(4), (len(PLACES), 1, 1))
+    T[:, :3, 3] = PLACES
+    cube = ConvexHullGeometry(CUBE)
+    other = {"box": BoxGeometry(np.full(3, 0.6)), "convex_hull": cube, "cylinder": CylinderGeometry(0.6, 0.3)}[kind]
+    a, b = placed([cube] * len(T), T), placed([other] * len(T), np.tile(np.eye(4), (len(T), 1, 1)))
+    a, b = jax.tree.map(lambda x: x.astype(FLOAT), (a, b))
+
+    def total(a, b):
+        return jax.vmap(PAIR_FUNCTIONS["convex_hull", kind])(a, b).distance.sum()
+
+    d = witness(kind)(a, b)
+    assert_close(d.distance[:4], [-0.6, -0.2, 1.4, 0.0], 1e-6)
+    slope = jax.jit(jax.grad(total, (0, 1)))(a, b)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves((d, slope)))
+    assert max(np.abs(x).max() for x in jax.tree.leaves(slope)) < 20.0
+
+
+def with_hulls():
+    """An arm with hulls of different sizes on two links, and the points that they are of."""
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(14, 3)) * 0.1, rng.normal(size=(6, 3)) * [0.2, 0.1, 0.1]
+    hulls = [collision.convex_hull(x) for x in points]
+    return collision.with_shapes(robots.two_link_arm(), {"upper": hulls[:1], "tool": hulls[1:]}), points
+
+
+@pytest.mark.slow
+@float64
+def test_the_field_of_hulls_is_that_of_their_meshes():
+    trimesh = oracle("trimesh")
+    model, points = with_hulls()
+    q, x = jnp.array([0.4, -0.6]), np.random.default_rng(6).uniform(-1.2, 1.2, (400, 3)) * [1, 1, 0.3]
+    x[:50] = np.random.default_rng(7).normal(size=(50, 3)) * 0.03  # inside of the first
+    links, points = ("upper", "tool", "lower"), (*points, points[1] * [0.5, 1.0, 2.0])
+    shapes = {link: [collision.convex_hull(x)] for link, x in zip(links, points, strict=True)}
+    alone = collision.with_shapes(model, shapes, keep=False)
+    found = jax.jit(lambda x: collision.sdf(alone, q, x))(jnp.asarray(x))
+    want = []
+    for cloud, link in zip(points, links, strict=True):
+        T, hull = np.asarray(rb.link_pose(alone, q, link)), ConvexHull(cloud)
+        local = (x - T[:3, 3]) @ T[:3, :3]
+        mesh = trimesh.Trimesh(cloud, hull.simplices, process=False)
+        inner = (local @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1)
+        want.append(np.where(inner < 0, inner, trimesh.proximity.closest_point_naive(mesh, local)[1]))
+    assert (np.min(want, axis=0) < 0).sum() > 20
+    assert np.abs(found.distance - np.min(want, axis=0)).max() < 1e-9
+    assert_close(np.linalg.norm(found.normal, axis=1), np.ones(len(x)), 1e-9)
+    slope = jax.jit(jax.grad(lambda x: collision.sdf(alone, q, x).distance.sum()))(jnp.asarray(x))
+    assert_close(slope, found.normal, 1e-9)
+
+
+def test_a_robot_keeps_its_hulls_in_files_and_pictures():
+    from rbydyn_jax.viz.robot import robot_surface
+
+    model, points = with_hulls()
+    again = rb.load_urdf_string(rb.to_urdf(model))
+    assert again.report == () and again.tree == model.tree
+    for mine, other in zip(jax.tree.leaves(model.shapes), jax.tree.leaves(again.shapes), strict=True):
+        assert_close(other, mine)
+    assert "2 convex hulls" in str(model)
+    corners = robot_surface(collision.with_shapes(model, {"tool": []}, keep=False), np.zeros(2), ["upper"])
+    hull = ConvexHull(points[0])
+    lowest, highest = (f(hull.points[hull.vertices], axis=0) for f in (np.min, np.max))
+    assert (corners.reshape(-1, 3).min(axis=0) <= lowest + 1e-6).all()
+    assert (corners.reshape(-1, 3).max(axis=0) >= highest - 1e-6).all()
+    for text, problem in (("0 0 0 1 0 0 0 1 0", "at least 4 rows"), ("0 0 0 1 0 0 0 1 0 1 1 0", "lie in a plane")):
+        shape = f'<collision><geometry><convex_hull vertices="{text}"/></geometry></collision>'
+        urdf = f'<robot name="r"><link name="a">{shape}</link></robot>'
+        with pytest.raises(rb.ParseError, match=problem):
+            rb.load_urdf_string(urdf)
+
+
+def test_few_planes_bound_many_points():
+    x = np.random.default_rng(0).normal(size=(500, 3))
+    x *= np.array([0.3, 0.2, 0.1]) / np.linalg.norm(x, axis=1, keepdims=True)
+    few = bounding_hull(x, 32)
+    assert len(few) <= 32
+    equations = ConvexHull(few).equations
+    assert (x @ equations[:, :3].T + equations[:, 3]).max() < 1e-9
+    assert ConvexHull(few).volume < 1.5 * ConvexHull(x).volume
+    assert_close(bounding_hull(CUBE, 32), CUBE)
+
+
+def test_wrong_hulls():
+    with pytest.raises(rb.ArgumentError, match="points: convex hull has vertices that lie in a plane"):
+        collision.convex_hull(CUBE * [1, 1, 0])
+    with pytest.raises(rb.DtypeError, match="known while tracing"):
+        jax.jit(collision.convex_hull)(CUBE)
+    with pytest.raises(rb.ArgumentError, match="rigid transform"):
+        collision.convex_hull(CUBE, 2.0 * jnp.eye(4))
+    turned = np.eye(4)
+    turned[:3, :3], turned[:3, 3] = Rotation.from_rotvec([0.1, 0.2, 0.3]).as_matrix(), [1.0, 2.0, 3.0]
+    found = jax.jit(lambda T: collision.convex_hull(CUBE, T).vertices)(jnp.asarray(turned))
+    assert_close(found, CUBE @ turned[:3, :3].T + turned[:3, 3], 1e-6)
+    floor = collision.World(collision.half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 1.0])))
+    with pytest.raises(rb.ModelError, match="contacts are not known of these shapes: convex hull"):
+        collision.contact_points(with_hulls()[0], jnp.zeros(2), floor)
