@@ -40,9 +40,8 @@ URDF.write_text(rb.to_urdf(robots.pendulum()))
 SRDF = Path(FOLDER) / "empty.srdf"
 SRDF.write_text("<robot/>")
 STL = Path(FOLDER) / "corner.stl"
-STL.write_text(
-    "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid a"
-)
+CORNER = "facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet"
+STL.write_text(f"solid a\n{CORNER}\nendsolid a")
 SPHERES = Path(FOLDER) / "spheres.yml"
 SPHERES.write_text("tool: [{center: [0, 0, 0], radius: 0.1}]")
 FLOOR = collision.World(collision.half_space(jnp.zeros(3), jnp.ones(3)))

@@ -43,7 +43,8 @@ def poses(count: int, rng: np.random.Generator, spread: float = 0.6) -> np.ndarr
 def placed(shapes: list[Any], T: np.ndarray) -> Any:
     """The shapes in world coordinates."""
     count, is_hull = len(shapes), isinstance(shapes[0], ConvexHullGeometry)
-    singles = of_one_size([g.on_link(np.eye(4) if is_hull else t) for g, t in zip(shapes, T, strict=True)])
+    hulls = {id(g): g.on_link(np.eye(4)) for g in {id(g): g for g in shapes}.values()} if is_hull else {}
+    singles = of_one_size([hulls[id(g)] if is_hull else g.on_link(t) for g, t in zip(shapes, T, strict=True)])
     rows = jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *singles)
     if is_hull:
         moved = [*T[:, :3, 3].T, *(T[:, i, k] for k in range(3) for i in range(3))]
@@ -67,8 +68,9 @@ def coal_shape(coal: Any, shape: Any) -> Any:
 
 def coal_pairs(coal: Any, a: list[Any], T_a: np.ndarray, b: list[Any], T_b: np.ndarray) -> list[tuple[Any, ...]]:
     """The arguments of `coal.distance` but the last two."""
+    made = {id(g): coal_shape(coal, g) for g in {id(g): g for g in (*a, *b)}.values()}
     sides = [
-        [(coal_shape(coal, g), coal.Transform3s(t[:3, :3], t[:3, 3])) for g, t in zip(shapes, T, strict=True)]
+        [(made[id(g)], coal.Transform3s(t[:3, :3], t[:3, 3])) for g, t in zip(shapes, T, strict=True)]
         for shapes, T in ((a, T_a), (b, T_b))
     ]
     return [(*x, *y) for x, y in zip(*sides, strict=True)]
