@@ -60,7 +60,9 @@ def _public() -> Iterator[tuple[str, Any]]:
     for prefix, module in [("", spatial), *modules, ("collision.", collision)]:
         for name, f in vars(module).items():
             home = getattr(f, "__module__", "")
-            own = home == module.__name__ or (module is collision and home.startswith(module.__name__))
+            own = home in (module.__name__, f"{spatial.__name__}.order") or (
+                module is collision and home.startswith(module.__name__)
+            )
             if name[0] != "_" and own and callable(f) and not inspect.isclass(f) and id(f) not in seen:
                 seen.add(id(f))
                 yield prefix + name, f
