@@ -64,14 +64,17 @@ def hull_cylinder(a: PlacedConvexHulls, b: PlacedCylinders) -> Witness:
     by motions of the solids; where a face or an edge lies along the cylinder, they are the middle of its end or its
     side, and the foot of that in the plane of the face.
     """
+    # Kernels want all their arguments in one batch, also where `jax.vmap` has only one of the shapes in it.
+    zero = 0.0 * lax.stop_gradient(dot(a.position, b.center))
+    a, b = jax.tree.map(lambda x: x + zero, (a, b))
     hull, other = polytope(a), solid(b)
 
     def moved(by: Vector, turn_a: Vector, turn_b: Vector) -> Array:
         return _hull_cylinder(_moved(hull, a.position, by, turn_a), other.turned(turn_b))
 
-    still = map_components(jnp.zeros_like, other.center)
+    still = zero, zero, zero
     distance, by_motions = jax.vjp(moved, still, still, still)
-    n, moment_a, moment_b = by_motions(jnp.ones_like(distance))
+    n, moment_a, moment_b = by_motions(1.0 + zero)
     lowest = jnp.min(hull.along(n)) - dot(n, a.position)
     point_a = add(add_scaled(a.position, lowest, n), cross(n, moment_a))
     point_b = sub(add_scaled(other.center, other.reach(n), n), cross(n, moment_b))

@@ -161,6 +161,27 @@ def test_derivatives_are_finite_where_faces_edges_and_corners_meet(kind):
     assert max(np.abs(x).max() for x in jax.tree.leaves(slope)) < 20.0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["box", "convex_hull", "cylinder"])
+def test_one_hull_and_many_shapes_are_as_many_hulls(kind):
+    a, b = sample(kind, seed=8)
+    a, b = (jax.tree.map(lambda x: x.astype(FLOAT), placed(*side)) for side in (a, b))
+    one = jax.tree.map(lambda x: x[0], a)
+    same = jax.tree.map(lambda x: jnp.broadcast_to(x[:1], x.shape), a)
+    function = PAIR_FUNCTIONS["convex_hull", kind]
+
+    def both(a, b):
+        if kind == "cylinder":  # compiles long; its points are derivatives
+            return (function(a, b),)
+        return function(a, b), jax.grad(lambda b: function(a, b).distance)(b)
+
+    want = jax.jit(jax.vmap(both))(same, b)
+    found = jax.jit(jax.vmap(both, in_axes=(None, 0)))(one, b)
+    assert (np.asarray(want[0].distance) < 0).any()
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(want), strict=True):
+        assert_close(x, y, 1e-9 if X64 else 1e-4, scale=1.0)
+
+
 def with_hulls():
     """An arm with hulls of different sizes on two links, and the points that they are of."""
     rng = np.random.default_rng(5)
