@@ -21,6 +21,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks simulation              creep, slide, finite rollouts and time of a step, beside MuJoCo
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
   python -m benchmarks codegen                 functions in C: time of a call and of gcc, beside Pinocchio
+  python -m benchmarks reinforcement           PPO learns to reach and to lift: learning curves
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """
 
@@ -45,6 +46,7 @@ from . import (
     mpc,
     paths,
     planning,
+    reinforcement,
     scale,
     simulation,
     soak,
@@ -67,6 +69,7 @@ KEPT = {  # what keeps its results in files of its own
     "whole_body": whole_body,
     "identification": identification,
     "codegen": codegen,
+    "reinforcement": reinforcement,
 }
 
 
