@@ -40,8 +40,8 @@ class Environment(eqx.Module):
 
     An action u in [-1, 1] moves the target of each servo by u times `speed` times `period`. A target stays within the
     position limits, and so near to the joint that the spring of the servo takes no more than the effort limit; the
-    damper comes on top where it brakes. The reward of a step is $1 / (1 + d / w) - c\, |u|^2 / n$ with the distance d of
-    the hand from the goal along `axes`. An episode ends after `max_steps_in_episode` steps, and never before. Each
+    damper comes on top where it brakes. The reward of a step is $1 / (1 + d / w) - c\, |u|^2 / n$ with the distance d
+    of the hand from the goal along `axes`. An episode ends after `max_steps_in_episode` steps, and never before. Each
     episode has a robot, a start and a goal of its own.
 
     All numbers are leaves, which may be changed, mapped and traced; what is static says so.
@@ -259,7 +259,8 @@ def step(env: Environment, state: EnvState, action: Float[Array, "nv"]) -> Trans
         ShapeError: `action` is not of shape (env.action_size,).
 
     Example:
-        >>> env = envs.reach()
+        >>> nominal = envs.Parameters()
+        >>> env = envs.reach(parameters=(nominal, nominal))
         >>> state = envs.reset(env, jax.random.key(0))
         >>> after = envs.step(env, state, jnp.zeros(env.action_size))
         >>> after.observation.shape, int(after.state.steps), bool(after.done)

@@ -87,7 +87,7 @@ def lift(dtype: Any = None, **options: Any) -> Environment:
 
 
 def _task(model: Model, start: Any, goals: Any, parameters: Any, options: dict[str, Any]) -> Environment:
-    servos = {name: np.array(values) for name, values in _SERVOS.items()}
+    servos: dict[str, Any] = {name: np.array(values) for name, values in _SERVOS.items()}
     own = {"model": model, "hand": "ee_right", "start": start, "goals": goals, "parameters": parameters}
     return Environment(**(own | servos | options))
 
