@@ -72,7 +72,7 @@ def test_a_vector_environment_runs_under_the_wrappers_of_gymnasium(gymnasium):
     assert (rewards == 0.0).all() and not np.allclose(observations, first)  # the fifth call starts new episodes
     assert_close(observations[:, 2:4], np.zeros((2, 2)), scale=1.0)
     again, _ = wrapped.reset(seed=5)
-    assert np.array_equal(again, first)
+    np.testing.assert_array_equal(again, first)
 
 
 def test_episodes_of_the_adapter_are_those_of_the_functions(gymnasium):
