@@ -69,7 +69,6 @@ def table(found: dict[str, Any]) -> str:
         "without actions",
         "within 3 cm",
         "actions",
-        "compile [s]",
         "train [s]",
         "CPU [s]",
     )
