@@ -24,6 +24,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks codegen                 functions in C: time of a call and of gcc, beside Pinocchio
   python -m benchmarks identification          RB-Y1 recovered from noisy torques; a regressor beside Pinocchio's
   python -m benchmarks tsid                    whole-body inverse dynamics of Talos: the optimum of TSID
+  python -m benchmarks reinforcement           PPO learns to reach and to lift: learning curves
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """
 
@@ -50,6 +51,7 @@ from . import (
     mpc,
     paths,
     planning,
+    reinforcement,
     scale,
     simulation,
     soak,
@@ -74,6 +76,7 @@ KEPT = {  # what keeps its results in files of its own
     "tsid": against_tsid,
     "identification": identification,
     "codegen": codegen,
+    "reinforcement": reinforcement,
 }
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from . import collision as collision
     from . import compat as compat
     from . import constraints as constraints
+    from . import envs as envs
     from . import estimation as estimation
     from . import identification as identification
     from . import planning as planning
@@ -38,8 +39,8 @@ else:
     from ._lazy import lazy_submodules as _lazy_submodules
 
     _SUBMODULES = (
-        "collision", "compat", "constraints", "estimation", "identification", "planning", "rby1", "robots", "spatial",
-        "testing", "viz", "whole_body",
+        "collision", "compat", "constraints", "envs", "estimation", "identification", "planning", "rby1", "robots",
+        "spatial", "testing", "viz", "whole_body",
     )  # fmt: skip
     _submodule, _directory = _lazy_submodules(__name__, *_SUBMODULES)
 

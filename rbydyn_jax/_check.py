@@ -368,6 +368,8 @@ def explained(
 
 _EXPECTED = {
     "model": "a Model",
+    "env": "an envs.Environment",
+    "state": "an envs.EnvState",
     "key": "a key of jax.random, such as jax.random.key(0)",
     "goals": "a list of goals such as PoseGoal",
     "costs": "a list of costs such as SoftGoal",

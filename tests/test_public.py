@@ -14,9 +14,9 @@ import pytest
 import rbydyn_jax as rb
 from tests.compilation.support import start
 
-SUBPACKAGES = ("collision", "compat", "constraints", "estimation", "identification", "planning", "rby1", "robots")
-SUBPACKAGES += ("spatial", "testing", "viz", "whole_body")
-OPTIONAL = ("matplotlib", "viser", "trimesh", "tqdm", "mujoco", "pinocchio", "rby1_sdk", "diffrax")
+SUBPACKAGES = ("collision", "compat", "constraints", "envs", "estimation", "identification", "planning", "rby1")
+SUBPACKAGES += ("robots", "spatial", "testing", "viz", "whole_body")
+OPTIONAL = ("matplotlib", "viser", "trimesh", "tqdm", "mujoco", "pinocchio", "rby1_sdk", "diffrax", "gymnasium")
 ERRORS = [x for x in vars(rb).values() if inspect.isclass(x) and issubclass(x, Exception)]
 
 

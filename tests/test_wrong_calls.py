@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import collision, constraints, estimation, planning, robots, whole_body
+from rbydyn_jax import collision, constraints, envs, estimation, planning, robots, whole_body
 from rbydyn_jax.rby1 import commands
 from rbydyn_jax.rby1.mobility import with_planar_base
 from tests.helpers import slow
@@ -44,6 +44,8 @@ CORNER = "facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1
 STL.write_text(f"solid a\n{CORNER}\nendsolid a")
 SPHERES = Path(FOLDER) / "spheres.yml"
 SPHERES.write_text("tool: [{center: [0, 0, 0], radius: 0.1}]")
+SERVOS: dict[str, Any] = {"stiffness": 100.0, "damping": 10.0, "speed": 1.0}
+ENV = envs.Environment(ARM, "tool", X, (X, X + 1.0), **SERVOS)
 FLOOR = collision.World(collision.half_space(jnp.zeros(3), jnp.ones(3)))
 MJCF = Path(FOLDER) / "empty.xml"
 MJCF.write_text("<mujoco/>")
@@ -88,6 +90,10 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     | {"dt": 0.05, "x": np.zeros(2 * n), "patches": [PATCH], "wrench": X6, "com": X3, "kind": "revolute"}
     | {"predecessor": None, "successor": "tool", "half_sizes": (0.1, 0.1)},
     "constraints.Servo": {"target": X, "stiffness": X},
+    "envs": {"env": ENV, "state": envs.reset(ENV, jax.random.key(0)), "action": X, "hand": "tool", "count": 2}
+    | {"parameters": envs.Parameters(), "lower": envs.Parameters(), "upper": envs.Parameters(payload=1.0)},
+    "envs.Environment": {"start": X, "goals": (X, X + 1.0), "parameters": (envs.Parameters(), envs.Parameters())}
+    | SERVOS,
     "estimation": {"observer": estimation.MomentumObserver(*jnp.asarray([X, X, X])), "dt": 0.1, "gain": 1.0}
     | {"torques": X, "threshold": 0.1, "estimate": estimation.start_payload(ARM)},
     "estimation.external_torques": dict.fromkeys(("q", "v", "tau"), np.zeros((2, n))) | {"period": 0.1},
@@ -145,10 +151,10 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 MODULES = (
-    "rb", "collision", "constraints", "estimation", "planning", "robots", "spatial", "spatial.so3", "spatial.se3",
-    "spatial.quaternions", "spatial.rpy", "spatial.mrp", "spatial.motion", "spatial.inertia", "spatial.cones",
-    "spatial.safe", "spatial.transformations", "rby1.math", "rby1.mobility", "rby1.impedance", "testing", "viz",
-    "whole_body",
+    "rb", "collision", "constraints", "envs", "estimation", "planning", "robots", "spatial", "spatial.so3",
+    "spatial.se3", "spatial.quaternions", "spatial.rpy", "spatial.mrp", "spatial.motion", "spatial.inertia",
+    "spatial.cones", "spatial.safe", "spatial.transformations", "rby1.math", "rby1.mobility", "rby1.impedance",
+    "testing", "viz", "whole_body",
 )  # fmt: skip
 # Made by the library and read by its users: plain containers, which check nothing.
 RESULTS = {
@@ -161,7 +167,7 @@ RESULTS = {
     "Cost", "DifferentialIkResult", "ContactForce", "ContactWrench", "GeneralizedMomentum", "MomentumObserver",
     "PayloadEstimate", "JerkLimitedProfile", "TimedPath", "TimingStatus",
     "ContactPoints", "Controller", "IlqrResult", "IlqrStatus", "MppiResult", "ContactModel", "Task",
-    "WholeBodyResult", "WholeBodyStatus", "CFunction",
+    "WholeBodyResult", "WholeBodyStatus", "CFunction", "EnvState", "Transition",
 }  # fmt: skip
 
 
@@ -221,7 +227,8 @@ DIRECT = (
     "collision.sampled_pairs", "collision.srdf_pairs", "collision.mesh_shapes", "collision.read_spheres",
     "collision.with_shapes", "collision.convex_hull", "collision.grid_from_points", "collision.grid_from_mesh",
     "rb.execution_plan", "rb.RobotBuilder", "planning.rest_to_rest_basis", "rb.map_batch",
-    "rby1.mobility.with_planar_base", "rb.JointDescription",
+    "rby1.mobility.with_planar_base", "rb.JointDescription", "envs.vector_env", "envs.reach", "envs.lift",
+    "envs.right_arm",
 )  # fmt: skip
 
 
