@@ -26,7 +26,18 @@ _TOLERANCE: dict[str, dict[Kind, float]] = {
     "float64": {"value": 1e-12, "solve": 1e-9, "difference": 1e-6},
     "float32": {"value": 2e-5, "solve": 1e-3, "difference": 2e-2},
 }
-_ORACLES = ("pinocchio", "rby1_sdk", "mujoco", "grpc", "google.protobuf", "rosbags", "ruckig", "toppra", "nvidia.cu13")
+_ORACLES = (
+    "pinocchio",
+    "rby1_sdk",
+    "mujoco",
+    "grpc",
+    "google.protobuf",
+    "gymnasium",
+    "rosbags",
+    "ruckig",
+    "toppra",
+    "nvidia.cu13",
+)
 
 
 def assert_close(
