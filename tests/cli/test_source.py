@@ -148,4 +148,4 @@ def test_the_shell_completes_commands(tmp_path):
     code = "import sys; sys.argv[0] = 'rbydyn'; import rbydyn_jax.cli; rbydyn_jax.cli.main()"
     environment = os.environ | line | {"_ARGCOMPLETE_IFS": " "}
     subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
-    assert out.read_text().split() == ["compare", "convert"]
+    assert out.read_text().split() == ["compare", "convert", "codegen"]
