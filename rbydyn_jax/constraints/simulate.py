@@ -184,10 +184,10 @@ def simulate(
         >>> motion.ts.shape, round(float(motion.qs[-1, 0]), 5)
         ((1004,), 0.01)
     """
+    check_choice(method, "method", (*_EXPLICIT, "implicit"))
     rubs = known(check_model(model).friction)  # which are not known once they are traced
     dry = method == "implicit" and (rubs is None or bool(rubs.any()))
     model, q, v = arguments(model, q=q, v=v)
-    check_choice(method, "method", (*_EXPLICIT, "implicit"))
     duration, dt = check_number(duration, "duration"), check_number(dt, "dt")
     count = round(min(duration / dt, _MOST_STEPS)) if dt > 0.0 else 0
     if count == _MOST_STEPS:
