@@ -10,7 +10,7 @@ import numpy as np
 
 from ..io.mass_properties import mass_properties
 from ..model.leaves import tree_and_leaves
-from ..model.summary import fixed_links, headline, joint_facts, shape_counts, tree_lines
+from ..model.summary import attachments, headline, joint_facts, shape_counts, tree_lines
 from ..model.tree import KinematicTree
 from .source import Described, find
 
@@ -42,7 +42,7 @@ def _facts(found: Described, tree: KinematicTree, leaves: dict[str, np.ndarray])
         "mass_matrix_condition": _condition(at_neutral.M) if tree.nv else None,
         "links": list(tree.link_names),
         "joints": joint_facts(tree, {**leaves, "joint_axes": robot.joint_axes}),
-        "fixed_links": fixed_links(tree),
+        "fixed_links": attachments(tree),
         "massless_links": [name for name, x in zip(tree.link_names, robot.link_inertias, strict=True) if x[0] == 0.0],
         **{f"{kind}s": count for kind, count in shape_counts(tree).items()},
         "findings": [str(finding) for finding in found.findings.report()],

@@ -21,7 +21,7 @@ _WIDTH = 60  # characters of the left column
 def model_text(model: Model, rows: int | None = None) -> str:
     """A headline and the tree; at most `rows` lines of it, and without limits where they are traced or a batch."""
     tree = model.tree
-    lines = [headline(tree), *tree_lines(joint_facts(tree, _numbers(model)), fixed_links(tree))]
+    lines = [headline(tree), *tree_lines(joint_facts(tree, _numbers(model)), attachments(tree))]
     if rows is not None and len(lines) > rows + 1:
         lines[rows:] = [f"  ... and {len(lines) - rows} more joints: model.summary() has all"]
     return "\n".join(lines)
@@ -74,7 +74,7 @@ def _facts_of_joint(tree: KinematicTree, numbers: Mapping[str, np.ndarray] | Non
     return facts
 
 
-def fixed_links(tree: KinematicTree) -> dict[str, str]:
+def attachments(tree: KinematicTree) -> dict[str, str]:
     """For each link that is fixed to another one or to the world, what carries it."""
     carriers = [tree.principal_links[body] if body >= 0 else -1 for body in tree.link_bodies]
     names = ["world" if carrier < 0 else tree.link_names[carrier] for carrier in carriers]
