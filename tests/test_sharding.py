@@ -123,6 +123,19 @@ def test_a_batch_that_jit_splits_is_not_gathered(name):
     assert "all-gather" not in f"{compiled.as_text()}{gradient.as_text()}"
 
 
+@pytest.mark.parametrize("name", ["aba", "crba"])
+def test_each_device_has_tiles_of_its_share(name):
+    model, _, f = batched(name)
+    q = normal(1, 2 * 1024, 2)
+    split = jax.device_put(q, NamedSharding(MESH, P("b")))
+    compiled = jax.jit(f).lower(model, split).compile()
+    check(compiled(model, split), f(model, q))
+    text = str(compiled.as_text())
+    assert "all-gather" not in text
+    # The results of a kernel are of one share and some 256 configurations of it, not of all 1024.
+    assert re.search(r"rbydyn_in_one_loop\S* = \(f\d\d\[2\d\d,1,2\]", text)
+
+
 @pytest.mark.parametrize("name", ["rnea", "aba"])
 def test_the_steps_of_a_split_batch_are_one_kernel_each(name):
     model, q, f = batched(name)

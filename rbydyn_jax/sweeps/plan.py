@@ -21,7 +21,6 @@ from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..xla.fusion import barrier
 from ..xla.gpu_kernel import gpu_kernel
-from ..xla.sharding import may_be_split
 from ..xla.tiling import tiled
 from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, warn_if_untested
 from .coordinates import Coordinates
@@ -68,7 +67,7 @@ def plan_of(tree: KinematicTree, platform: str) -> ExecutionPlan:
     """The plan for programs that are compiled for a platform, outside of `shard_map`."""
     form, is_cpu = _form(tree, platform), platform == "cpu"
     is_one_kernel = platform == "gpu" and form == "unrolled"
-    kernels, tiles = is_one_kernel or (is_cpu and fusions_available()), is_cpu and not may_be_split()
+    kernels = is_one_kernel or (is_cpu and fusions_available())
     if tree.traversal != "auto":
         why = f'the traversal "{tree.traversal}" was asked for'
     elif tree.nb > UNROLLED_LIMIT:
@@ -79,9 +78,7 @@ def plan_of(tree: KinematicTree, platform: str) -> ExecutionPlan:
         why = f"{tree.nb} bodies are few enough to unroll on a CPU"
     if is_cpu and not kernels:
         why += f"; jaxlib {'.'.join(map(str, jaxlib_version()))} was not tested, so that there are no kernels"
-    if is_cpu and not tiles:
-        why += f"; {jax.device_count()} devices may split a batch, so that there are no tiles outside of shard_map"
-    return ExecutionPlan(form, kernels, tiles, why)
+    return ExecutionPlan(form, kernels, is_cpu, why)
 
 
 def recentre(model: Model, q: jax.Array) -> jax.Array:

@@ -13,16 +13,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental.layout import Layout, with_layout_constraint
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .._signatures import unobserved
-from .sharding import may_be_split, on_each_shard, replicated, vary_alike
+from .partitioned import devices_needed, lower_ordered
+from .sharding import on_each_shard, replicated, vary_alike
 from .transpose import jvp_along, pruned
 
 _lanes_p = Primitive("rbydyn_lanes")
 _lanes_p.multiple_results = True
+_stored_p = Primitive("rbydyn_stored")  # the identity, in an order in memory
 
 
 def in_lanes(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,10 +55,10 @@ def broadcast_leading(constant: np.ndarray, x: jax.Array) -> np.ndarray:
 
 def matrix_major(matrix: jax.Array) -> jax.Array:
     """A matrix in lanes, stored one lane after the other, as it is outside."""
-    if matrix.ndim == 2 or may_be_split():  # a constraint on a layout would gather the batch
+    if matrix.ndim == 2:
         return matrix
-    inside = with_layout_constraint(matrix, Layout(tuple(range(matrix.ndim))))  # or so would be what leads here
-    return with_layout_constraint(inside, Layout((*range(2, matrix.ndim), 0, 1)))
+    lanes_last = tuple(range(matrix.ndim))  # first, or what leads here would be stored the other way as well
+    return _stored_p.bind(matrix, orders=(lanes_last, (*lanes_last[2:], 0, 1)), devices=devices_needed())
 
 
 def lanes_program(f: Callable[..., Any], xs: Sequence[Any]) -> ClosedJaxpr:
@@ -146,6 +147,11 @@ def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprE
     kept_out = [x for x, is_used in zip(eqn.outvars, used, strict=True) if is_used]
     return needed, eqn.replace(invars=kept_in, outvars=kept_out, params={"f": wanted, "pruned": True})
 
+
+_stored_p.def_impl(lambda x, **_: x)
+_stored_p.def_abstract_eval(lambda x, **_: x.update(weak_type=False))
+ad.deflinear2(_stored_p, lambda ct, x, **_: [ct])
+mlir.register_lowering(_stored_p, lambda ctx, x, *, orders, devices: lower_ordered(ctx, x, orders))
 
 _lanes_p.def_impl(lambda *xs, f, **_: f(*xs))
 _lanes_p.def_abstract_eval(_shapes)

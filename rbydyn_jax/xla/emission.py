@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
+from jax.experimental.layout import Layout, with_layout_constraint
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
 from .tuning import FEW_RESULTS, late_barriers
+
+Orders = tuple[tuple[int, ...], ...]
 
 
 def on_one_device(ctx: mlir.LoweringRuleContext) -> bool:
@@ -28,6 +32,13 @@ def on_one_device(ctx: mlir.LoweringRuleContext) -> bool:
 def is_partly_manual(ctx: mlir.LoweringRuleContext) -> bool:
     """Whether a program is lowered for a `shard_map` over some axes of a mesh."""
     return bool(getattr(ctx.module_context.axis_context, "manual_axes", ())) and not on_one_device(ctx)
+
+
+def in_orders(x: jax.Array, orders: Orders) -> jax.Array:
+    """The same array, kept in memory in one order of its axes (the slowest first) after the other."""
+    for order in orders:
+        x = with_layout_constraint(x, Layout(order))
+    return x
 
 
 def hidden(values: Sequence[ir.Value[Any]]) -> list[ir.Value[Any]]:

@@ -14,13 +14,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental.layout import Layout as MemoryLayout
-from jax.experimental.layout import with_layout_constraint
 from jax.extend.core import Primitive
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 
-from .emission import on_one_device
+from .partitioned import devices_needed, lower_ordered
 from .sharding import on_each_shard, replicated, vary_alike
 from .structural import BY_VALUE, Scalar, Structural
 
@@ -66,20 +64,15 @@ def _places(layout: Layout) -> list[tuple[int, int | None]]:
 
 
 _join_p.def_impl(jax.jit(join_rows, static_argnames="layout"))
-_batch_axis_p.def_impl(lambda x, last: x)
+_batch_axis_p.def_impl(lambda x, **_: x)
 mlir.register_lowering(_join_p, mlir.lower_fun(join_rows, multiple_results=False))
 
 
-def _row_major(x: jax.Array) -> jax.Array:
-    # XLA would not transpose but read with strides, in every loop that follows.
-    return with_layout_constraint(x, MemoryLayout(tuple(range(x.ndim))))
-
-
-def _lower_batch_axis(ctx: mlir.LoweringRuleContext, x: ir.Value[Any], *, last: bool) -> Sequence[Any]:
-    exported = ctx.module_context.lowering_parameters.for_export  # which has no constraints, private to XLA
-    if last or exported or not on_one_device(ctx):  # of several, a constraint on a layout would gather the batch
+def _lower_batch_axis(ctx: mlir.LoweringRuleContext, x: ir.Value[Any], *, last: bool, **_: Any) -> Sequence[Any]:
+    if last:
         return [x]
-    return mlir.lower_fun(_row_major, multiple_results=False)(ctx, x)
+    # XLA would not transpose but read with strides, in every loop that follows.
+    return lower_ordered(ctx, x, (tuple(range(ctx.avals_in[0].ndim)),))
 
 
 mlir.register_lowering(_batch_axis_p, _lower_batch_axis)
@@ -93,7 +86,7 @@ def _join_shape(*rows: Any, layout: Layout) -> Any:
 
 
 @_batch_axis_p.def_abstract_eval
-def _same_shape(x: Any, *, last: bool) -> Any:
+def _same_shape(x: Any, **_: Any) -> Any:
     return x.update(weak_type=False)
 
 
@@ -107,9 +100,9 @@ def _join_batch(rows: Sequence[Any], axes: Sequence[int | None], *, layout: Layo
     return out, out.ndim - 1
 
 
-def _batch_axis_batch(args: Sequence[Any], axes: Sequence[int], *, last: bool) -> tuple[Any, int]:
+def _batch_axis_batch(args: Sequence[Any], axes: Sequence[int], *, last: bool, **params: Any) -> tuple[Any, int]:
     at = args[0].ndim - 1 if last else 0
-    return _batch_axis_p.bind(jnp.moveaxis(args[0], axes[0], at), last=last), at
+    return _batch_axis_p.bind(jnp.moveaxis(args[0], axes[0], at), last=last, **params), at
 
 
 batching.primitive_batchers[_join_p] = on_each_shard(_join_batch)
@@ -131,17 +124,17 @@ def _join_transpose(ct: Any, *rows: Any, layout: Layout) -> list[Any]:
 
 ad.primitive_jvps[_join_p] = _join_jvp
 ad.primitive_transposes[_join_p] = _join_transpose
-ad.deflinear2(_batch_axis_p, lambda ct, x, last: [ct])
+ad.deflinear2(_batch_axis_p, lambda ct, x, **_: [ct])
 
 
 def batch_first(x: jax.Array) -> jax.Array:
     """The same array; under `vmap` its batch axis is the first one, as matrix products like it."""
-    return _batch_axis_p.bind(x, last=False)
+    return _batch_axis_p.bind(x, last=False, devices=devices_needed())
 
 
 def batch_last(x: jax.Array) -> jax.Array:
     """The same array; under `vmap` its batch axis is the last one."""
-    return _batch_axis_p.bind(x, last=True)
+    return _batch_axis_p.bind(x, last=True, devices=None)
 
 
 def join(pieces: Sequence[Scalar], dtype: Any) -> jax.Array:

@@ -3,8 +3,8 @@
 The arithmetic takes some 10 to 20 KB for each configuration: of a batch of a thousand, it goes to memory and back
 between any two loops. And arrays of a power of two of configurations begin at the same place of the cache, where only a
 few have room side by side. `tiled` is the function itself, but for its batching rule: a large batch becomes a loop
-over parts of it, and a part is filled up to another size where its arrays would drive each other out. Not so in a
-program that XLA may split over several devices: it would gather the batch on each of them.
+over parts of it, and a part is filled up to another size where its arrays would drive each other out. In a program that
+XLA may split over several devices, each device has a part of its share at a time.
 """
 
 from __future__ import annotations
@@ -111,23 +111,31 @@ def _batch(
     if isinstance(size, int) and not size:
         empty = [jnp.zeros((0, *x.shape), x.dtype) for x in program.out_avals]
         return vary_alike(empty, *operands), [0] * len(empty)
-    part = _size_of_part(size, tile) if cut and not may_be_split() else size
-    run = functools.partial(_rows, program, is_batched, shared, is_loop=part != size)
-    results = in_turn(run, batched, part) if part != size else run(batched)
+    shares = _shares(size)
+    each = size // shares if shares > 1 else size
+    if shares > 1:  # one axis of the shares, which XLA splits, and one to cut
+        batched = [jnp.swapaxes(x.reshape(shares, each, *x.shape[1:]), 0, 1) for x in batched]
+    part = _size_of_part(each, tile) if cut else each
+    run = functools.partial(_rows, program, is_batched, shared, is_loop=part != each, axes=1 + (shares > 1))
+    results = in_turn(run, batched, part) if part != each else run(batched)
+    if shares > 1:
+        results = [jnp.swapaxes(x, 0, 1).reshape(size, *x.shape[2:]) for x in results]
     return results, [0] * len(results)
 
 
+def _shares(size: Any) -> int:
+    """In how many equal shares XLA may split a batch over the devices."""
+    number = jax.device_count()
+    return number if may_be_split() and isinstance(size, int) and size % number == 0 else 1
+
+
 def _rows(
-    program: ClosedJaxpr, is_batched: list[bool], shared: list[Any], rows: list[Any], *, is_loop: bool
+    program: ClosedJaxpr, is_batched: list[bool], shared: list[Any], rows: list[Any], *, is_loop: bool, axes: int
 ) -> list[jax.Array]:
-    """The program for each row."""
+    """The program for each row, along so many axes."""
     number = rows[0].shape[0]
-    is_little = sum(math.prod(x.shape[1:]) for x in rows) <= PADDED_SCALARS
-    wide = (
-        _spread(number, max(x.dtype.itemsize for x in program.out_avals))
-        if is_little and not may_be_split()
-        else number
-    )
+    is_little = sum(math.prod(x.shape[axes:]) for x in rows) <= PADDED_SCALARS
+    wide = _spread(number, max(x.dtype.itemsize for x in program.out_avals)) if is_little else number
     rows = [filled(x, wide, jnp) for x in rows]
     if is_loop:  # or XLA would take the arithmetic on parameters of the model out of it, scalar by scalar
         shared, rows = jax.lax.optimization_barrier((shared, rows))
@@ -136,7 +144,7 @@ def _rows(
         unbatched, batched = iter(shared), iter(row)
         return jaxpr_as_fun(program)(*(next(batched if b else unbatched) for b in is_batched))
 
-    return [x[:number] for x in jax.vmap(one)(rows)]
+    return [x[:number] for x in (jax.vmap(jax.vmap(one)) if axes == 2 else jax.vmap(one))(rows)]
 
 
 ad.primitive_jvps[_parts_p] = _jvp

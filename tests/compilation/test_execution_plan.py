@@ -29,7 +29,7 @@ def test_the_plan_is_the_one_that_runs(chain):
         (rb.with_traversal(chain, "scanned"), "scanned"),
     ):
         plan = rb.execution_plan(model)
-        assert plan.sweep == sweep and plan.kernels and plan.tiles == (jax.device_count() == 1)
+        assert plan.sweep == sweep and plan.kernels and plan.tiles
         assert ("stablehlo.while" in lowered(model)) == (sweep == "scanned")
 
 
