@@ -37,7 +37,7 @@ def adjoints(state: State) -> Float[np.ndarray, "b 6 6"]:
 
 
 def in_base(model: Structure, state: State) -> Float[np.ndarray, "b 6 7"]:
-    """Of each body P times the root of its inertia, and the screw of its joint, in the base frame, at the cached poses."""
+    """Of each body P times the root of its inertia, and the screw of its joint, both in the base frame."""
     if state._in_base is None:
         state._in_base = adjoints(state) @ model.in_bodies
     return state._in_base
