@@ -189,7 +189,7 @@ def test_small_robots_and_empty_batches(moving, rows, monkeypatch):
     monkeypatch.setitem(globals(), "REF", "a")
     monkeypatch.setitem(globals(), "LINK", "b")
     sizes = (model.nq,), (model.nv,), (model.nv,), (model.nb, 6), (3,)
-    s = State(*(jax.ShapeDtypeStruct((rows, *size), model.inertias.dtype) for size in sizes))
+    s = State(*(jnp.zeros((rows, *size), model.inertias.dtype) for size in sizes))
     for name, f in ON_STATES.items():
         shapes = [x.shape for x in jax.tree.leaves(jax.eval_shape(jax.vmap(lambda s: f(model, s)), s))]  # noqa: B023
         assert shapes and all(shape[0] == rows for shape in shapes), name
