@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import multiprocessing
 import os
 import resource
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any, NamedTuple
 
 import jax
@@ -72,7 +74,7 @@ def grown(name: str, call: Callable[[int], Any], count: int, warm_up: int) -> Gr
     return Growth(name, count, seconds, _compiled - programs, resident() - memory, kilobytes)
 
 
-def single_calls(count: int) -> list[Growth]:
+def single_calls(count: int) -> Iterator[Growth]:
     """Single eager calls, the configuration new each time; edits of the robot; and loads of its file."""
     arm, rng = robots.panda_like(), np.random.default_rng(0)
     text, q = rb.to_urdf(arm), jnp.asarray(rng.normal(size=(256, arm.nv)), jnp.float32)
@@ -83,32 +85,48 @@ def single_calls(count: int) -> list[Growth]:
         "rnea": lambda k: rb.rnea(arm, rows[k % 256], rows[k % 255], rows[k % 254]),
         "aba": lambda k: rb.aba(arm, rows[k % 256], rows[k % 255], rows[k % 254]),
     }
-    found = [grown(name, call, count, 300) for name, call in functions.items()]
+    for name, call in functions.items():
+        yield grown(name, call, count, 300)
     slower: dict[str, Callable[[int], Any]] = {
         "another payload": lambda k: rb.rnea(rb.attach_payload(arm, "tool", 1.0 + k / count), *rows[:3]),
         "loads of one file": lambda k: rb.fk(rb.load_urdf_string(text), rows[k % 256]),
     }
-    return [*found, *(grown(name, call, count // 10, 30) for name, call in slower.items())]
+    for name, call in slower.items():
+        yield grown(name, call, count // 10, 30)
 
 
-def large_batches(size: int) -> list[Growth]:
-    """`map_batch` over `size` configurations, twice: the first time is the warm-up."""
-    arm = robots.panda_like()
-    q = np.random.default_rng(0).normal(size=(size, arm.nv)).astype(np.float32)
-    functions: dict[str, Callable[[Any, Any], Any]] = {
-        "fk": lambda m, x: rb.link_pose(m, x, "tool"),
-        "crba": rb.crba,
-        "rnea": lambda m, x: rb.rnea(m, x, x, x),
-        "aba": lambda m, x: rb.aba(m, x, x, x),
-    }
-    found = []
-    for name, f in functions.items():
-        one = grown(name, lambda k, f=f: rb.map_batch(f, arm, q, in_axes=(None, 0)), 1, 1)
-        found.append(one._replace(name=f"map_batch {name}", count=size))
-    return found
+def large_batches(size: int) -> Iterator[Growth]:
+    """Every function of a state through `map_batch`, at `size` random states of a tree with every type of joint.
+
+    Raises:
+        FloatingPointError: A result is not finite.
+    """
+    from tests.test_public_functions import ON_STATES, TREE, State
+
+    model = jax.tree.map(lambda x: x.astype(jnp.float32), TREE)
+    shapes = (model.nv,), (model.nv,), (model.nb, 6), (3,)
+    seeds = np.arange(size, dtype=np.uint32)
+
+    def finite(f: Callable[[Any, State], Any], m: rb.Model, seed: jax.Array) -> jax.Array:
+        first, *keys = jax.random.split(jax.random.key(seed), 5)
+        rest = [jax.random.normal(key, shape, jnp.float32) for key, shape in zip(keys, shapes, strict=True)]
+        result = f(m, State(rb.random_configuration(m, first), *rest))
+        return jnp.array([jnp.isfinite(x).all() for x in jax.tree.leaves(result)]).all()
+
+    for name, f in ON_STATES.items():
+        at_seed = functools.partial(finite, f)
+
+        def call(_: int, name: str = name, at_seed: Callable[..., Any] = at_seed) -> None:
+            good = rb.map_batch(at_seed, model, seeds, in_axes=(None, 0))
+            if not good.all():
+                raise FloatingPointError(f"{name} is not finite at seed {int(np.argmin(good))}")
+
+        rb.map_batch(at_seed, model, seeds[:1], in_axes=(None, 0))  # the program is the same for all sizes
+        yield grown(f"map_batch {name}", call, 1, 0)._replace(count=size)
+        jax.clear_caches()
 
 
-def threads(count: int) -> Growth:
+def threads(count: int) -> Iterator[Growth]:
     """Eight threads that call different functions of different robots at the same time."""
     models = [robots.pendulum(), robots.double_pendulum(), robots.two_link_arm(), robots.panda_like()]
     points = [jnp.full(m.nv, 0.1, jnp.float32) for m in models]
@@ -124,17 +142,17 @@ def threads(count: int) -> Growth:
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(work, range(80))) == expected * 10
 
-    return grown("80 calls by 8 threads", all_at_once, count // 100, 2)
+    yield grown("80 calls by 8 threads", all_at_once, count // 100, 2)
 
 
 def in_process(method: str) -> str:
-    """The result of a call in a process that is started by `method`, after calls in this one."""
+    """The result of a call in a process that is started by `method`, after calls in this one, or why there is none."""
     context: Any = multiprocessing.get_context(method)
     queue = context.Queue()
     child = context.Process(target=_child, args=(queue,))
     child.start()
     try:
-        return f"gives {queue.get(timeout=120):.4f}, expected {_gravity():.4f}"
+        return f"{queue.get(timeout=120):.4f}"
     except Exception as error:
         return f"no result: {type(error).__name__}"
     finally:
@@ -158,12 +176,18 @@ def add_command(commands: argparse._SubParsersAction) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs everything and prints a table."""
+    """Runs everything and prints a table; the exit status is 1 if anything was compiled again, or a process failed."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     jax.monitoring.register_event_duration_secs_listener(_count)
-    found = [*single_calls(arguments.calls), threads(arguments.calls), *large_batches(arguments.batch)]
+    failed = False
     print("| run | count | s | programs compiled | resident MB | Python kB |\n|---|---|---|---|---|---|")
-    for x in found:
-        print(f"| {x.name} | {x.count} | {x.seconds:.1f} | {x.programs} | {x.megabytes:+.1f} | {x.python:+.1f} |")
+    calls, batch = arguments.calls, arguments.batch
+    for x in chain(single_calls(calls), threads(calls), large_batches(batch)):
+        row = (x.name, x.count, f"{x.seconds:.1f}", x.programs, f"{x.megabytes:+.1f}", f"{x.python:+.1f}")
+        print("|", " | ".join(map(str, row)), "|", flush=True)
+        failed |= x.programs > 0
     for method in ("spawn", "fork"):
-        print(f"process by {method}: {in_process(method)}")
+        got = in_process(method)
+        print(f"process by {method}: {got}, expected {_gravity():.4f}")
+        failed |= got != f"{_gravity():.4f}"
+    raise SystemExit(failed)

@@ -107,6 +107,18 @@ def check_number(x: Any, name: str) -> float:
     return number
 
 
+def check_positive_number(x: Any, name: str) -> float:
+    """Returns `x` as a finite, positive Python float.
+
+    Raises:
+        ArgumentError: `x` is not finite, or not positive.
+        DtypeError: `x` is not a number, or is traced.
+    """
+    number = check_number(x, name)
+    check_positive(number, name)
+    return number
+
+
 def check_choice(x: Any, name: str, choices: Iterable[str]) -> str:
     """Returns `x`, one of some words.
 

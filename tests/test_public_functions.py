@@ -75,7 +75,7 @@ ON_STATES: dict[str, Callable[[Model, State], Any]] = {
     "crba": lambda m, s: rb.crba(m, s.q),
     "damping_forces": lambda m, s: rb.damping_forces(m, s.v),
     "difference": lambda m, s: rb.difference(m, rb.neutral(m), s.q),
-    "external_wrenches": lambda m, s: rb.external_wrenches(m, s.q, {LINK: s.f_ext[0]}),
+    "external_wrenches": lambda m, s: rb.external_wrenches(m, s.q, {LINK: jnp.tile(s.point, 2)}),
     "fk": lambda m, s: rb.fk(m, s.q),
     "friction_forces": lambda m, s: rb.friction_forces(m, s.v),
     "generalized_momentum": lambda m, s: rb.generalized_momentum(m, s.q, s.v),
@@ -180,6 +180,19 @@ def test_results_are_float32_where_the_arguments_are(name):
     model = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, np.float32), TREE)
     found = {x.dtype for x in jax.tree.leaves(jax.eval_shape(ON_STATES[name], model, row))}
     assert found == ({np.dtype(np.float32), np.dtype(bool)} if name == "zmp" else {np.dtype(np.float32)})
+
+
+@pytest.mark.parametrize(("moving", "rows"), [(False, 0), (False, 2), (True, 0)])
+def test_small_robots_and_empty_batches(moving, rows, monkeypatch):
+    robot = rb.RobotBuilder("r").link("a", 1.0, inertia=0.1).link("b", 1.0, inertia=0.1)
+    model = rb.build_model(robot.revolute("j", "a", "b") if moving else robot.fixed("j", "a", "b"))
+    monkeypatch.setitem(globals(), "REF", "a")
+    monkeypatch.setitem(globals(), "LINK", "b")
+    sizes = (model.nq,), (model.nv,), (model.nv,), (model.nb, 6), (3,)
+    s = State(*(jnp.zeros((rows, *size), model.inertias.dtype) for size in sizes))
+    for name, f in ON_STATES.items():
+        shapes = [x.shape for x in jax.tree.leaves(jax.eval_shape(jax.vmap(lambda s: f(model, s)), s))]  # noqa: B023
+        assert shapes and all(shape[0] == rows for shape in shapes), name
 
 
 @pytest.mark.parametrize("name", WITHOUT_STATE)

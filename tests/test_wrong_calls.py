@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import collision, constraints, envs, estimation, planning, robots, whole_body
+from rbydyn_jax import collision, constraints, envs, estimation, identification, planning, robots, whole_body
 from rbydyn_jax.rby1 import commands
 from rbydyn_jax.rby1.mobility import with_planar_base
 from tests.helpers import slow
@@ -44,6 +44,11 @@ CORNER = "facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1
 STL.write_text(f"solid a\n{CORNER}\nendsolid a")
 SPHERES = Path(FOLDER) / "spheres.yml"
 SPHERES.write_text("tool: [{center: [0, 0, 0], radius: 0.1}]")
+ROWS = np.random.default_rng(0).normal(size=(30, n))
+CSV = Path(FOLDER) / "motion.csv"
+COLUMNS = ("time", *(f"{x}_{joint}" for x in ("q", "tau") for joint in ARM.joint_names))
+TABLE = np.column_stack([0.1 * np.arange(len(ROWS)), ROWS, ROWS])
+np.savetxt(CSV, TABLE, delimiter=",", header=",".join(COLUMNS), comments="")
 SERVOS: dict[str, Any] = {"stiffness": 100.0, "damping": 10.0, "speed": 1.0}
 ENV = envs.Environment(ARM, "tool", X, (X, X + 1.0), **SERVOS)
 FLOOR = collision.World(collision.half_space(jnp.zeros(3), jnp.ones(3)))
@@ -97,6 +102,15 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "estimation": {"observer": estimation.MomentumObserver(*jnp.asarray([X, X, X])), "dt": 0.1, "gain": 1.0}
     | {"torques": X, "threshold": 0.1, "estimate": estimation.start_payload(ARM)},
     "estimation.external_torques": dict.fromkeys(("q", "v", "tau"), np.zeros((2, n))) | {"period": 0.1},
+    "identification.TrajectoryData": dict.fromkeys(("q", "v", "a", "tau"), ROWS),
+    "identification.calibrate": {"q": ROWS, "poses": {"tool": np.zeros((30, 3))}},
+    "identification.data_from_samples": {"q": ROWS, "tau": ROWS, "period": 0.1},
+    "identification.exciting_trajectory": {"duration": 1.0, "waypoints": 1, "points": 2, "population": 8}
+    | {"iterations": 1},
+    "identification.fit": {"data": identification.TrajectoryData(*map(jnp.asarray, (ROWS,) * 4))},
+    "identification.read_csv": {"path": CSV},
+    "identification.smooth": {"samples": ROWS, "period": 0.1},
+    "identification.with_parameters": {"values": identification.parameters(ARM)},
     "planning.solve_ik": {"target": I4},
     "planning.differential_ik": {"costs": [planning.LinkVelocity("tool", jnp.asarray(X6))], "dt": 0.1},
     "planning.trapezoidal_profile": {"start": X, "target": X, "velocity_limit": X, "acceleration_limit": X},
@@ -151,10 +165,10 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 MODULES = (
-    "rb", "collision", "constraints", "envs", "estimation", "planning", "robots", "spatial", "spatial.so3",
-    "spatial.se3", "spatial.quaternions", "spatial.rpy", "spatial.mrp", "spatial.motion", "spatial.inertia",
-    "spatial.cones", "spatial.safe", "spatial.transformations", "rby1.math", "rby1.mobility", "rby1.impedance",
-    "testing", "viz", "whole_body",
+    "rb", "collision", "constraints", "envs", "estimation", "identification", "planning", "robots", "spatial",
+    "spatial.so3", "spatial.se3", "spatial.quaternions", "spatial.rpy", "spatial.mrp", "spatial.motion",
+    "spatial.inertia", "spatial.cones", "spatial.safe", "spatial.transformations", "rby1.math", "rby1.mobility",
+    "rby1.impedance", "testing", "viz", "whole_body",
 )  # fmt: skip
 # Made by the library and read by its users: plain containers, which check nothing.
 RESULTS = {
@@ -167,7 +181,8 @@ RESULTS = {
     "Cost", "DifferentialIkResult", "ContactForce", "ContactWrench", "GeneralizedMomentum", "MomentumObserver",
     "PayloadEstimate", "JerkLimitedProfile", "TimedPath", "TimingStatus",
     "ContactPoints", "Controller", "IlqrResult", "IlqrStatus", "MppiResult", "ContactModel", "Task",
-    "WholeBodyResult", "WholeBodyStatus", "CFunction", "EnvState", "Transition",
+    "WholeBodyResult", "WholeBodyStatus", "CFunction", "EnvState", "Transition", "BaseParameters", "CalibrationResult",
+    "ExcitingTrajectory", "FitResult",
 }  # fmt: skip
 
 
@@ -228,7 +243,9 @@ DIRECT = (
     "collision.with_shapes", "collision.convex_hull", "collision.grid_from_points", "collision.grid_from_mesh",
     "rb.execution_plan", "rb.RobotBuilder", "planning.rest_to_rest_basis", "rb.map_batch",
     "rby1.mobility.with_planar_base", "rb.JointDescription", "envs.vector_env", "envs.reach", "envs.lift",
-    "envs.right_arm",
+    "envs.right_arm", "identification.base_parameters", "identification.calibrate",
+    "identification.data_from_samples", "identification.exciting_trajectory", "identification.fit",
+    "identification.parameter_names", "identification.read_csv", "identification.smooth",
 )  # fmt: skip
 
 
@@ -285,6 +302,8 @@ SLOW = (
     "collision.contact_points",
     "collision.world_distances", "collision.world_contacts", "collision.sdf", "rby1.impedance.impedance_torque",
     "whole_body.inverse_dynamics",
+    "identification.base_parameters", "identification.calibrate", "identification.exciting_trajectory",
+    "identification.fit",
 )  # fmt: skip
 # A call takes long: wrong arguments only.
 NOT_RUN = ("rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_function")

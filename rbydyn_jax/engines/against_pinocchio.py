@@ -78,5 +78,9 @@ def mass_matrix(twin: PinRobot, q: np.ndarray) -> np.ndarray:
     if not twin.has_mimics:
         return twin.crba(q)
     zero = np.zeros(twin.ours.nv)
-    gravity = twin.rnea(q, zero, zero)
-    return np.stack([twin.rnea(q, zero, e) - gravity for e in np.eye(twin.ours.nv)], axis=1)
+    # Without gravity: its forces would cancel, and take digits of the small entries with them.
+    gravity = twin.model.gravity.vector.copy()
+    twin.model.gravity.vector = np.zeros(6)
+    columns = [twin.rnea(q, zero, e) for e in np.eye(twin.ours.nv)]
+    twin.model.gravity.vector = gravity
+    return np.stack(columns, axis=1)

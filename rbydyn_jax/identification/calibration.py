@@ -16,7 +16,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite, check_flag, check_integer, check_mapping, check_pose
+from .._check import (
+    check_array,
+    check_finite,
+    check_flag,
+    check_integer,
+    check_mapping,
+    check_pose,
+    check_positive,
+    check_positive_number,
+    check_real,
+    check_sequence,
+)
 from .._errors import ArgumentError, ModelError, ShapeError
 from ..model.edit import with_geometry
 from ..model.model import Model, check_model
@@ -136,14 +147,14 @@ def calibrate(
         raise ArgumentError("q must have at least one row, got none")
     iterations = check_integer(iterations, "iterations", 1)
     pairs = {"prior": prior, "noise": (1.0, 1.0) if noise is None else noise}
-    for name, (angle, length) in pairs.items():
-        if not (angle > 0.0 and length > 0.0):
-            raise ArgumentError(f"{name} must be positive, got {(angle, length)}")
-    if huber is not None and not huber > 0.0:
-        raise ArgumentError(f"huber must be positive, got {huber}")
+    for name, deviations in pairs.items():
+        check_positive(check_real(deviations, name, (2,)), name)
+    if huber is not None:
+        check_positive_number(huber, "huber")
     measured, targets = _measured(model, len(q), poses)
     joints = _joints(model, offsets)
-    links = tuple(dict.fromkeys(model.link_index(k) for k in placements))
+    moved = check_sequence(placements, "placements", "links, by name or index")
+    links = tuple(dict.fromkeys(model.link_index(k) for k in moved))
     index = None if ref is None else model.link_index(ref)
     geometry = Geometry(joints, links, check_flag(unknown_frame, "unknown_frame"), targets, index)
     names, scale = geometry.names(model), geometry.deviations(*prior)
@@ -272,7 +283,8 @@ def _joints(model: Model, offsets: Sequence[str | int] | None) -> tuple[int, ...
     single = [j.nq == j.nv == 1 and m is None for j, m in zip(tree.joints, tree.mimics, strict=True)]
     if offsets is None:
         return tuple(k for k, one in enumerate(single) if one)
-    chosen = tuple(dict.fromkeys(model.joint_index(k) for k in offsets))
+    named = check_sequence(offsets, "offsets", "joints, by name or index")
+    chosen = tuple(dict.fromkeys(model.joint_index(k) for k in named))
     if wrong := [k for k in chosen if not single[k]]:
         raise ModelError(f"joint {model.joint_names[wrong[0]]!r} has no single coordinate of its own to be offset")
     return chosen

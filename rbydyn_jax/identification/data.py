@@ -8,6 +8,7 @@ so that both sides of the equations of motion are smoothed alike.
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -15,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_choice, check_finite, check_integer
-from .._errors import ArgumentError, Finding, ModelError, ParseError, ShapeError
+from .._check import check_array, check_choice, check_finite, check_integer, check_positive_number
+from .._errors import ArgumentError, DtypeError, Finding, ModelError, ParseError, ShapeError
 from .._result import Result
 from ..model.model import Model, check_model
 from .parameter_vector import velocity_names
@@ -77,6 +78,18 @@ class TrajectoryData(Result):
         return self
 
 
+def check_data(data: TrajectoryData, model: Model) -> TrajectoryData:
+    """The data, if they are such and fit to a robot.
+
+    Raises:
+        DtypeError: `data` is something else.
+        ShapeError: They belong to another robot, or there are none.
+    """
+    if not isinstance(data, TrajectoryData):
+        raise DtypeError(f"data must be a TrajectoryData, got {type(data).__name__}")
+    return data.checked(model)
+
+
 def smooth(
     samples: Float[Array, "t n"] | np.ndarray, period: float, window: int = 21, degree: int = 4, derivative: int = 0
 ) -> np.ndarray:
@@ -109,8 +122,7 @@ def smooth(
     derivative = check_integer(derivative, "derivative", 0)
     if window % 2 == 0 or not degree < window <= len(x):
         raise ArgumentError(f"window must be odd, above degree {degree} and at most {len(x)} rows, got {window}")
-    if not period > 0.0:
-        raise ArgumentError(f"period must be positive, got {period}")
+    period = check_positive_number(period, "period")
     if derivative > degree:
         return np.zeros_like(x)
     half = window // 2
@@ -184,10 +196,14 @@ def read_csv(
 
     Raises:
         ArgumentError: `measured` is another word, or `window` does not fit; see `smooth`.
+        DtypeError: `path` is neither a string nor a path.
         ModelError: A joint has more positions than velocities.
         ParseError: A column is missing, a value is no number, or the times are not equidistant.
     """
-    model, path = check_model(model), Path(path)
+    model = check_model(model)
+    if not isinstance(path, str | os.PathLike):
+        raise DtypeError(f"path must be a string or a path, got {type(path).__name__}")
+    path = Path(path)
     check_choice(measured, "measured", ("tau", "current"))
     with path.open(newline="") as file:
         rows = list(csv.reader(file))

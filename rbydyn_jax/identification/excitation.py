@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from .._check import check_array, check_integer
-from .._errors import ArgumentError, ModelError
+from .._check import check_array, check_integer, check_key, check_positive_number
+from .._errors import ModelError
 from .._progress import Progress, check_progress, reported
 from .._result import Result, count_of
 from ..collision import min_distance
@@ -96,8 +96,7 @@ def exciting_trajectory(
     """
     model, terms = check_model(model), check_terms(terms)
     check_progress(progress)
-    if not duration > 0.0:
-        raise ArgumentError(f"duration must be positive, got {duration}")
+    duration = check_positive_number(duration, "duration")
     counts = {"waypoints": waypoints, "points": points, "population": population, "iterations": iterations}
     least = {"waypoints": 1, "points": 2, "population": 8, "iterations": 1}
     waypoints, points, population, iterations = (check_integer(x, name, least[name]) for name, x in counts.items())
@@ -106,15 +105,15 @@ def exciting_trajectory(
     if not moving:
         raise ModelError("no joint has a single coordinate of its own: there is nothing to move")
     at_q, at_v = (tuple(s[i].start for i in moving) for s in (tree.q_slices, tree.v_slices))
-    if clearance is not None and not clearance > 0.0:
-        raise ArgumentError(f"clearance must be positive, got {clearance}")
+    if clearance is not None:
+        check_positive_number(clearance, "clearance")
     middle = _middle(model) if q_start is None else check_array(q_start, "q_start", (model.nq,), "model.nq")
     nothing = jnp.zeros((waypoints, len(moving)), dtype)
     still = Trajectory(middle.astype(dtype), nothing, jnp.asarray(duration, dtype), at_q, at_v, tree.nv)
     pivots = base_parameters(model, terms=terms).pivots
     fixed = {"pivots": pivots, "terms": terms, "clearance": clearance, "points": points}
     evaluate = functools.partial(_evaluated, model, still, **fixed)
-    key = jax.random.key(0) if key is None else key
+    key = jax.random.key(0) if key is None else check_key(key)
     low, high = (x[np.array(at_q)] for x in (model.position_lower, model.position_upper))
     width = jnp.where(jnp.isfinite(high - low), high - low, np.pi)
     mean, spread = jnp.zeros_like(still.coefficients), jnp.broadcast_to(0.5 * width, still.coefficients.shape)

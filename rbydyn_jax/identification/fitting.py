@@ -18,12 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_integer, check_positive
+from .._check import check_array, check_flag, check_integer, check_positive, check_positive_number
 from .._errors import ArgumentError
 from ..model.model import Model, check_model
 from ..spatial import inertia
 from .consistency import inside, nearest
-from .data import TrajectoryData
+from .data import TrajectoryData, check_data
 from .normal_equations import JointSums, joint_sums, summed
 from .parameter_vector import TERMS, Term, check_terms, motor_torques, velocity_names
 from .tables import unknowns_table
@@ -155,16 +155,15 @@ def fit(
         0.5
     """
     model, terms = check_model(model), check_terms(terms)
-    data = data.checked(model)
+    data = check_data(data, model)
     iterations = check_integer(iterations, "iterations", 1)
-    for name, value in (("prior", prior), ("huber", huber), ("width", width)):
-        if value is not None and not value > 0.0:
-            raise ArgumentError(f"{name} must be positive, got {value}")
+    check_positive_number(prior, "prior")
+    for name, value in (("huber", huber), ("width", width)):
+        if value is not None:
+            check_positive_number(value, name)
     if noise is not None:
-        check_array(noise, "noise", (model.nv,), "model.nv")
+        check_positive(check_array(noise, "noise", (model.nv,), "model.nv"), "noise")
     given = None if noise is None else np.asarray(noise, float)
-    if given is not None and not (given > 0.0).all():
-        raise ArgumentError(f"noise must be positive, got {given.tolist()}")
     measured = np.asarray(data.tau, float)
     if constants is not None:
         check_positive(check_array(constants, "constants", (model.nv,), "model.nv"), "constants")
@@ -183,7 +182,7 @@ def fit(
             errors = np.abs(measured - gains * torques)
             spread = given if given is not None else np.maximum(_MEDIAN * np.median(errors, axis=0), found.noise * 1e-3)
             weights = np.minimum(1.0, huber * spread / np.maximum(errors, 1e-300))
-    if consistent:
+    if check_flag(consistent, "consistent"):
         found = _minimum(unknowns, sums, given, found.x, iterations)
     x, scale = found.x, unknowns.deviation
     everything = unknowns.base + unknowns.basis @ x

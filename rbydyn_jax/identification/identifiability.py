@@ -14,11 +14,11 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .._check import check_integer
+from .._check import check_integer, check_key
 from .._errors import ArgumentError
 from ..model.model import Model, check_model
 from ..model.states import random_states
-from .data import TrajectoryData
+from .data import TrajectoryData, check_data
 from .parameter_vector import Term, check_terms, parameter_names, regressor
 
 
@@ -127,9 +127,9 @@ def base_parameters(
     names = parameter_names(model, terms)
     if data is None:
         count = 4 * len(names) // model.nv + 8 if samples is None else check_integer(samples, "samples", 1)
-        motion = random_states(model, jax.random.key(0) if key is None else key, count)
+        motion = random_states(model, jax.random.key(0) if key is None else check_key(key), count)
     elif samples is None:
-        motion = data.checked(model).motion
+        motion = check_data(data, model).motion
     else:
         raise ArgumentError("samples is the number of random states: data has its own")
     rows = jax.jit(jax.vmap(lambda q, v, a: regressor(model, q, v, a, terms, None)))(*motion)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_sequence
 from .._errors import ArgumentError
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.inverse_dynamics import rnea
@@ -27,8 +27,10 @@ def check_terms(terms: Sequence[str]) -> tuple[Term, ...]:
 
     Raises:
         ArgumentError: There is none, or one is unknown.
+        DtypeError: `terms` is not a sequence.
     """
-    if isinstance(terms, str) or not terms or not set(terms) <= set(TERMS):
+    chosen = check_sequence(terms, "terms", f"some of {', '.join(TERMS)}")
+    if not chosen or any(x not in TERMS for x in chosen):
         raise ArgumentError(f"terms must be a sequence of some of {', '.join(TERMS)}; got {terms!r}")
     return tuple(x for x in TERMS if x in terms)
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 import itertools
 
 import jax.numpy as jnp
-from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import jit_public
-from .._errors import ArgumentError
+from .._check import check_positive, jit_public
 from ..algorithms.arguments import arguments
 from ..algorithms.energy import sign_of_motion
 from ..algorithms.kinematics import body_poses
@@ -130,8 +128,8 @@ def actuator_regressor(
         [[2.0, -0.5, -1.0]]
     """
     model, v, a = arguments(model, v=v, a=a)
-    if width is not None and not isinstance(width, Tracer) and not width > 0:
-        raise ArgumentError(f"width must be positive, got {width}")
+    if width is not None:
+        check_positive(width, "width")
     return jnp.concatenate([jnp.diag(a), jnp.diag(v), jnp.diag(sign_of_motion(v, width))], axis=1)
 
 

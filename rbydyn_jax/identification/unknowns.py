@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._check import check_sequence
 from .._errors import ArgumentError
 from ..model.edit import add_inertia
 from ..model.model import Model
@@ -82,7 +83,7 @@ def _transforms(model: Model, links: Sequence[int]) -> np.ndarray:
 def _selected(model: Model, links: Sequence[str | int] | None, terms: Sequence[Term]) -> list[int]:
     if links is None:
         return list(model.tree.principal_links) if "inertia" in terms else []
-    found = [model.link_index(k) for k in links]
+    found = [model.link_index(k) for k in check_sequence(links, "links", "links, by name or index")]
     if found and "inertia" not in terms:
         raise ArgumentError(f"links are given, but terms are {', '.join(terms)}: without 'inertia' no link is fitted")
     return list(dict.fromkeys(found))

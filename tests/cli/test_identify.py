@@ -90,7 +90,7 @@ def test_currents_and_robots_that_do_not_fit(robot, log, tmp_path, capsys):
         (["--window", "20"], "window must be odd"),
         (["--payload", "hand"], "no link named 'hand'"),
         (["--constants", "1"], "constants must have shape (2,)"),
-        (["--prior", "-1"], "prior must be positive"),
+        (["--prior", "-1"], "prior must be finite and positive"),
     ],
 )
 def test_wrong_options_end_with_2(options, message, robot, tmp_path, capsys):

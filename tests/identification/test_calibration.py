@@ -132,8 +132,8 @@ def test_derivatives_are_those_of_the_errors():
 def test_wrong_arguments():
     two, q, poses = robots.two_link_arm(), jnp.zeros((3, 2)), jnp.stack([jnp.eye(4)] * 3)
     cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"prior": (0.1, 0.0)}, "prior must be positive"),
-        ({"noise": (-1.0, 1.0)}, "noise must be positive"),
+        ({"prior": (0.1, 0.0)}, "prior must be finite and positive"),
+        ({"noise": (-1.0, 1.0)}, "noise must be finite and positive"),
         ({"offsets": ()}, "there is nothing to find"),
         ({"poses": {}}, "there is nothing measured"),
         ({"poses": {"tool": 2.0 * poses}}, "poses of 'tool' must be a rigid transform"),

@@ -46,9 +46,9 @@ def test_wrong_arguments():
     arm = robots.two_link_arm()
     with pytest.raises(rb.ArgumentError, match="population must be at least 8"):
         exciting_trajectory(arm, 1.0, population=4)
-    with pytest.raises(rb.ArgumentError, match="clearance must be positive"):
+    with pytest.raises(rb.ArgumentError, match="clearance must be finite and positive"):
         exciting_trajectory(arm, 1.0, clearance=-1.0)
-    with pytest.raises(rb.ArgumentError, match="duration must be positive"):
+    with pytest.raises(rb.ArgumentError, match="duration must be finite and positive"):
         exciting_trajectory(arm, 0.0)
     ball = rb.build_model(rb.RobotBuilder("r").link("a").link("b", 1.0, inertia=0.1).spherical("j", "a", "b"))
     with pytest.raises(rb.ModelError, match="no joint has a single coordinate"):

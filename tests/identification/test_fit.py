@@ -175,11 +175,11 @@ def test_currents_are_explained_by_inertias_and_constants_together():
 def test_wrong_arguments():
     _, initial, data, *_ = measured()
     cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"prior": 0.0}, "prior must be positive"),
+        ({"prior": 0.0}, "prior must be finite and positive"),
         ({"terms": ("friction",), "links": ["link_1"]}, "without 'inertia' no link is fitted"),
         ({"terms": ("inertia",), "links": []}, "there is nothing to fit"),
         ({"payload": "link_0"}, "link 'link_0' does not move"),
-        ({"noise": jnp.zeros(4)}, "noise must be positive"),
+        ({"noise": jnp.zeros(4)}, "noise must be finite and positive"),
         ({"constants": jnp.zeros(4)}, "constants must be finite and positive"),
     )
     for wrong, message in cases:

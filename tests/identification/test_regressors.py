@@ -40,7 +40,7 @@ def test_actuator_columns_are_those_of_damping_and_friction():
         got = Y @ jnp.concatenate([model.armature, model.damping, model.friction])
         want = model.armature * a - rb.damping_forces(model, v) - rb.friction_forces(model, v, width=width)
         assert_close(got, want)
-    with pytest.raises(rb.ArgumentError, match="width must be positive, got -1"):
+    with pytest.raises(rb.ArgumentError, match="width must be finite and positive, got -1"):
         actuator_regressor(model, v, a, -1.0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rbydyn_jax import with_gravity
 from rbydyn_jax.engines.comparison import relative, residual
 from rbydyn_jax.testing import random_tree
 from tests.helpers import RBY1_DIRECTORY, X64, oracle
@@ -34,6 +35,20 @@ def test_slice(name):
     engines = {engine for _, engine in errors}
     assert engines == {"Pinocchio"} if "MuJoCo" in notes else engines == {"Pinocchio", "MuJoCo"}
     assert len({function for function, _ in errors}) >= 16
+
+
+def test_mass_matrices_of_mimic_robots_do_not_lose_digits_to_gravity():
+    oracle("pinocchio")
+    from rbydyn_jax.engines.against_pinocchio import mass_matrix
+    from rbydyn_jax.engines.pinocchio import pin_model
+
+    model = random_tree(4, ("revolute", "prismatic"), 5, mimics=2)
+    twins = [pin_model(m) for m in (model, with_gravity(model, 1e6 * model.gravity))]
+    q = np.linspace(-1.0, 1.0, model.nq)
+    usual, heavy = (mass_matrix(twin, q) for twin in twins)
+    np.testing.assert_array_equal(heavy, usual)
+    assert relative(usual, twins[0].crba(q)).value <= 1e-14  # of the joints before they are tied
+    assert twins[1].model.gravity.linear[2] == 1e6 * model.gravity[2]
 
 
 def test_errors_are_seen():

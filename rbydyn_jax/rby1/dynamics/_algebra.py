@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-_SWAP = np.array([3, 4, 5, 0, 1, 2])
-_INVERSE = np.arange(36).reshape(6, 6).T[_SWAP][:, _SWAP]  # where the entries of P X^T P stand in X
+SWAP = np.array([3, 4, 5, 0, 1, 2])
+_INVERSE = np.arange(36).reshape(6, 6).T[SWAP][:, SWAP]  # where the entries of P X^T P stand in X
 _ROTATIONS = np.full((6, 6), 12)  # where the entries of diag(R, R) stand in T; entry 12 is zero
 _ROTATIONS[:3, :3] = _ROTATIONS[3:, 3:] = np.arange(16).reshape(4, 4)[:3, :3]
 NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
@@ -61,12 +61,12 @@ def inverse_adjoint(Ad: Float[np.ndarray, "*n 6 6"]) -> Float[np.ndarray, "*n 6 
 
 def swap(x: Float[np.ndarray, "*n 6"]) -> Float[np.ndarray, "*n 6"]:
     """P x: the halves of vectors exchanged."""
-    return x.take(_SWAP, -1)
+    return x.take(SWAP, -1)
 
 
 def swap_both(x: Float[np.ndarray, "*n 6 6"]) -> Float[np.ndarray, "*n 6 6"]:
     """P X P."""
-    return x.take(_SWAP, -1).take(_SWAP, axis=-2)
+    return x.take(SWAP, -1).take(SWAP, axis=-2)
 
 
 def apply(matrices: Float[np.ndarray, "n m k"], vectors: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n m"]:

@@ -24,8 +24,8 @@ from ._structure import Structure
 def forward_kinematics(model: Structure, state: State) -> None:
     """Caches the poses T_i = T_parent exp([S_i] q_i)."""
     T = model.exponentials(state._q)
-    for first, jump in model.jumps:
-        T[first:] = T.take(jump, 0) @ T[first:]
+    for jump in model.jumps:
+        T = T.take(jump, 0) @ T
     state._place(T)
 
 
@@ -36,35 +36,50 @@ def adjoints(state: State) -> Float[np.ndarray, "b 6 6"]:
     return state._Ad
 
 
+def in_base(model: Structure, state: State) -> Float[np.ndarray, "b 6 7"]:
+    """Of each body P times the root of its inertia, and the screw of its joint, both in the base frame."""
+    if state._in_base is None:
+        state._in_base = adjoints(state) @ model.in_bodies
+    return state._in_base
+
+
 def screws(model: Structure, state: State) -> Float[np.ndarray, "n 6"]:
     """The screw of each joint in the base frame, at the cached poses."""
-    if state._screws is None:
-        state._screws = apply(adjoints(state)[1:], model.screws)
-    return state._screws
+    return in_base(model, state)[1:, :, 6]
 
 
-def scaled_motions(model: Structure, state: State) -> tuple[Float[np.ndarray, "m 6"], Float[np.ndarray, "m n"]]:
-    """L^T Ad^-1 P of all bodies, with the roots L of their inertias, and this times the screws that move each body."""
+def columns(model: Structure, state: State) -> Float[np.ndarray, "n 6"]:
+    """The screws, swapped and in the state's order of joints: P times the columns of a Jacobian."""
+    if state._columns is None:
+        state._columns = in_base(model, state).take(state._column_entries)
+    return state._columns
+
+
+def scaled_motions(model: Structure, state: State) -> tuple[Float[np.ndarray, "6 m"], Float[np.ndarray, "n m"]]:
+    """P Ad^-T L of all bodies, with the roots L of their inertias, and W^T: this for the screws that move each body.
+
+    Joints are in the state's order.
+    """
     if state._scaled is None:
-        to_bodies = (model.roots @ adjoints(state)[1:].swapaxes(1, 2)).reshape(-1, 6)
-        W = to_bodies.dot(swap(screws(model, state)).T)
-        W *= model.moved
-        state._scaled = to_bodies, W
+        roots = in_base(model, state)[1:, :, :6].transpose(1, 0, 2).reshape(6, -1)
+        W = columns(model, state).dot(roots)
+        W *= state._moved
+        state._scaled = roots, W
     return state._scaled
 
 
 def diff_forward_kinematics(model: Structure, state: State) -> None:
     """Caches the twists V_i = S_i qdot_i + Ad(E_i^-1) V_parent of the bodies, from the current velocities."""
-    in_base = state._V0 + model.above.T @ (screws(model, state) * state._qdot[:, None])
-    state._V = _to_bodies(state, in_base)
+    twists = state._V0 + model.above.T @ (screws(model, state) * state._qdot[:, None])
+    state._V = _to_bodies(state, twists)
 
 
 def second_diff_forward_kinematics(model: Structure, state: State) -> None:
     """Caches the accelerations S_i qddot_i + Ad(E_i^-1) Vdot_parent + ad(V_i) S_i qdot_i, with the cached twists."""
     rates = model.screws * state._qdot[:, None]
     own = model.screws * state._qddot[:, None] + apply(bracket(state._V), rates)
-    in_base = state._Vdot0 + model.above.T @ apply(adjoints(state)[1:], own)
-    state._Vdot = _to_bodies(state, in_base)
+    accelerations = state._Vdot0 + model.above.T @ apply(adjoints(state)[1:], own)
+    state._Vdot = _to_bodies(state, accelerations)
 
 
 def inverse_dynamics(model: Structure, state: State) -> None:
@@ -81,16 +96,16 @@ def inverse_dynamics(model: Structure, state: State) -> None:
 
 
 def gravity_term(model: Structure, state: State) -> Float[np.ndarray, "n"]:
-    """The torques that accelerate all bodies by the current Vdot0."""
-    to_bodies, W = scaled_motions(model, state)
-    accelerations = to_bodies.dot(swap(state._Vdot0))
-    return (accelerations if model.signs is None else accelerations * model.signs[:, 0]).dot(W)
+    """The torques that accelerate all bodies by the current Vdot0, in the state's order."""
+    roots, W = scaled_motions(model, state)
+    accelerations = swap(state._Vdot0).dot(roots)
+    return W.dot(accelerations if model.signs is None else accelerations * model.signs)
 
 
 def mass_matrix(model: Structure, state: State) -> Float[np.ndarray, "n n"]:
-    """W^T D W: the sum over the bodies of the squares of their scaled motions."""
+    """W^T D W: the sum over the bodies of the squares of their scaled motions, in the state's order."""
     W = scaled_motions(model, state)[1]
-    return W.T.dot(W if model.signs is None else W * model.signs)
+    return W.dot(W.T if model.signs is None else (W * model.signs).T)
 
 
 def space_inertias(model: Structure, state: State) -> Float[np.ndarray, "b 6 6"]:
@@ -129,8 +144,8 @@ def _pseudo_reflected_inertia(M: Float[np.ndarray, "n n"], J: Float[np.ndarray, 
     return scaled.T @ scaled
 
 
-def _to_bodies(state: State, in_base: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6"]:
-    return swap(apply(adjoints(state)[1:].swapaxes(1, 2), swap(in_base)))
+def _to_bodies(state: State, motions: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n 6"]:
+    return swap(apply(adjoints(state)[1:].swapaxes(1, 2), swap(motions)))
 
 
 def _torques(model: Structure, state: State, wrenches: Float[np.ndarray, "n 6"]) -> Float[np.ndarray, "n"]:

@@ -215,7 +215,7 @@ class _Robot(Generic[S]):
             ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        return self._jacobian(state, ref, tgt, ref).take(state._order, 1)
+        return self._jacobian(state, ref, tgt, ref)
 
     def compute_body_jacobian(
         self, state: S, reference_link_index: int, target_link_index: int
@@ -226,7 +226,7 @@ class _Robot(Generic[S]):
             ArgumentError: An index is out of range.
         """
         ref, tgt = self._two(state, reference_link_index, target_link_index)
-        return self._jacobian(state, ref, tgt, tgt).take(state._order, 1)
+        return self._jacobian(state, ref, tgt, tgt)
 
     # -- dynamics
 
@@ -240,12 +240,11 @@ class _Robot(Generic[S]):
 
     def compute_gravity_term(self, state: S) -> Float[np.ndarray, "n"]:
         """Returns the torques that hold the robot still at the cached poses, for the gravity that is set now."""
-        return kernels.gravity_term(self._structure, self._checked(state))[state._order]
+        return kernels.gravity_term(self._structure, self._checked(state))
 
     def compute_mass_matrix(self, state: S) -> Float[np.ndarray, "n n"]:
         """Returns the joint space inertia at the cached poses. Unlike the SDK's it works on `Robot` too."""
-        M = kernels.mass_matrix(self._structure, self._checked(state))
-        return M.take(state._flat)
+        return kernels.mass_matrix(self._structure, self._checked(state))
 
     def compute_reflective_inertia(
         self, state: S, reference_link_index: int, target_link_index: int
@@ -322,7 +321,7 @@ class _Robot(Generic[S]):
             below = structure.descent[structure.topology.link_bodies[link], :, None] * total
         below = below / total[3] if total[3] else below * np.nan
         below = below - structure.descent[structure.topology.link_bodies[ref], :, None] * _center(total)
-        columns = self._columns(state)
+        columns = kernels.screws(structure, state) if state._placed else np.zeros((structure.dof, 6))
         rates = cross(columns[:, :3], below[:, :3]) + columns[:, 3:] * below[:, 3:]
         return (R.T @ rates.T).take(state._order, 1)
 
@@ -462,15 +461,14 @@ class _Robot(Generic[S]):
         return state._T[self._structure.topology.link_bodies[link]] @ self._structure.link_placements[link]
 
     def _jacobian(self, state: S, ref: int, tgt: int, frame: int) -> Float[np.ndarray, "6 n"]:
-        bodies, descent = self._structure.topology.link_bodies, self._structure.descent
-        signs = descent[bodies[tgt]] - descent[bodies[ref]]  # joints above both cancel
-        to_frame = self._structure.link_adjoints[frame].dot(inverse_adjoint(kernels.adjoints(state)[bodies[frame]]))
-        return to_frame.dot(self._columns(state).T) * signs
-
-    def _columns(self, state: S) -> Float[np.ndarray, "n 6"]:
-        """The screws in the base frame, which the SDK knows only after the first forward kinematics."""
-        screws = kernels.screws(self._structure, state)
-        return screws if state._placed else np.zeros_like(screws)
+        structure, descent = self._structure, state._descent
+        if not state._placed:  # the SDK knows the screws only after the first forward kinematics
+            return np.zeros((6, structure.dof))
+        bodies = structure.topology.link_bodies
+        to_frame = structure.swapped_link_adjoints[frame].dot(kernels.adjoints(state)[bodies[frame]].T)
+        J = to_frame.dot(kernels.columns(structure, state).T)
+        J *= descent[bodies[tgt]] - descent[bodies[ref]]  # joints above both cancel
+        return J
 
     def _moments(self, state: S) -> Float[np.ndarray, "b 4"]:
         """First moment and mass of each body, in the base frame."""

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from ..._errors import DtypeError, StaleStateError
+from ._algebra import SWAP
 from ._errors import ArgumentError, NameNotFoundError, ShapeError
 from ._values import any_vector, array, at_least
 
@@ -57,7 +58,11 @@ class State:
         self._q = self._qdot = self._qddot = np.zeros(n)
         self._tau: np.ndarray | None = None
         self._V0 = self._Vdot0 = np.zeros(6)
-        self._flat = self._order[:, None] * n + self._order  # where the entries of a matrix stand in the robot's
+        # Structure.descent, and Structure.above with each entry six times; joints in the order of the state.
+        self._descent = structure.descent.take(self._order, 1)
+        self._moved = structure.above.take(self._order, 0).repeat(6, 1)
+        # Where the entries of `kernels.columns` stand in an array (b, 6, 7).
+        self._column_entries = 42 * (self._order[:, None] + 1) + 7 * SWAP + 6
         # The caches: poses of the base and of all bodies; twists and accelerations without the base.
         self._place(np.tile(np.eye(4), (n + 1, 1, 1)))
         self._placed = False  # the SDK's Jacobians are zero until the first forward kinematics
@@ -68,7 +73,8 @@ class State:
         """Caches poses; what follows from them alone is computed when it is first needed."""
         self._T, self._placed = T, True
         self._Ad: np.ndarray | None = None
-        self._screws: np.ndarray | None = None
+        self._in_base: np.ndarray | None = None
+        self._columns: np.ndarray | None = None
         self._scaled: tuple[np.ndarray, np.ndarray] | None = None
 
     @property

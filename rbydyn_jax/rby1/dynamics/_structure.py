@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from ._algebra import ScrewExponentials, adjoint, inverse, swap, swap_both
+from ._algebra import SWAP, ScrewExponentials, adjoint, inverse, swap, swap_both
 from ._errors import ModelError
 from ._links import Joint, Link
 
@@ -56,17 +56,17 @@ class Structure:
         exponentials: The motions of these screws.
         descent: Entry (b, j) is 1 if joint j is above body b, its own included, else 0.
         above: Entry (i, j) is 1 if joint i is above joint j or the same, else 0.
-        jumps: Round k of forward kinematics multiplies a body's motion by that of the body 2^k above: the first body
-            that has one, and from it on the bodies above.
+        jumps: Round k of forward kinematics multiplies a body's motion by that of the body 2^k above, or of the base,
+            which has none.
         link_placements: Pose of each link in its body (L, 4, 4).
         link_adjoints: Ad of the inverse of each placement (L, 6, 6).
+        swapped_link_adjoints: These times P.
         link_moments: Of each link the first moment and the mass, in its own frame (L, 4).
         body_moments: Of each body the first moment and the mass, in its frame (n + 1, 4).
         inertias: Inertia of each body in its frame (n + 1, 6, 6).
         swapped_inertias: P J P of each inertia J.
-        roots: L^T P of the inertia J = L D L^T of each body but the base.
-        signs: The diagonals of all D, of 1 and -1; None if all are 1.
-        moved: The rows of `descent` of all bodies but the base, each six times.
+        in_bodies: Of each body P L of its inertia J = L D L^T, and the screw of its joint; zeros of the base.
+        signs: The diagonals of all D but the base's, of 1 and -1; None if all are 1.
     """
 
     topology: Topology
@@ -77,16 +77,16 @@ class Structure:
     exponentials: ScrewExponentials
     descent: Float[np.ndarray, "b n"]
     above: Float[np.ndarray, "n n"]
-    jumps: tuple[tuple[int, Int[np.ndarray, "b"]], ...]
+    jumps: tuple[Int[np.ndarray, "b"], ...]
     link_placements: Float[np.ndarray, "l 4 4"]
     link_adjoints: Float[np.ndarray, "l 6 6"]
+    swapped_link_adjoints: Float[np.ndarray, "l 6 6"]
     link_moments: Float[np.ndarray, "l 4"]
     body_moments: Float[np.ndarray, "b 4"]
     inertias: Float[np.ndarray, "b 6 6"]
     swapped_inertias: Float[np.ndarray, "b 6 6"]
-    roots: Float[np.ndarray, "n 6 6"]
-    signs: Float[np.ndarray, "m 1"] | None
-    moved: Float[np.ndarray, "m n"]
+    in_bodies: Float[np.ndarray, "b 6 7"]
+    signs: Float[np.ndarray, "m"] | None
 
     @property
     def dof(self) -> int:
@@ -163,8 +163,7 @@ def _with_numbers(
     jumps = []
     jump = parents
     while jump.any():
-        first = int(np.flatnonzero(jump)[0])  # parents come first, so do all that are complete
-        jumps.append((first, jump[first:]))
+        jumps.append(jump)
         jump = jump[jump]
     inertials = np.stack([link.inertial for link in links])
     poses = np.stack(placements)
@@ -176,6 +175,8 @@ def _with_numbers(
     body_moments = np.zeros((n + 1, 4))
     np.add.at(body_moments, owner, (poses @ moments[:, :, None])[:, :, 0])
     roots, signs = _roots(inertias[1:])
+    in_bodies = np.zeros((n + 1, 6, 7))
+    in_bodies[1:] = np.concatenate([roots, screws[:, :, None]], axis=2)
     return Structure(
         topology,
         tuple(links),
@@ -188,23 +189,23 @@ def _with_numbers(
         tuple(jumps),
         poses,
         link_adjoints,
+        swap(link_adjoints),
         moments,
         body_moments,
         inertias,
         swap_both(inertias),
-        roots,
+        in_bodies,
         None if (signs > 0.0).all() else signs,
-        np.repeat(descent[1:], 6, axis=0),
     )
 
 
-def _roots(inertias: Float[np.ndarray, "n 6 6"]) -> tuple[Float[np.ndarray, "n 6 6"], Float[np.ndarray, "m 1"]]:
-    """L^T P and the diagonal of D, of J = L D L^T with signs on D; the SDK accepts negative inertias."""
+def _roots(inertias: Float[np.ndarray, "n 6 6"]) -> tuple[Float[np.ndarray, "n 6 6"], Float[np.ndarray, "m"]]:
+    """P L and the diagonal of D, of J = L D L^T with signs on D; the SDK accepts negative inertias."""
     values, vectors = np.linalg.eigh(inertias)
     rounding = 8 * np.finfo(np.float64).eps * np.abs(values).max(axis=1, keepdims=True)
     values = np.where(np.abs(values) > rounding, values, 0.0)
     roots = vectors * np.sqrt(np.abs(values))[:, None, :]
-    return swap(roots.swapaxes(1, 2)), np.where(values < 0.0, -1.0, 1.0).reshape(-1, 1)
+    return roots.take(SWAP, 1), np.where(values < 0.0, -1.0, 1.0).ravel()
 
 
 def _unique(kind: str, names: list[str]) -> None:
