@@ -59,9 +59,9 @@ def run(arguments: argparse.Namespace) -> None:
         for damping in arguments.dampings:
             compared = tuple(x[: arguments.batches[0]] for x in states)
             found["optima"].append({"name": name, "damping": damping} | _difference(ours, model, q0, compared, damping))
-        found["times"] += [{"name": name} | row for row in _times(ours, model, q0, states, arguments)]
-        for row in found["times"]:
-            print("   ", row, file=sys.stderr)
+        for row in _times(ours, model, q0, states, arguments):
+            found["times"].append({"name": name} | row)
+            print("   ", found["times"][-1], file=sys.stderr)
     print(tables(Store(arguments.output or arguments.results / FILE, keep=False).save_run(found)))
 
 

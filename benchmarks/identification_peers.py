@@ -2,9 +2,9 @@
 
 All begin with the same robot, whose inertias are 20 % off in log-Cholesky coordinates, and are given the same states,
 torques and standard deviation of each torque. Ours is `fit`; figaroh's are its base parameters by least squares, which
-belong to no links, and `solve_direct_effort_fit`, a semidefinite program; MuJoCo's is `sysid.optimize` over log-Cholesky
-parameters of all bodies, 30 iterations on the errors that `mj_inverse` leaves. The parameters that each finds predict another motion
-by the same regressor.
+belong to no links, and `solve_direct_effort_fit`, a semidefinite program; MuJoCo's is `sysid.optimize` over the
+log-Cholesky parameters of all bodies, 30 iterations on the errors that `mj_inverse` leaves. The parameters that each
+finds predict another motion by the same regressor.
 
 figaroh and `mujoco[sysid]` are in no extra. One that is missing is left out, and named.
 """
