@@ -51,6 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     import jax
 
     jax.config.update("jax_enable_x64", True)
+    store = Store(arguments.output or arguments.results / FILE, keep=False)
     found: dict[str, Any] = {"optima": [], "times": []}
     for feet, name in ((wbc.FEET, "two feet"), (wbc.FEET[:1], "one foot")):
         model, q0, states = wbc.problem(feet, max(arguments.batches))
@@ -62,7 +63,8 @@ def run(arguments: argparse.Namespace) -> None:
         for row in _times(ours, model, q0, states, arguments):
             found["times"].append({"name": name} | row)
             print("   ", found["times"][-1], file=sys.stderr)
-    print(tables(Store(arguments.output or arguments.results / FILE, keep=False).save_run(found)))
+        kept = store.save_run(found)
+    print(tables(kept))
 
 
 def tables(found: dict[str, Any]) -> str:
