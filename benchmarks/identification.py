@@ -76,15 +76,8 @@ def tables(found: dict[str, Any]) -> str:
             errors = (f"{x['error']:.2f}", f"{x['before']:.0f}")
             fit_lines.append("| " + " | ".join((jax, x["name"], *cells, *errors)) + " |")
         for x in r["regressors"]:
-            pinocchio = "" if x["pinocchio_us"] is None else f"{x['pinocchio_us']:.1f}"
-            cells = (
-                jax,
-                str(x["batch"]),
-                f"{x['us']:.1f}",
-                f"{x['written_us']:.1f}",
-                pinocchio,
-                f"{x['gradient_us']:.1f}",
-            )
+            written, pinocchio = ("" if x.get(k) is None else f"{x[k]:.1f}" for k in ("written_us", "pinocchio_us"))
+            cells = (jax, str(x["batch"]), f"{x['us']:.1f}", written, pinocchio, f"{x['gradient_us']:.1f}")
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*fit_lines, "", identification_peers.table(found["runs"]), "", *lines])
 
