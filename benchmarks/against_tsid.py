@@ -103,12 +103,12 @@ def _times(ours: _Ours, model: Any, q0: np.ndarray, states: Any, arguments: argp
     for size in (1, *arguments.batches):
         rows = [tuple(jax.numpy.asarray(x[k : k + size]) for x in states) for k in range(SINGLE if size == 1 else 1)]
 
-        def call(rows: Any = rows) -> None:
+        def solve(rows: Any = rows) -> None:
             for row in rows:
                 jax.block_until_ready(ours.solve(*row, wbc.MU))
 
-        call()  # compiles
-        calls["rbydyn_jax, " + ("one state" if size == 1 else f"a batch of {size}")] = size * len(rows), call
+        solve()  # compiles
+        calls["rbydyn_jax, " + ("one state" if size == 1 else f"a batch of {size}")] = size * len(rows), solve
     least = dict.fromkeys(calls, np.inf)
     for _ in range(arguments.repeats):
         for who, (count, call) in calls.items():
