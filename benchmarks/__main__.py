@@ -22,8 +22,8 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks simulation              creep, slide, finite rollouts and time of a step, beside MuJoCo
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
   python -m benchmarks codegen                 functions in C: time of a call and of gcc, beside Pinocchio
-  python -m benchmarks identification          RB-Y1 recovered from noisy torques; a regressor beside Pinocchio's
-  python -m benchmarks tsid                    whole-body inverse dynamics of Talos: the optimum of TSID
+  python -m benchmarks identification          RB-Y1 recovered from noisy torques; figaroh, MuJoCo; regressors
+  python -m benchmarks tsid                    whole-body inverse dynamics of Talos: optimum and time of TSID
   python -m benchmarks reinforcement           PPO learns to reach and to lift: learning curves
   python -m benchmarks soak                    long runs: memory and compiled programs must not grow
 """

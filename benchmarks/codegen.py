@@ -37,7 +37,7 @@ def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Measures, writes JSON, prints a table."""
-    about = {key: Store(Path("unused"), keep=False).found[key] for key in ("date", "machine", "versions")}
+    about = Store(Path("unused"), keep=False).about
     gcc = subprocess.run(["gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
     about["versions"] |= {"gcc": gcc}
     found: dict[str, Any] = {**about, "times": []}

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    about = {key: Store(arguments.output, keep=False).found[key] for key in ("date", "machine", "versions")}
+    about = Store(arguments.output, keep=False).about
     found: dict[str, Any] = {**about, "count": arguments.count, "seed": arguments.seed, "pairs": {}}
     wanted = [x for x in arguments.kinds.split(",") if x]
     for first, second in itertools.combinations_with_replacement(KINDS, 2):

@@ -53,7 +53,7 @@ def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Measures, writes JSON, prints a table."""
-    about = {key: Store(Path("unused"), keep=False).found[key] for key in ("date", "machine", "versions")}
+    about = Store(Path("unused"), keep=False).about
     output = arguments.output or arguments.results / f"forms_{about['versions']['jaxlib']}.json"
     found: dict[str, Any] = {**about, "robot": arguments.robot, "times": []}
     for dtype in arguments.dtypes:

@@ -4,14 +4,15 @@ The robot has friction; the fit begins with other inertias, 20 % off in log-Chol
 of a motion at 100 Hz whose torques have 1 % of noise, and predicts 10 s of another motion. Errors are relative to the
 noise, the largest of all joints. The time of the first fit includes compilation; the second finds everything compiled.
 
+An arm is identified beside figaroh and MuJoCo's system identification, where they are installed.
+
 A regressor is 24 x 240. Times are CPU times of one core, the least of several runs; of Pinocchio in a loop from Python,
-less the same calls on a robot of one joint.
+less the same calls on a robot of one joint. "As many equal numbers" is the time of writing a result of that size.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from . import identification_peers
 from .store import Store
 
 FILE, PERIOD, PERTURBED, NOISE = "identification.json", 0.01, 0.2, 0.01
@@ -43,16 +45,13 @@ def run(arguments: argparse.Namespace) -> None:
 
     jax.config.update("jax_enable_x64", True)
     output = arguments.output or arguments.results / FILE
-    about = {key: Store(output, keep=False).found[key] for key in ("date", "machine", "versions")}
-    kept = json.loads(output.read_text())["runs"] if output.exists() else []
-    record = about | {
+    record = {
         "rows": arguments.rows,
         "fits": fits(arguments.rows),
+        "peers": identification_peers.compare(_motion, _perturbed),
         "regressors": regressors(arguments.batches, arguments.repeats),
     }
-    same = about["versions"].get("jax")
-    found = {"runs": [r for r in kept if r["versions"].get("jax") != same] + [record]}
-    output.write_text(json.dumps(found, indent=1) + "\n")
+    found = Store(output, keep=False).save_run(record)
     print(tables(found))
 
 
@@ -67,7 +66,8 @@ def tables(found: dict[str, Any]) -> str:
         "error on another motion / noise",
         "before",
     )
-    head = ("jax", "batch", "regressor [us]", "Pinocchio [us]", "gradient of a squared error by all parameters [us]")
+    slope = "gradient of a squared error by all parameters [us]"
+    head = ("jax", "batch", "regressor [us]", "as many equal numbers [us]", "Pinocchio [us]", slope)
     fit_lines, lines = ([f"| {' | '.join(x)} |", "|---" * len(x) + "|"] for x in (fit_head, head))
     for r in found["runs"]:
         jax = r["versions"].get("jax", "")
@@ -76,10 +76,10 @@ def tables(found: dict[str, Any]) -> str:
             errors = (f"{x['error']:.2f}", f"{x['before']:.0f}")
             fit_lines.append("| " + " | ".join((jax, x["name"], *cells, *errors)) + " |")
         for x in r["regressors"]:
-            pinocchio = "" if x["pinocchio_us"] is None else f"{x['pinocchio_us']:.1f}"
-            cells = (jax, str(x["batch"]), f"{x['us']:.1f}", pinocchio, f"{x['gradient_us']:.1f}")
+            written, pinocchio = ("" if x.get(k) is None else f"{x[k]:.1f}" for k in ("written_us", "pinocchio_us"))
+            cells = (jax, str(x["batch"]), f"{x['us']:.1f}", written, pinocchio, f"{x['gradient_us']:.1f}")
             lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*fit_lines, "", *lines])
+    return "\n".join([*fit_lines, "", identification_peers.table(found["runs"]), "", *lines])
 
 
 def fits(rows: int) -> list[dict[str, Any]]:
@@ -179,8 +179,12 @@ def regressors(batches: list[int], repeats: int) -> list[dict[str, Any]]:
         tau = jnp.ones((batch, model.nv))
         us = _least(lambda x=states: jax.block_until_ready(regressor(model, *x)), repeats) / batch
         slope = _least(lambda x=states, t=tau: jax.block_until_ready(gradient(model.inertias, *x, t)), repeats) / batch
+        shape = (batch, model.nv, model.inertias.size)
+        written = jax.jit(lambda x, shape=shape: jnp.broadcast_to(x[:, :1, None], shape))
+        floor = _least(lambda x=states, f=written: jax.block_until_ready(f(x[0])), repeats) / batch
         theirs = _pinocchio(model, states, repeats)
-        found.append({"batch": batch, "us": us, "pinocchio_us": theirs, "gradient_us": slope})
+        times = {"us": us, "written_us": floor, "pinocchio_us": theirs, "gradient_us": slope}
+        found.append({"batch": batch} | times)
         print("   ", found[-1], file=sys.stderr)
     return found
 

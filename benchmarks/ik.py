@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     jax.config.update("jax_enable_x64", True)
     arguments.output = arguments.output or arguments.results / (CLEAR_FILE if arguments.clear else FILE)
-    about = {key: Store(arguments.output, keep=False).found[key] for key in ("date", "machine", "versions")}
+    about = Store(arguments.output, keep=False).about
     found: dict[str, Any] = {**about, "cores": len(os.sched_getaffinity(0)), "count": arguments.count, "arms": []}
     if arguments.clear:
         return _run_clear(arguments, found)

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     jax.config.update("jax_enable_x64", True)
     output = arguments.output or arguments.results / FILE
-    about = {key: Store(output, keep=False).found[key] for key in ("date", "machine", "versions")}
+    about = Store(output, keep=False).about
     found: dict[str, Any] = {**about, "steps": STEPS, "batch": arguments.batch, "robots": []}
     for name in arguments.robots.split(","):
         record = _measure(name, arguments.batch, arguments.repeats)

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    about = {key: Store(arguments.output, keep=False).found[key] for key in ("date", "machine", "versions")}
+    about = Store(arguments.output, keep=False).about
     found: dict[str, Any] = {**about, "count": arguments.count, "seed": arguments.seed}
     for name, measure in (("paths", _paths), ("profiles", _profiles)):
         found[name] = measure(arguments)

@@ -48,7 +48,7 @@ def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Trains, writes JSON and the picture, prints a table."""
     output = arguments.output or arguments.results / FILE
-    about = {key: Store(output, keep=False).found[key] for key in ("date", "machine", "versions")}
+    about = Store(output, keep=False).about
     found: dict[str, Any] = {**about, "ppo": PPO, "episodes": EPISODES, "near": NEAR, "trainings": []}
     for task in arguments.tasks.split(","):
         for record in _train(task, arguments.seeds, arguments.steps, arguments.points):

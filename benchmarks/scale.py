@@ -42,7 +42,7 @@ def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Measures, writes JSON, prints a table; ends with an error if memory was more than it may be."""
-    about = {key: Store(arguments.output, keep=False).found[key] for key in ("date", "machine", "versions")}
+    about = Store(arguments.output, keep=False).about
     found: dict[str, Any] = {**about, "robot": arguments.robot, "times": [], "memory": []}
     for dtype in arguments.dtypes:
         for operation in arguments.operations:

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     jax.config.update("jax_enable_x64", True)
     output = arguments.output or arguments.results / f"simulation_{jax.__version__}.json"
-    about = {key: Store(output, keep=False).found[key] for key in ("date", "machine", "versions")}
+    about = Store(output, keep=False).about
     found: dict[str, Any] = {**about, "batch": arguments.batch, "rows": []}
     for rows in (_box(arguments.batch, arguments.repeats), _arm(arguments.batch, arguments.repeats), _mujoco()):
         found["rows"] += rows

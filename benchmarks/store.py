@@ -42,6 +42,19 @@ class Store:
                     raise SystemExit(f"{path} is of another machine or other versions: {old[what]}, not {now}")
             self.found = old | {"date": self.found["date"]}
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """When, where and with what it is measured."""
+        return {key: self.found[key] for key in ("date", "machine", "versions")}
+
+    def save_run(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Writes what was measured in the place of what the same jax gave, and keeps what other versions gave."""
+        kept = json.loads(self.path.read_text())["runs"] if self.path.exists() else []
+        others = [run for run in kept if run["versions"].get("jax") != self.about["versions"].get("jax")]
+        found = {"runs": [*others, self.about | record]}
+        self.path.write_text(json.dumps(found, indent=1) + "\n")
+        return found
+
     def has(self, job: Job) -> bool:
         """Whether a job has been done, with all its batches."""
         return any(_key(x) == job.key and set(job.batches) <= set(x["batches"]) for x in self.found["done"])

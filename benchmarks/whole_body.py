@@ -11,7 +11,6 @@ quadprog comes with the extra `test`, ProxQP with `benchmark`. `against_tsid` co
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import xml.etree.ElementTree as ET
@@ -47,12 +46,8 @@ def run(arguments: argparse.Namespace) -> None:
 
     jax.config.update("jax_enable_x64", True)
     output = arguments.output or arguments.results / FILE
-    about = {key: Store(output, keep=False).found[key] for key in ("date", "machine", "versions")}
-    kept = json.loads(output.read_text())["runs"] if output.exists() else []
-    record = about | {"batch": arguments.batch, "rows": measured(arguments.batch, arguments.repeats)}
-    same = about["versions"].get("jax")
-    found = {"runs": [r for r in kept if r["versions"].get("jax") != same] + [record]}
-    output.write_text(json.dumps(found, indent=1) + "\n")
+    record = {"batch": arguments.batch, "rows": measured(arguments.batch, arguments.repeats)}
+    found = Store(output, keep=False).save_run(record)
     print(table(found))
 
 

@@ -21,7 +21,7 @@ from ..model.model import Model
 from ..spatial.algebra import O3, Force, Transform, Vec3
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep, Table
-from ..sweeps.world_frame import motion, moving, of_carried, pose
+from ..sweeps.world_frame import by_body, motion, moving, outside, pose, powers_of_carried
 from ..xla.structural import Scalar
 
 INERTIAL_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
@@ -52,7 +52,7 @@ def _forces(at: Transform, w: Vec3, dw: Vec3, a: Vec3) -> tuple[Force, ...]:
     return about_world(O3, a), *moments, *(inertia(i, j) for i, j in _ENTRIES)
 
 
-def _torques(run: Sweep, v: Array | None, a: Array | None) -> Array:
+def _motions_and_wrenches(run: Sweep, v: Array | None, a: Array | None) -> tuple[Array, Array]:
     state = moving(run, v, a)
 
     def forces(P: Table, V: Table, A: Table) -> tuple[Scalar, ...]:
@@ -63,7 +63,13 @@ def _torques(run: Sweep, v: Array | None, a: Array | None) -> Array:
         return *itertools.chain(*moments), *itertools.chain(*zip(*(x.f for x in columns[:4]), strict=True))
 
     rows = run.map_tables(forces, state.poses, state.V, state.A)
-    return of_carried(run, state.S, rows[:30], rows[30:])
+    return outside(run, state.S), by_body(run, rows[:30], rows[30:])
+
+
+def _torques(model: Model, q: Array, v: Array | None, a: Array | None) -> Array:
+    # The matrix is made outside of the sweep, which runs in tiles: it is written once, as it is handed out.
+    motions, wrenches = traverse(model, _motions_and_wrenches, q, v, a, result="joint_matrix")
+    return powers_of_carried(model, motions, wrenches)
 
 
 @jit_public()
@@ -98,7 +104,7 @@ def torque_regressor(
         True
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
-    return traverse(model, _torques, q, v, a, result="joint_matrix")
+    return _torques(model, q, v, a)
 
 
 def actuator_regressor(
@@ -152,7 +158,7 @@ def momentum_regressor(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"
         ShapeError: An argument has another shape.
     """
     model, q, v = arguments(model, q=q, v=v)
-    return traverse(weightless(model), _torques, q, None, v, result="joint_matrix")
+    return _torques(weightless(model), q, None, v)
 
 
 @jit_public()

@@ -15,11 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..model.model import Model
 from ..spatial.algebra import IDENTITY, NO_MOTION, O3, Force, Inertia, Motion, Sym3, Transform, Vec3
 from ..xla.batch_last import broadcast_leading
 from ..xla.fusion import barrier
 from ..xla.layout import batch_first
 from ..xla.structural import Scalars
+from .coordinates import Coordinates
 from .sweep import Body, Sweep, Table, inertia_from_row, transform_from_numbers
 from .topology import ancestors, dof_bodies, masks
 
@@ -187,22 +189,28 @@ def _independent(run: Sweep, full: jax.Array) -> jax.Array:
     return gather(gather(full).T).T if run.tree.has_mimics else full
 
 
-def of_carried(run: Sweep, motions: Table, moments: Sequence[jax.Array], forces: Sequence[jax.Array]) -> jax.Array:
-    """The powers (nv, nb n) of each joint's motion (6, dofs) with n wrenches on each body that it carries.
+def by_body(run: Sweep, moments: Sequence[jax.Array], forces: Sequence[jax.Array]) -> jax.Array:
+    """The wrenches (6, nb n), body after body, of n on each.
 
     The rows of `moments` (3 n, nb) are the x of all wrenches, then the y and z. Those of `forces` are of the first
     wrenches only; the others are pure moments.
     """
     width = len(moments) // 3
 
-    def by_body(rows: Sequence[jax.Array]) -> jax.Array:
+    def in_order(rows: Sequence[jax.Array]) -> jax.Array:
         table = jnp.stack(list(rows))
         lanes = table.shape[2:]
         split = jnp.swapaxes(table.reshape(3, -1, *table.shape[1:]), 1, 2)
         padding = ((0, 0), (0, 0), (0, width - split.shape[2]), *((0, 0) for _ in lanes))
         return jnp.pad(split, padding).reshape(3, -1, *lanes)
 
-    wrenches = jnp.concatenate([batch_first(run.lanes(by_body)(list(rows))) for rows in (moments, forces)])
-    carried = ancestors(run.tree)[:, list(dof_bodies(run.tree))].T
-    full = jnp.where(np.repeat(carried, width, axis=1), outer(outside(run, motions), wrenches), 0.0)
-    return run.coordinates.gather(full) if run.tree.has_mimics else full
+    return jnp.concatenate([batch_first(run.lanes(in_order)(list(rows))) for rows in (moments, forces)])
+
+
+def powers_of_carried(model: Model, motions: jax.Array, wrenches: jax.Array) -> jax.Array:
+    """The powers (nv, nb n) of each joint's motion (6, dofs) with n wrenches on each body that it carries (6, nb n)."""
+    tree = model.tree
+    carried = ancestors(tree)[:, list(dof_bodies(tree))].T
+    full = outer(motions, wrenches)
+    full = jnp.where(np.repeat(carried, wrenches.shape[1] // tree.nb, axis=1), full, 0.0)
+    return Coordinates(model).gather(full)

@@ -61,7 +61,7 @@ ALGORITHMS = {
     "rnea_gradient": lambda run, s, link: jnp.concatenate(
         rnea._adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)
     ),
-    "torque_regressor": lambda run, s, link: regressors._torques(run, s.v, s.a),
+    "torque_regressor": lambda run, s, link: jnp.concatenate(regressors._motions_and_wrenches(run, s.v, s.a), axis=1),
     "aba_derivatives": lambda run, s, link: jnp.stack(derivatives._forward_matrices(run, s.v, s.tau, s.f_ext)),
     "rnea_derivatives": lambda run, s, link: jnp.stack(derivatives._matrices(("q", "v", "a"), run, s.v, s.a, s.f_ext)),
 }

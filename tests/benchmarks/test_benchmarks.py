@@ -146,6 +146,17 @@ def test_a_run_is_resumed(tmp_path):
         Store(path, keep=True)
 
 
+def test_a_run_takes_the_place_of_that_of_the_same_jax(tmp_path):
+    path = tmp_path / "r.json"
+    other = {"versions": {"jax": "0.0.1"}, "rows": 1}
+    path.write_text(json.dumps({"runs": [other, {"versions": {"jax": jax.__version__}, "rows": 2}]}))
+    found = Store(path, keep=False).save_run({"rows": 3})
+    assert found == json.loads(path.read_text())
+    assert [run["rows"] for run in found["runs"]] == [1, 3]
+    assert found["runs"][0] == other
+    assert found["runs"][1]["versions"]["jax"] == jax.__version__
+
+
 @pytest.mark.slow
 def test_ours_is_compiled_and_agrees_with_itself():
     case = make_case("chain1", "float64", 4)
