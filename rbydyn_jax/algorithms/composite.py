@@ -75,5 +75,5 @@ def gradient(run: Sweep, found: Composites, of_S: Table | None, of_momenta: Tabl
         return pairing.gradient(inertia(C)) - force(f)
 
     wrenches = run.map_tables(powers, found.composite, above, below)
-    (found,) = run.map_tables(lambda S, f: (motion(S).dot(force(f)),), found.S, per_dof(run, wrenches))
-    return run.coordinates.gather(found)
+    power = run.lanes(lambda S, f: motion(S).dot(force(f)))
+    return run.coordinates.gather(power(found.S, per_dof(run, wrenches)))
