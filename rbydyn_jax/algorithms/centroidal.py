@@ -15,15 +15,16 @@ from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
 from ..sweeps.topology import masks
 from ..sweeps.world_frame import (
-    composite_momenta,
+    composites,
     crossed,
     outside,
     second_order,
 )
 from .arguments import arguments
-from .first_moment import first_moment, linear_momentum_matrix, momentum_columns
-from .inertial_wrench import inertial_wrench
+from .first_moment import first_moment
+from .inertial_wrench import inertial_wrench, spatial_momentum
 from .kinematics import fk, link_pose
+from .momentum_columns import linear_momentum_matrix, momentum_columns
 from .rnea import weightless
 
 Links = Sequence[str | int] | None
@@ -143,7 +144,7 @@ def momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return traverse(model, momentum_columns, q, result="world_matrix")
+    return momentum_columns(model, q)
 
 
 @jit_public()
@@ -159,7 +160,7 @@ def momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Floa
         ShapeError: An argument has another shape.
     """
     model, q, v = arguments(model, q=q, v=v)
-    return momentum_matrix(model, q) @ v
+    return spatial_momentum(model, q, v)
 
 
 @jit_public()
@@ -190,7 +191,7 @@ def com_velocity(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> 
         ShapeError: An argument has another shape.
     """
     model, q, v = arguments(model, q=q, v=v)
-    return com_jacobian(model, q) @ v
+    return spatial_momentum(model, q, v)[3:] / total_mass(model)
 
 
 @jit_public()
@@ -213,8 +214,8 @@ def com_acceleration(
 
 
 def _moment_hessian(run: Sweep) -> Array:
-    motions, momenta = composite_momenta(run)
-    turns, slides = outside(run, motions[:3]), outside(run, momenta[3:])
+    found = composites(run)
+    turns, slides = outside(run, found.S[:3]), outside(run, found.momenta[3:])
     below, same = masks(run.tree)
     rows = [jnp.where((below | same).T, x, jnp.where(below, x.T, 0.0)) for x in crossed(turns, slides)]
     return second_order(run, rows)

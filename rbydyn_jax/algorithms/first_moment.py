@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..model.configuration import qdot_from_v, v_from_qdot
@@ -18,21 +17,10 @@ from ..model.model import Model
 from ..spatial.algebra import IDENTITY, Transform, Vec3
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep
-from ..sweeps.world_frame import composite_momenta, total
+from ..sweeps.world_frame import total
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
+from .momentum_columns import linear_momentum_matrix
 from .rnea import newton_euler
-
-
-def momentum_columns(run: Sweep) -> Array:
-    """The matrix (6, nv) that makes the spatial momentum [angular; linear] of velocities."""
-    momenta = jnp.stack(composite_momenta(run)[1])
-    return run.coordinates.gather(momenta.T).T
-
-
-def linear_momentum_matrix(model: Model, q: Array) -> Float[Array, "3 nv"]:
-    """The matrix that makes the linear momentum in world axes of velocities."""
-    # Linear momentum is the same wherever the root is.
-    return traverse(model, momentum_columns, q, result="joint_matrix")[3:]
 
 
 def _outward(body: Body, parent: Transform) -> tuple[Transform, Vec3]:

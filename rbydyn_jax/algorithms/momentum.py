@@ -10,7 +10,7 @@ from ..model.model import Model
 from ..spatial import so3
 from .arguments import arguments
 from .centroidal import center_of_mass, momentum_matrix
-from .inertial_wrench import inertial_wrench
+from .inertial_wrench import inertial_wrench, spatial_momentum
 from .jacobians import tangent_jacobian
 from .rnea import weightless
 
@@ -18,6 +18,11 @@ from .rnea import weightless
 def _about(point: Array, matrix: Float[Array, "6 nv"]) -> Float[Array, "6 nv"]:
     """A momentum matrix about the world origin, moved to a point: l - p x (linear momentum)."""
     return jnp.concatenate([matrix[:3] - so3.hat(point) @ matrix[3:], matrix[3:]])
+
+
+def _about_center(model: Model, q: Array, wrench: Float[Array, "6"]) -> Float[Array, "6"]:
+    """A wrench or momentum about the world origin, moved to the centre of mass."""
+    return jnp.concatenate([wrench[:3] - jnp.cross(center_of_mass(model, q), wrench[3:]), wrench[3:]])
 
 
 @jit_public()
@@ -60,7 +65,7 @@ def centroidal_momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv
         [0.0, 3.0]
     """
     model, q, v = arguments(model, q=q, v=v)
-    return centroidal_momentum_matrix(model, q) @ v
+    return _about_center(model, q, spatial_momentum(model, q, v))
 
 
 @jit_public()
@@ -79,8 +84,7 @@ def centroidal_momentum_rate(
         ShapeError: An argument has another shape.
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
-    rate = inertial_wrench(weightless(model), q, v, a)
-    return jnp.concatenate([rate[:3] - jnp.cross(center_of_mass(model, q), rate[3:]), rate[3:]])
+    return _about_center(model, q, inertial_wrench(weightless(model), q, v, a))
 
 
 @jit_public()
@@ -140,7 +144,8 @@ def angular_momentum(
         1.5
     """
     model, q, v, point = arguments(model, q=q, v=v, point=point)
-    return angular_momentum_jacobian(model, q, point) @ v
+    momentum = spatial_momentum(model, q, v)
+    return momentum[:3] - jnp.cross(point, momentum[3:])
 
 
 @jit_public()

@@ -55,6 +55,34 @@ def spatial_inertia(model: Model, q: Float[Array, "nq"], ref: str | int | None =
     return inertia.to_matrix(traverse(model, _composite, q, T_ref, result="joints") + fixed)
 
 
+@jax.custom_jvp
+def _pseudo_inverse(A: Float[Array, "n n"], rtol: Float[Array, ""]) -> Float[Array, "n n"]:
+    """The pseudo-inverse of a symmetric matrix; a plain inverse where the rank is certainly full."""
+    inverse = jnp.linalg.inv(A)
+    # The product of the norms is a bound of the ratio of eigenvalues; not finite where the elimination met a zero.
+    is_certain = jnp.linalg.norm(A) * jnp.linalg.norm(inverse) * rtol < 0.1
+
+    # Of a branch, a batch would compute both sides; of a loop that it need not enter, nothing. The loop begins with the
+    # matrix, since XLA would move what does not change in it to the front.
+    def by_eigenvalues(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        return jnp.linalg.pinv(state[0], rtol=rtol, hermitian=True), jnp.ones_like(is_certain)
+
+    start = jnp.where(is_certain, inverse, A), is_certain
+    return jax.lax.while_loop(lambda state: ~state[1], by_eigenvalues, start)[0]
+
+
+def _pseudo_inverse_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    """For a rank that does not change [Golub and Pereyra 1973]."""
+    A, dA = primals[0], tangents[0]
+    P = _pseudo_inverse(*primals)
+    lost = jnp.eye(len(A), dtype=A.dtype) - A @ P
+    turned = P @ P @ dA @ lost
+    return P, turned + turned.T - P @ dA @ P
+
+
+_pseudo_inverse.defjvp(_pseudo_inverse_jvp)
+
+
 @jit_public("link", "ref", rtol=check_not_negative)
 def operational_space_inertia(
     model: Model,
@@ -86,4 +114,4 @@ def operational_space_inertia(
     mobility = J @ mass_matrix_inverse(model, q) @ J.T
     cut = 60 * jnp.finfo(q.dtype).eps if rtol is None else rtol
     cut = check_array(cut, "rtol", ()).astype(q.dtype)
-    return jnp.linalg.pinv(0.5 * (mobility + mobility.T), rtol=cut, hermitian=True)
+    return _pseudo_inverse(0.5 * (mobility + mobility.T), cut)

@@ -30,10 +30,10 @@ from .derivatives import inverse_dynamics_matrices
 _NAMES = ("q", "v", "a", "f_ext")
 _Twists = tuple[Motion, Motion, Motion]  # velocity, acceleration, virtual velocity
 _Forces = tuple[Force, Force, Force]  # force, momentum of the virtual velocity, and what a change of V does
-_State = tuple[Vec3, Vec3, Vec3]  # angular velocity, angular acceleration, acceleration of the origin
+State = tuple[Vec3, Vec3, Vec3]  # angular velocity, angular acceleration, acceleration of the origin
 
 
-def _outward(body: Body, parent: _State, v: Scalars, a: Scalars, f_ext: Force | None) -> tuple[_State, Force]:
+def body_force_step(body: Body, parent: State, v: Scalars, a: Scalars, f_ext: Force | None) -> tuple[State, Force]:
     """Motion of a body and the force that it takes, about its origin [Luh, Walker, Paul 1980]."""
     w0, dw0, a0 = parent
     R, p = body.transform
@@ -64,7 +64,7 @@ def joint_wrenches(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | 
     velocities, accelerations = run.split_v(v), run.split_v(a)
     wrenches = None if f_ext is None else run.split_wrenches(f_ext)
     root = (O3, O3, run.base_acceleration)
-    taken = run.outward(_outward, root, velocities, accelerations, wrenches)
+    taken = run.outward(body_force_step, root, velocities, accelerations, wrenches)
     return run.inward(_inward, NO_FORCE, taken, accelerations, run.armature)
 
 
@@ -114,13 +114,20 @@ def _adjoint_inward(
     return (X.force(F), X.force(P), X.force(Q)), tuple(zip(*gradients, strict=True))
 
 
-def _adjoint(
-    wrt: Sequence[str], run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None, cotangent: Array
+def adjoint(
+    wrt: Sequence[str],
+    run: Sweep,
+    v: Array | None,
+    a: Array | None,
+    f_ext: Array | None,
+    cotangent: Array | None,
+    of_base: Motion = NO_MOTION,
 ) -> tuple[Array, ...]:
+    r"""The gradients of the virtual power of all $f_i$ when the joints move as the cotangent says, and so the base."""
     velocities, accelerations = run.split_v(v), run.split_v(a)
     wrenches = None if f_ext is None else run.split_wrenches(f_ext)
     cotangents = run.split_v(cotangent)
-    root = (NO_MOTION, Motion(O3, run.base_acceleration), NO_MOTION)
+    root = (NO_MOTION, Motion(O3, run.base_acceleration), of_base)
     motions = run.outward(_adjoint_outward, root, velocities, accelerations, wrenches, cotangents)
     results = run.inward(
         _adjoint_inward,
@@ -171,7 +178,7 @@ class _Adjoint(LinearMap):
 
     def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         model, q, v, a, f_ext = parameters
-        return traverse(model, partial(_adjoint, self.wrt), q, v, a, f_ext, *arguments, result="joints")
+        return traverse(model, partial(adjoint, self.wrt), q, v, a, f_ext, *arguments, result="joints")
 
     def transpose(self) -> LinearMap:
         return _Tangent(self.wrt)

@@ -232,6 +232,14 @@ class Inertia(NamedTuple):
         """The momentum I v."""
         return Force(self.I.apply(v.w) + self.h.cross(v.v), v.v.scale(self.m) - self.h.cross(v.w))
 
+    def rate(self, v: Motion) -> Inertia:
+        """The rate of change of a body that moves with v, v x* I - I v x [Featherstone 2008, eq. 2.66]."""
+        turned = skew(v.w) @ self.I.full
+        h, u = self.h, v.v
+        dot, across = h.dot(u), h.outer(u)
+        shift = Sym3(dot, ZERO, ZERO, dot, ZERO, dot).scale(2.0) - (across + across.T).symmetric()
+        return Inertia(ZERO, v.w.cross(h) + u.scale(self.m), (turned + turned.T).symmetric() + shift)
+
     def transform(self, X: Transform) -> Inertia:
         """The same body seen from A, where X = T_AB [Featherstone 2008, eq. 2.66]."""
         h = X.R.apply(self.h)

@@ -8,6 +8,7 @@ program hardly grows with the robot.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -97,6 +98,21 @@ def per_dof(run: Sweep, table: Table) -> Table:
     return run.lanes(spread)(table)
 
 
+def of_joints(run: Sweep, table: Table) -> Table:
+    """The columns of the bodies, from those of the degrees of freedom: the sums over each joint."""
+    sizes = [joint.nv for joint in run.tree.joints]
+    if set(sizes) <= {1}:
+        return table
+    starts = np.cumsum([0, *sizes])
+
+    def summed(table: Table) -> jax.Array:
+        rows = table if isinstance(table, jax.Array) else jnp.stack(table)
+        parts = [rows[:, i:j].sum(axis=1, keepdims=True) for i, j in itertools.pairwise(starts)]
+        return jnp.concatenate(parts, axis=1)
+
+    return run.lanes(summed)(table)
+
+
 def motion(table: Table) -> Motion:
     """The motions of six rows."""
     return Motion(Vec3(*table[:3]), Vec3(*table[3:6]))
@@ -127,11 +143,22 @@ def inertias(run: Sweep, poses: Table) -> tuple[jax.Array, ...]:
     return run.map_tables(lambda P, N: inertia_from_row(N).transform(pose(P)), poses, run.model.inertias.T)
 
 
-def composite_momenta(run: Sweep) -> tuple[Table, Table]:
-    """The columns of S, and those of I_c S: the momentum that each motion gives to all that its joint carries."""
+class Composites(NamedTuple):
+    """Composite bodies, each of which is all that a joint carries, and what moves them."""
+
+    S: Table
+    momenta: Table  # columns of I_c S: what each motion gives to all that its joint carries
+    inertias: Table  # of the single bodies
+    composite: Table
+
+
+def composites(run: Sweep) -> Composites:
+    """The composite bodies; columns of S and of momenta are those of the degrees of freedom."""
     poses, motions = poses_and_motions(run)
-    composite = per_dof(run, run.sum_subtrees(inertias(run, poses)))
-    return motions, run.map_tables(lambda S, C: inertia(C).apply(motion(S)), motions, composite)
+    own = inertias(run, poses)
+    composite = run.sum_subtrees(own)
+    momenta = run.map_tables(lambda S, C: inertia(C).apply(motion(S)), motions, per_dof(run, composite))
+    return Composites(motions, momenta, own, composite)
 
 
 def outside(run: Sweep, table: Table) -> jax.Array:
@@ -155,11 +182,14 @@ def symmetric_products(left: Rows, right: Rows, diagonal: jax.Array, below: np.n
     return both + jnp.where(broadcast_leading(np.eye(len(taken), dtype=bool), lower), diagonal[:, None], 0.0)
 
 
-def symmetric(run: Sweep, left: Table, right: Table) -> jax.Array:
-    """The symmetric matrix of the products of each joint (left) with itself and its ancestors (right)."""
+def symmetric(run: Sweep, left: Table, right: Table, *, rotors: bool = True) -> jax.Array:
+    """The symmetric matrix of the products of each joint (left) with itself and its ancestors (right).
+
+    With `rotors`, their inertia is added on the diagonal.
+    """
     below, same = masks(run.tree)
-    armature = run.coordinates.armature
-    return _independent(run, symmetric_products(outside(run, left), outside(run, right), armature, below, same))
+    diagonal = run.coordinates.armature if rotors else jnp.zeros(len(below), run.dtype)
+    return _independent(run, symmetric_products(outside(run, left), outside(run, right), diagonal, below, same))
 
 
 def unsymmetric(run: Sweep, lower: tuple[Table, Table], upper: tuple[Table, Table]) -> jax.Array:

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax.algorithms import aba, kinematics, rnea
+from rbydyn_jax.algorithms import aba, crba, inertial_wrench, kinematics, momentum_columns, rnea
+from rbydyn_jax.engines.conventions import swap_rows
 from rbydyn_jax.spatial import se3
+from rbydyn_jax.sweeps.plan import traverse
 from rbydyn_jax.testing import random_tree
 from rbydyn_jax.xla.transpose import LinearMap, apply_linear
-from tests.helpers import X64, assert_close, normal, slow
+from tests.helpers import X64, assert_close, normal, oracle, slow
 
 from .cases import ROBOTS, pin_robot, robot, run, states
 
@@ -38,12 +40,24 @@ RULES = {
         lambda m, q, v, a, f: projected(m, rb.fk(m, q)),
         lambda m, q, v, a, f: projected(m, kinematics._plain(m, q)),
     ),
+    "crba": (
+        lambda m, q, v, a, f: projected(m, rb.crba(m, q)),
+        lambda m, q, v, a, f: projected(m, traverse(m, crba._crba, q)),
+    ),
+    "momentum_matrix": (
+        lambda m, q, v, a, f: projected(m, rb.momentum_matrix(m, q)),
+        lambda m, q, v, a, f: projected(m, traverse(m, momentum_columns._columns, q)),
+    ),
+    "inertial_wrench": (
+        lambda m, q, v, a, f: projected(m, inertial_wrench.inertial_wrench(m, q, v, a)),
+        lambda m, q, v, a, f: projected(m, inertial_wrench._plain(m, q, v, a)),
+    ),
 }
 
 
-def projected(model, poses):
-    """As many numbers as there are forces, made of all of the poses."""
-    return normal(7, model.nv, poses.size) @ poses.reshape(-1)
+def projected(model, result):
+    """As many numbers as there are forces, made of all of the result."""
+    return normal(7, model.nv, result.size) @ result.reshape(-1)
 
 
 def one(name, seed=0):
@@ -73,6 +87,39 @@ def test_matrices_against_pinocchio(which, name):
     want = [getattr(twin, which)(*row) for row in zip(*inputs, strict=True)]
     for part, matrix in zip(got, zip(*want, strict=True), strict=True):
         assert_close(part, np.stack(matrix), kind="value" if which == "rnea_derivatives" else "solve")
+
+
+@pytest.mark.slow
+@pytest.mark.float32
+@pytest.mark.parametrize("name", ["few_types", "short"])
+def test_changes_of_the_mass_matrix_against_pinocchio(name):
+    """Its gradient, from the derivatives of inverse dynamics at rest; its rate C + C^T; and those of momentum."""
+    pin, model, twin, (q, v, a, f) = oracle("pinocchio"), robot(name), pin_robot(name), one(name)
+    weights, still, wrench = normal(8, model.nv), jnp.zeros_like(v), np.asarray(normal(9, 6))
+
+    @jax.jit
+    def found(q):
+        def at(dv):
+            moved = rb.integrate(model, q, dv)
+            M, A = rb.crba(model, moved), rb.centroidal_momentum_matrix(model, moved)
+            return M, weights @ M @ a, wrench @ A @ a, wrench @ rb.centroidal_momentum(model, moved, a)
+
+        gradients = [jax.grad(lambda dv, k=k: at(dv)[k])(still) for k in (1, 2, 3)]
+        return jax.jvp(lambda dv: at(dv)[0], (still,), (v,))[1], *gradients
+
+    rate, gradient, of_matrix, of_momentum = found(q)
+    moving, resting = (twin.rnea_derivatives(q, still, x, 0 * f)[0] for x in (a, still))
+    assert_close(gradient, np.asarray(weights) @ (moving - resting))
+    C = twin.coriolis_matrix(q, v)
+    assert_close(rate, C + C.T)
+    along, want = np.eye(model.nv, dtype=v.dtype), []
+    for e in along:  # pinocchio's matrix changes about the point where the centre of mass is now
+        dA = pin.computeCentroidalMapTimeVariation(twin.model, twin.data, twin.q(q), twin.v(e))
+        p = pin.computeCentroidalMomentum(twin.model, twin.data, twin.q(q), twin.v(a)).linear.copy()
+        dc = pin.jacobianCenterOfMass(twin.model, twin.data, twin.q(q)) @ twin.G @ e
+        want.append(swap_rows(wrench) @ dA @ twin.v(a) - wrench[:3] @ np.cross(dc, p))
+    for x in (of_matrix, of_momentum):
+        assert_close(x, np.stack(want))
 
 
 @functools.cache
@@ -131,6 +178,9 @@ def flat(J):
         *(("free", which, way) for which in ("fk", "rnea", "aba") for way in WAYS),
         # What a batch does with a rule does not depend on mimic joints, nor on which terms are asked of `rnea`.
         *(("mimic", which, way) for which in ("fk", "gravity", "bias", "aba") for way in ("grad", "jacfwd")),
+        *(("free", "crba", way) for way in ("grad", "jacfwd", "vmap of grad", "grad of vmap")),
+        *(("mimic", which, "grad") for which in ("crba", "momentum_matrix", "inertial_wrench")),
+        *(("free", which, "grad") for which in ("momentum_matrix", "inertial_wrench")),
     ],
 )
 def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):
@@ -147,7 +197,9 @@ def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):
 
 @pytest.mark.slow
 @needs_float64
-@pytest.mark.parametrize(("name", "which"), [("free", "rnea"), ("mimic", "aba"), ("free", "fk"), ("mimic", "fk")])
+@pytest.mark.parametrize(
+    ("name", "which"), [("free", "rnea"), ("mimic", "aba"), ("free", "fk"), ("mimic", "fk"), ("mimic", "crba")]
+)
 def test_hessians_equal_differentiation_of_the_plain_algorithm(name, which):
     model, batch = small(name), small_states(name)
     (q, v, a, f), weight = (x[0] for x in batch), normal(5, model.nv)

@@ -22,6 +22,7 @@ from rbydyn_jax.algorithms import (
     inertial_wrench,
     jacobians,
     kinematics,
+    momentum_columns,
     operational_space,
     rnea,
 )
@@ -50,17 +51,18 @@ ALGORITHMS = {
     "rnea": lambda run, s, link: rnea._rnea(run, s.v, s.a, s.f_ext),
     "gravity": lambda run, s, link: rnea._rnea(run, None, None, None),
     "crba": lambda run, s, link: crba._crba(run),
+    "crba_rate": lambda run, s, link: crba._rate(run, s.v),
+    "crba_gradient": lambda run, s, link: crba._gradient(run, jnp.outer(s.v, s.a)),
     "coriolis": lambda run, s, link: coriolis._coriolis(run, s.v),
-    "momentum_matrix": lambda run, s, link: first_moment.momentum_columns(run),
+    "momentum_matrix": lambda run, s, link: momentum_columns._columns(run),
+    "momentum_gradient": lambda run, s, link: momentum_columns._gradient(run, jnp.outer(s.f_ext[0], s.v)),
     "first_moment": lambda run, s, link: first_moment._sum(run),
     "inertial_wrench": lambda run, s, link: inertial_wrench._taken(run, s.v, s.a),
     "composite_inertia": lambda run, s, link: operational_space._composite(run, rb.fk(run.model, s.q)[link[0]]),
     "hessian": lambda run, s, link: jacobians._hessian(run, link[0], link[1], "local"),
     "com_hessian": lambda run, s, link: centroidal._moment_hessian(run),
     "aba": lambda run, s, link: aba._aba(run, s.tau, s.v, s.f_ext, gravity=True),
-    "rnea_gradient": lambda run, s, link: jnp.concatenate(
-        rnea._adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)
-    ),
+    "rnea_gradient": lambda run, s, link: jnp.concatenate(rnea.adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)),
     "torque_regressor": lambda run, s, link: jnp.concatenate(regressors._motions_and_wrenches(run, s.v, s.a), axis=1),
     "aba_derivatives": lambda run, s, link: jnp.stack(derivatives._forward_matrices(run, s.v, s.tau, s.f_ext)),
     "rnea_derivatives": lambda run, s, link: jnp.stack(derivatives._matrices(("q", "v", "a"), run, s.v, s.a, s.f_ext)),
@@ -68,7 +70,10 @@ ALGORITHMS = {
 
 
 EVERY = ("fk", "jacobian", "rnea", "crba", "aba", "rnea_gradient")
-MIMIC = ("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "coriolis", "rnea_derivatives", "hessian")
+MIMIC = (
+    *("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "crba_rate", "crba_gradient", "momentum_gradient"),
+    *("coriolis", "rnea_derivatives", "hessian"),
+)
 
 
 def unrolled(model, q):
