@@ -115,8 +115,7 @@ def _families(a: Solid, b: Solid) -> list[tuple[Separation, list[Choice]]]:
     found += _features(a, b)
     found += [(_reversed(separation), choices) for separation, choices in _features(b, a)]
     if a.disc is not None and b.disc is not None:
-        quarters = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
-        found.append((_between_rims, [(p, q, *u) for p in _SIGNS for q in _SIGNS for u in quarters]))
+        found.append((_between_rims, list(itertools.product(_SIGNS, _SIGNS))))
     return found
 
 
@@ -171,13 +170,10 @@ def _from_rim(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
 
 
 def _between_rims(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
-    """Between two rims; the search begins at a quarter of the first."""
+    """Between two rims."""
 
-    def chosen(a: Solid, b: Solid, choice: Sequence[Array]) -> tuple[Rim, Rim, Vector]:
-        first, second = _rim(a, choice[0]), _rim(b, choice[1])
-        u = cross(first.axis, second.axis)
-        u = otherwise(direction(u, jnp.ones_like(u[0])), any_perpendicular(first.axis))
-        return first, second, combined(choice[2:], (u, cross(first.axis, u)))
+    def chosen(a: Solid, b: Solid, choice: Sequence[Array]) -> tuple[Rim, Rim]:
+        return _rim(a, choice[0]), _rim(b, choice[1])
 
     return _along(a, b, *rim_rim_directions(*kernel(chosen)(a, b, choice)))
 

@@ -15,9 +15,10 @@ from jax import lax
 from jaxtyping import Array
 
 from ..shapes.base import Vector
+from ..xla.batch_last import in_lanes
 from ..xla.fusion import kernel
-from .polytopes import Polytope, Simplex
-from .vectors import add_scaled, cross, dot, rounding, sub, tiny
+from .polytopes import Polytope, Simplex, lowest
+from .vectors import add_scaled, cross, dot, map_components, rounding, sub, tiny
 
 T = TypeVar("T")
 _STEPS = 64  # a polytope with a hundred vertices takes about ten
@@ -34,7 +35,11 @@ class _Vertex(NamedTuple):
 
 
 class _State(NamedTuple):
-    """A simplex of three differences, of which the first `count` are in use, and its point nearest to the origin."""
+    """A simplex of three differences, of which the first `count` are in use, and its point nearest to the origin.
+
+    Indices, the count and what is true (1) or not (0) are floats, so that one loop computes all of a step, and rounding
+    cannot part them.
+    """
 
     step: Array
     goes_on: Array
@@ -45,32 +50,50 @@ class _State(NamedTuple):
 
 
 def apart(a: Polytope, b: Polytope) -> tuple[Simplex, Array]:
-    """The simplex of the nearest points of two polytopes, and whether they overlap or touch instead; of one pair."""
-    zero = jnp.zeros((), jnp.int32)
-    first = _Vertex(sub(a.at(zero), b.at(zero)), zero, zero)
-    scale = dot(a.at(zero), a.at(zero)) + dot(b.at(zero), b.at(zero))
-    touching = jnp.maximum(rounding(scale) ** 2 * scale, tiny(scale))
-    start = _State(zero, jnp.array(True), jnp.array(False), first.w, zero + 1, (first, first, first))
+    """The simplex of the nearest points of two polytopes, and whether they overlap or touch instead; of one pair.
+
+    Pairs of a batch are lanes of one search, which ends with the last of them; what is found does not change any more.
+    """
+    return in_lanes(_search)(a.vertices, b.vertices)
+
+
+def _search(a: Vector, b: Vector) -> tuple[Simplex, Array]:
+    start_a, start_b = (map_components(lambda x: x[0], x) for x in (a, b))
+    scale = dot(start_a, start_a) + dot(start_b, start_b)
+    zero = jnp.zeros_like(scale)
+    first = _Vertex(sub(start_a, start_b), zero, zero)
+    start = _State(jnp.int32(0), zero + 1, zero, first.w, zero + 1, (first, first, first))
 
     def step(s: _State) -> _State:
-        square = dot(s.point, s.point)
-        i, j = (jnp.asarray(k, jnp.int32) for k in (jnp.argmin(a.along(s.point)), jnp.argmax(b.along(s.point))))
-        new = _Vertex(sub(a.at(i), b.at(j)), i, j)
-        ahead = dot(s.point, new.w)
-        nearest = square - ahead <= rounding(square) * square
-        for k, old in enumerate(s.vertices):
-            nearest = nearest | ((i == old.a) & (j == old.b) & (s.count > k))
-        point, count, vertices, inside = kernel(_grown)(s.count, s.vertices, new)
-        inside = inside & (ahead < 0)
-        better = ~nearest & ~inside & (square > touching) & (dot(point, point) < square)
-        # A point that cannot be improved any more, though no plane separates there, is the origin to rounding.
-        overlap = (square <= touching) | (~nearest & (inside | (~better & (ahead <= 0))))
-        kept = _where(better, (point, count, vertices), (s.point, s.count, s.vertices))
-        return _State(s.step + 1, better, overlap, *kept)
+        new = kernel(_farthest)(a, b, s.point)
+        return _State(s.step + 1, *kernel(_next)(s, new, scale))
 
-    found = lax.while_loop(lambda s: s.goes_on & (s.step < _STEPS), step, start)
-    at_a, at_b = (jnp.stack([getattr(v, side) for v in found.vertices]) for side in "ab")
-    return Simplex(at_a, at_b, found.count, found.point), found.overlap
+    found = lax.while_loop(lambda s: jnp.any(s.goes_on > 0) & (s.step < _STEPS), step, start)
+    at_a, at_b = (jnp.stack([getattr(v, side) for v in found.vertices]).astype(jnp.int32) for side in "ab")
+    return Simplex(at_a, at_b, found.count.astype(jnp.int32), found.point), found.overlap > 0
+
+
+def _farthest(a: Vector, b: Vector, n: Vector) -> _Vertex:
+    """The difference that is farthest against a direction."""
+    i, p = lowest(a, n)
+    j, q = lowest(b, map_components(lambda x: -x, n))
+    return _Vertex(sub(p, q), i, j)
+
+
+def _next(s: _State, new: _Vertex, scale: Array) -> tuple:
+    """The state, but for the step, once another vertex is known."""
+    touching = jnp.maximum(rounding(scale) ** 2 * scale, tiny(scale))
+    square, ahead = dot(s.point, s.point), dot(s.point, new.w)
+    nearest = square - ahead <= rounding(square) * square
+    for k, old in enumerate(s.vertices):
+        nearest = nearest | ((new.a == old.a) & (new.b == old.b) & (s.count > k))
+    point, count, vertices, inside = _grown(s.count, s.vertices, new)
+    inside = inside & (ahead < 0)
+    better = ~nearest & ~inside & (square > touching) & (dot(point, point) < square)
+    # A point that cannot be improved any more, though no plane separates there, is the origin to rounding.
+    overlap = (square <= touching) | (~nearest & (inside | (~better & (ahead <= 0))))
+    kept = _where(better, (point, count, vertices), (s.point, s.count, s.vertices))
+    return better.astype(square.dtype), overlap.astype(square.dtype), *kept
 
 
 def _grown(
@@ -81,13 +104,12 @@ def _grown(
     sides = [sub(v.w, p) for v in old]
     zero = jnp.zeros_like(p[0])
     # The square of the distance, the weights of two old vertices, and which these are.
-    best = dot(p, p), zero, zero, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32), jnp.ones((), jnp.int32)
+    best = dot(p, p), zero, zero, zero, zero, zero + 1
 
     def nearer(best: tuple, exists: Array, x: Array, y: Array, k: int, m: int, count: int) -> tuple:
         point = add_scaled(add_scaled(p, x, sides[k]), y, sides[m])
         square = jnp.where(exists, dot(point, point), jnp.inf)
-        numbers = (jnp.asarray(n, jnp.int32) for n in (k, m, count))
-        return _where(square < best[0], (square, x, y, *numbers), best)
+        return _where(square < best[0], (square, x, y, *(zero + n for n in (k, m, count))), best)
 
     for k in _EDGES:
         exists, x = _on_edge(p, sides[k])

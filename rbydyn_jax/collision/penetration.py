@@ -8,7 +8,8 @@ The nearest face is the one along whose normal the polytopes overlap least.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +17,13 @@ from jax import lax
 from jaxtyping import Array
 
 from ..shapes.base import Vector
+from ..xla.batch_last import in_lanes
 from ..xla.fusion import kernel
-from .polytopes import Polytope, Simplex
+from .polytopes import Polytope, Simplex, lowest
 from .vectors import cross, dot, map_components, rounding, sub, tiny
+
+T = TypeVar("T")
+_PART = 64  # pairs at a time, so that what is kept of their edges stays in cache
 
 
 class _Found(NamedTuple):
@@ -31,24 +36,47 @@ class _Found(NamedTuple):
 def overlapping(a: Polytope, b: Polytope, overlap: Array) -> Simplex:
     """The simplex of the nearest face of two polytopes, if they `overlap`; of one pair.
 
-    Edges are compared in a loop that ends at once where nothing overlaps.
+    Of a batch only the pairs that overlap are computed, some at a time.
     """
-    if a.edges.shape[0] > b.edges.shape[0]:
-        return _exchanged(overlapping(b, a, overlap))
+    return in_lanes(_of_some)(a, b, overlap)
+
+
+def _of_some(a: Polytope, b: Polytope, overlap: Array) -> Simplex:
+    lanes = overlap.ndim
+
+    def flat(x: Array) -> Array:
+        return x.reshape(*x.shape[: x.ndim - lanes], math.prod(overlap.shape))
+
+    a, b, chosen = jax.tree.map(flat, (a, b, overlap))
+    size = chosen.shape[0]
+    part = max(min(size, _PART), 1) if isinstance(size, int) else size  # a size of exported programs is not known
+    zero = jnp.zeros_like(chosen, jnp.int32)
+    three = jnp.zeros((3, *chosen.shape), jnp.int32)
+    nothing = map_components(jnp.zeros_like, map_components(lambda x: x[0], a.vertices))
+    order = jnp.argsort(~chosen).astype(jnp.int32)
+    order, count = jnp.pad(order, (0, part)), jnp.sum(chosen, dtype=jnp.int32)  # the last part may have others too
+
+    def step(state: tuple[Array, Simplex]) -> tuple[Array, Simplex]:
+        k, found = state
+        at = lax.dynamic_slice_in_dim(order, k, part)
+        of_part = _deepest(*jax.tree.map(lambda x: x[..., at], (a, b)))
+        return k + part, jax.tree.map(lambda x, y: x.at[..., at].set(y), found, of_part)
+
+    start = jnp.int32(0), Simplex(three, three, zero + 3, nothing)
+    found = lax.while_loop(lambda s: s[0] < count, step, start)[1]
+    return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *overlap.shape), found)
+
+
+def _deepest(a: Polytope, b: Polytope) -> Simplex:
+    """Of pairs in lanes, all of which overlap."""
     behind = _faces(b, a)
     found = _least_deep(_faces(a, b), _Found(behind.separation, _exchanged(behind.simplex)))
-    count = jnp.asarray(a.edges.shape[0], jnp.int32)
-    of_b = [b.at(b.edges[:, k]) for k in range(4)]
-
-    def step(state: tuple[Array, _Found]) -> tuple[Array, _Found]:
-        k, best = state
-        return k + 1, _least_deep(best, _edges(a, a.edges[k], a.sharp[k], of_b, b.edges, b.sharp))
-
-    return lax.while_loop(lambda s: overlap & (s[0] < count), step, (jnp.zeros((), jnp.int32), found))[1].simplex
+    return _least_deep(found, _edges(a, b)).simplex
 
 
 def _least_deep(x: _Found, y: _Found) -> _Found:
-    return jax.tree.map(lambda p, q: jnp.where(y.separation > x.separation, q, p), x, y)
+    less = y.separation > x.separation
+    return jax.tree.map(lambda p, q: jnp.where(jnp.broadcast_to(less, p.shape), q, p), x, y)
 
 
 def _exchanged(s: Simplex) -> Simplex:
@@ -56,45 +84,78 @@ def _exchanged(s: Simplex) -> Simplex:
     return Simplex(s.b, s.a, s.count, map_components(lambda x: -x, s.facing))
 
 
+def _corners(vertices: Vector, index: Array) -> list[Vector]:
+    """The vertices of faces or edges (k, n, ...): n of them, each (k, ...)."""
+    return [
+        map_components(lambda x, k=k: jnp.take_along_axis(x, index[:, k], axis=0), vertices)
+        for k in range(index.shape[1])
+    ]
+
+
+def _row(x: T, k: Array) -> T:
+    """Of arrays (n, ...) the row that is chosen in each lane."""
+    return jax.tree.map(lambda p: jnp.take_along_axis(p, k[None], axis=0)[0], x)
+
+
 def _faces(a: Polytope, b: Polytope) -> _Found:
     """The best face of the first with the vertex of the second that is deepest behind it."""
-    three = jnp.array(3, jnp.int32)
     if not a.faces.shape[0]:
-        none, zero = jnp.zeros(3, jnp.int32), jnp.zeros_like(a.radius)
-        return _Found(jnp.full_like(zero, -jnp.inf), Simplex(none, none, three, (zero, zero, zero)))
-    p, q, r = (a.at(a.faces[:, k]) for k in range(3))
-    e, f = sub(q, p), sub(r, p)
-    n, exists = _unit(cross(e, f), dot(e, e) * dot(f, f))
-    x, y, z = (p[:, None] * q[None] for p, q in zip(n, b.vertices, strict=True))
-    heights = x + y + z
-    separation = jnp.where(exists, jnp.min(heights, axis=1) - dot(n, p), -jnp.inf)
-    k = jnp.argmax(separation)
-    vertex = jnp.asarray(jnp.argmin(heights[k]), jnp.int32)
-    facing = map_components(lambda x: -x[k], n)
-    return _Found(separation[k], Simplex(a.faces[k], jnp.broadcast_to(vertex, (3,)), three, facing))
+        none = jnp.zeros((3, *a.radius.shape), jnp.int32)
+        zero = jnp.zeros_like(a.radius)
+        return _Found(zero - jnp.inf, Simplex(none, none, none[0] + 3, (zero, zero, zero)))
+
+    def separations(corners: list[Vector], vertices: Vector) -> tuple[Array, Array, Vector]:
+        p, q, r = corners
+        e, f = sub(q, p), sub(r, p)
+        n, exists = _unit(cross(e, f), dot(e, e) * dot(f, f))
+        vertex, place = lowest(vertices, n)
+        return jnp.where(exists, dot(n, sub(place, p)), -jnp.inf), vertex, n
+
+    vertices = map_components(lambda x: x[:, None], b.vertices)
+    separation, vertex, n = kernel(separations)(_corners(a.vertices, a.faces), vertices)
+    k = jnp.argmax(separation, axis=0)
+    at_a = jnp.stack([_row(a.faces[:, i], k) for i in range(3)])
+    at_b = jnp.broadcast_to(_row(vertex, k).astype(jnp.int32), at_a.shape)
+    facing = map_components(lambda x: -x, _row(n, k))
+    return _Found(_row(separation, k), Simplex(at_a, at_b, jnp.full_like(at_a[0], 3), facing))
 
 
-def _edges(a: Polytope, edge: Array, sharp_a: Array, of_b: list[Vector], edges_b: Array, sharp_b: Array) -> _Found:
-    """The best face of one edge of the first and any of the second, of which all vertices are given."""
+def _edges(a: Polytope, b: Polytope) -> _Found:
+    """The best face of an edge of the first and one of the second."""
+    of_a, of_b = _corners(a.vertices, a.edges), _corners(b.vertices, b.edges)
 
-    def separations(of_a: list[Vector], of_b: list[Vector], sharp: Array) -> tuple[Array, Vector]:
-        (a0, a1, *beside_a), (b0, b1, *beside_b) = of_a, of_b
-        ea, eb = sub(a1, a0), sub(b1, b0)
-        n, exists = _unit(cross(ea, eb), dot(ea, ea) * dot(eb, eb))
-        heights = [*(dot(n, sub(x, a0)) for x in beside_a), *(dot(n, sub(b0, x)) for x in beside_b)]
-        along = against = exists & sharp
-        for height in heights:
-            along, against = along & (height <= 0), against & (height >= 0)
-        height = dot(n, sub(b0, a0))
-        first, second = jnp.where(along, height, -jnp.inf), jnp.where(against, -height, -jnp.inf)
-        sign = jnp.where(first > second, -jnp.ones_like(height), jnp.ones_like(height))
-        return jnp.maximum(first, second), map_components(lambda x: sign * x, n)
+    def best(k: Array, found: tuple[Array, Array]) -> tuple[Array, Array]:
+        def better(found: tuple[Array, Array], k: Array, *pair: Any) -> tuple[Array, Array]:
+            separation = _between_edges(*pair)[0]
+            above = separation > found[0]
+            return jnp.where(above, separation, found[0]), jnp.where(above, k, found[1])
 
-    separation, normals = kernel(separations)([a.at(edge[k]) for k in range(4)], of_b, sharp_a & sharp_b)
-    k = jnp.argmax(separation)
-    other, facing = edges_b[k], map_components(lambda x: x[k], normals)
-    at_a, at_b = jnp.stack([edge[0], edge[1], edge[0]]), jnp.stack([other[0], other[0], other[1]])
-    return _Found(separation[k], Simplex(at_a, at_b, jnp.array(3, jnp.int32), facing))
+        row, sharp = jax.tree.map(lambda x: x[k][None], (of_a, a.sharp))
+        return kernel(better)(found, k.astype(a.radius.dtype), row, of_b, sharp & b.sharp)
+
+    start = jnp.full(b.sharp.shape, -jnp.inf, a.radius.dtype), jnp.zeros(b.sharp.shape, a.radius.dtype)
+    separation, first = lax.fori_loop(jnp.int32(0), jnp.int32(a.edges.shape[0]), best, start)
+    second = jnp.argmax(separation, axis=0)
+    first = _row(first, second).astype(jnp.int32)
+    i, j = (jnp.stack([_row(x.edges[:, m], k) for m in range(2)]) for x, k in ((a, first), (b, second)))
+    _, facing = _between_edges(_row(of_a, first), _row(of_b, second), _row(separation, second) > -jnp.inf)
+    simplex = Simplex(jnp.stack([i[0], i[1], i[0]]), jnp.stack([j[0], j[0], j[1]]), jnp.full_like(i[0], 3), facing)
+    return _Found(_row(separation, second), simplex)
+
+
+def _between_edges(of_a: list[Vector], of_b: list[Vector], sharp: Array) -> tuple[Array, Vector]:
+    """How far a face of two edges separates, or minus infinity, and its normal from the second to the first."""
+    (a0, a1, *beside_a), (b0, b1, *beside_b) = of_a, of_b
+    ea, eb = sub(a1, a0), sub(b1, b0)
+    n, exists = _unit(cross(ea, eb), dot(ea, ea) * dot(eb, eb))
+    heights = [*(dot(n, sub(x, a0)) for x in beside_a), *(dot(n, sub(b0, x)) for x in beside_b)]
+    along = against = exists & sharp
+    for height in heights:
+        along, against = along & (height <= 0), against & (height >= 0)
+    height = dot(n, sub(b0, a0))
+    first, second = jnp.where(along, height, -jnp.inf), jnp.where(against, -height, -jnp.inf)
+    sign = jnp.where(first > second, -jnp.ones_like(height), jnp.ones_like(height))
+    return jnp.maximum(first, second), map_components(lambda x: sign * x, n)
 
 
 def _unit(n: Vector, scale: Array) -> tuple[Vector, Array]:

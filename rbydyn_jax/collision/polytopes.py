@@ -92,6 +92,23 @@ class Polytope(NamedTuple):
         return x * n[0] + y * n[1] + z * n[2]
 
 
+def lowest(vertices: Vector, n: Vector) -> tuple[Array, Vector]:
+    """Of vertices (v, ...) in lanes the index and the place of the first that is least far along directions n (...).
+
+    The index is a float, so that in a `kernel` one loop computes both, and rounding cannot part them.
+    """
+    place = map_components(lambda x: x[0], vertices)
+    height = dot(place, n)
+    index = jnp.zeros_like(height)
+    for k in range(1, vertices[0].shape[0]):
+        x = map_components(lambda c, k=k: c[k], vertices)
+        other = dot(x, n)
+        less = other < height
+        height, index = jnp.where(less, other, height), jnp.where(less, k, index)
+        place = map_components(lambda p, q, less=less: jnp.where(less, p, q), x, place)
+    return index, place
+
+
 class Simplex(NamedTuple):
     """Three vertices of each of two polytopes, and how many count.
 

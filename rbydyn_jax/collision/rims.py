@@ -7,8 +7,9 @@ exact solution.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
@@ -24,17 +25,21 @@ from .vectors import (
     cross,
     direction,
     dot,
+    larger,
     map_components,
     otherwise,
     perpendicular,
     safe_norm,
+    scaled,
     sub,
     tiny,
 )
 
+T = TypeVar("T")
 _HALVINGS = 26
-_ALTERNATIONS = 3
-_NEWTON_STEPS = 5
+_ALTERNATIONS = 6
+_KEPT = 3  # of the eight
+_NEWTON_STEPS = 6
 
 
 class Rim(NamedTuple):
@@ -64,14 +69,8 @@ def _from_start(rim: Rim, point: Vector, w: Vector, start: Vector) -> list[Vecto
     return _directions(perpendicular(add_scaled(d, rim.radius, u), w), dot(d, d) + rim.radius * rim.radius, t, w)
 
 
-def rim_rim_directions(a: Rim, b: Rim, start: Vector) -> list[Vector]:
-    """Between two rims: unit vectors, or zero where they are not determined.
-
-    Args:
-        a: The first rims.
-        b: The others.
-        start: Where on the first the search begins, directions from its centre.
-    """
+def rim_rim_directions(a: Rim, b: Rim) -> list[Vector]:
+    """Between two rims, where their distance has a minimum: unit vectors, or zero where they are not determined."""
 
     def from_ends(a: Rim, b: Rim, ends: tuple[Vector, Vector]) -> list[Vector]:
         ua, ub, ta, tb = _newton(a, b, *ends)
@@ -79,7 +78,8 @@ def rim_rim_directions(a: Rim, b: Rim, start: Vector) -> list[Vector]:
         scale = dot(d, d) + a.radius * a.radius + b.radius * b.radius
         return _directions(_rim_gap(a, b, ua, ub), scale, ta, tb)
 
-    return kernel(from_ends)(a, b, lax.stop_gradient(_nearest_on_rims(*lax.stop_gradient((a, b, start)))))
+    minima = lax.stop_gradient(_nearest_on_rims(*lax.stop_gradient((a, b))))
+    return [n for k in range(_KEPT) for n in kernel(from_ends)(a, b, jax.tree.map(lambda x, k=k: x[k], minima))]
 
 
 def _directions(gap: Vector, scale: Array, first: Vector, second: Vector) -> list[Vector]:
@@ -152,17 +152,62 @@ def _unit(c: Array, s: Array) -> tuple[Array, Array]:
     return c * per_length, s * per_length
 
 
-def _nearest_on_rims(a: Rim, b: Rim, start: Vector) -> tuple[Vector, Vector]:
-    """Directions from the centres to points of two rims, one of which is nearest to the other from where they start."""
-    d = sub(b.center, a.center)
+def _nearest_on_rims(a: Rim, b: Rim) -> tuple[Vector, Vector]:
+    """Directions from the centres to points of two rims where their distance has a minimum, several rows of them.
 
-    def alternated(ends: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
-        ub = _projected(b.axis, sub(map_components(lambda u: a.radius * u, ends[0]), d))
-        return _projected(a.axis, add_scaled(d, b.radius, ub)), ub
-
-    ua = _projected(a.axis, start)
-    ends = lax.fori_loop(0, _ALTERNATIONS, lambda _, u: kernel(alternated)(u), (ua, _projected(b.axis, ua)))
+    Alternating projections from the quarters of both rims lead near to the minima, of which there may be two. Which one
+    counts where solids overlap is not known here, so that the nearest points and those farthest from them are kept.
+    """
+    a, b = jax.tree.map(lambda x: x[None], (a, b))
+    on_a, on_b = kernel(_quarters)(a, b)
+    ua = _rows([_rows(on_a), kernel(_on_other)(b, _rows(on_b), a)])
+    ua = lax.fori_loop(0, _ALTERNATIONS, lambda _, u: kernel(_alternated)(a, b, u), ua)
+    starts = [map_components(lambda x, k=k: x[k : k + 1], ua) for k in range(8)]
+    ends = jax.tree.map(lambda *x: jnp.concatenate(x), *kernel(_distinct)(a, b, starts))
     return lax.fori_loop(0, _NEWTON_STEPS, lambda _, u: kernel(_newton)(a, b, *u)[:2], ends)
+
+
+def _rows(vectors: list[Vector]) -> Vector:
+    return map_components(lambda *x: jnp.concatenate(x), *vectors)
+
+
+def _quarters(a: Rim, b: Rim) -> tuple[list[Vector], list[Vector]]:
+    """Four directions from the centre of each."""
+    u, t = _basis(a.axis, cross(a.axis, b.axis))
+    v, w = _basis(b.axis, u)
+    back = -jnp.ones_like(a.radius)
+    return [u, t, scaled(back, u), scaled(back, t)], [v, w, scaled(back, v), scaled(back, w)]
+
+
+def _on_other(rim: Rim, u: Vector, other: Rim) -> Vector:
+    """The direction to the point of the other rim that is nearest to a point of a rim."""
+    return _projected(other.axis, add_scaled(sub(rim.center, other.center), rim.radius, u))
+
+
+def _alternated(a: Rim, b: Rim, ua: Vector) -> Vector:
+    return _on_other(b, _on_other(a, ua, b), a)
+
+
+def _distinct(a: Rim, b: Rim, starts: list[Vector]) -> list[tuple[Vector, Vector]]:
+    """The nearest points of those from which the search starts, and those farthest from all that are chosen before."""
+    ends = [(ua, _on_other(a, ua, b)) for ua in starts]
+    gaps = [_rim_gap(a, b, *pair) for pair in ends]
+    found = [_least([dot(gap, gap) for gap in gaps], ends)]
+    near = [jnp.full_like(a.radius, -jnp.inf) for _ in ends]
+    while len(found) < _KEPT:
+        u, v = found[-1]
+        near = [larger(x, dot(ua, u) + dot(ub, v)) for x, (ua, ub) in zip(near, ends, strict=True)]
+        found.append(_least(near, ends))
+    return found
+
+
+def _least(values: list[Array], items: list[T]) -> T:
+    """The item of the least value."""
+    least, found = values[0], items[0]
+    for value, item in zip(values[1:], items[1:], strict=True):
+        found = jax.tree.map(lambda x, y, less=value < least: jnp.where(less, x, y), item, found)
+        least = jnp.minimum(value, least)
+    return found
 
 
 def _rim_gap(a: Rim, b: Rim, ua: Vector, ub: Vector) -> Vector:

@@ -102,28 +102,68 @@ def test_no_direction_separates_more_and_the_points_attain_the_distance(name):
     assert off.max() < 0.05
     # Along the line through the points the shapes are so far apart, or in each other: it is not smaller.
     n = (p - q) / d[:, None]
-
-    def separation(n: np.ndarray) -> np.ndarray:
-        apart = np.einsum("ci,cmi->cm", a[2] - b[2], n)
-        return apart - reach(a[0], a[1], a[3], n) - reach(b[0], b[1], b[3], n)
-
     known = off < 1e-11 * np.abs(d)  # the direction of the line
     assert known.mean() > 0.9
     # The direction to a rim is found by halving angles, to about 1e-8.
-    assert np.abs(separation(n[:, None])[:, 0] - d)[known].max() < (1e-6 if "cylinder" in name else 1e-9)
+    assert np.abs(separation(a, b, n[:, None])[:, 0] - d)[known].max() < (1e-6 if "cylinder" in name else 1e-9)
     # And no direction of many, improved by a random search, is better.
-    rng = np.random.default_rng(1)
-    m = rng.normal(size=(len(d), 400, 3))
+    assert (largest_separation(a, b, 400) - d).max() < 1e-9
+
+
+# Axis, position, half length and radius of two flat cylinders, one deep in the other.
+DEEP = [
+    [([-0.37, -0.36, 0.85], [0, 0, 0], 0.135, 0.295), ([-0.9, 0.43, 0.02], [-0.118, 0.137, 0.283], 0.214, 0.369)],
+    [
+        ([0.16, 0.49, -0.86], [0, 0, 0], 0.152, 0.385),
+        ([0.58, 0.78, -0.25], [0.235, -0.214, -0.161], 0.032, 0.422),
+    ],
+    [
+        ([0.77, -0.14, 0.62], [0, 0, 0], 0.021, 0.233),
+        ([-0.37, -0.61, -0.7], [0.244, 0.097, -0.194], 0.094, 0.375),
+    ],
+    [([0.78, 0.53, 0.33], [0, 0, 0], 0.113, 0.526), ([0.33, -0.55, -0.76], [-0.075, 0.54, -0.236], 0.158, 0.566)],
+    [([0.38, 0.9, 0.21], [0, 0, 0], 0.199, 0.224), ([-0.39, 0.63, 0.67], [-0.269, -0.126, -0.303], 0.146, 0.37)],
+    [([-0.37, -0.4, 0.84], [0, 0, 0], 0.043, 0.339), ([0.04, 0.67, 0.74], [-0.348, 0.13, -0.198], 0.11, 0.444)],
+    [([0.39, 0.8, 0.46], [0, 0, 0], 0.174, 0.366), ([-0.9, -0.19, 0.39], [-0.051, -0.396, 0.239], 0.195, 0.321)],
+    [([0.18, 0.84, 0.51], [0, 0, 0], 0.181, 0.271), ([0.2, 0.65, 0.73], [-0.202, -0.083, 0.006], 0.204, 0.327)],
+]
+
+
+@pytest.mark.slow
+@float64
+def test_no_direction_separates_cylinders_more_that_are_deep_in_each_other():
+    # Where the rims are nearest, of several places, is found only from some starts, or slowly.
+    sides = []
+    for axes, centers, lengths, radii in (map(np.array, zip(*side, strict=True)) for side in zip(*DEEP, strict=True)):
+        z = axes / np.linalg.norm(axes, axis=1, keepdims=True)
+        x = np.cross(z, [0.0, 0.0, 1.0]) / np.linalg.norm(z[:, :2], axis=1, keepdims=True)
+        R = np.stack([x, np.cross(z, x), z], axis=-1)
+        sides.append(("cylinder", R, centers, np.stack([radii, radii, lengths], axis=1)))
+    d = np.asarray(evaluated(*sides).distance)
+    assert (d < 0).all()
+    assert (largest_separation(*sides, 1000) - d).max() < 1e-9
+
+
+def separation(a, b, n: np.ndarray) -> np.ndarray:
+    """Of pairs, along directions (count, many, 3)."""
+    apart = np.einsum("ci,cmi->cm", a[2] - b[2], n)
+    return apart - reach(a[0], a[1], a[3], n) - reach(b[0], b[1], b[3], n)
+
+
+def largest_separation(a, b, many: int) -> np.ndarray:
+    """Of pairs, along the best of random directions, improved by a random search."""
+    count, rng = len(a[2]), np.random.default_rng(1)
+    m = rng.normal(size=(count, many, 3))
     m /= np.linalg.norm(m, axis=-1, keepdims=True)
-    best, step = m[:, :0], np.full((len(d), 8, 1, 1), 0.2)
-    best = np.take_along_axis(m, np.argsort(-separation(m), axis=1)[:, :8, None], axis=1)
+    step = np.full((count, 8, 1, 1), 0.2)
+    best = np.take_along_axis(m, np.argsort(-separation(a, b, m), axis=1)[:, :8, None], axis=1)
     for _ in range(60):
-        trial = np.concatenate([best[:, :, None], best[:, :, None] + step * rng.normal(size=(len(d), 8, 8, 3))], axis=2)
+        trial = np.concatenate([best[:, :, None], best[:, :, None] + step * rng.normal(size=(count, 8, 8, 3))], axis=2)
         trial /= np.linalg.norm(trial, axis=-1, keepdims=True)
-        k = separation(trial.reshape(len(d), -1, 3)).reshape(len(d), 8, 9).argmax(axis=2)
+        k = separation(a, b, trial.reshape(count, -1, 3)).reshape(count, 8, 9).argmax(axis=2)
         best = np.take_along_axis(trial, k[:, :, None, None], axis=2)[:, :, 0]
         step = np.where((k > 0)[:, :, None, None], 1.3 * step, 0.7 * step)
-    assert (separation(best).max(axis=1) - d).max() < 1e-9
+    return separation(a, b, best).max(axis=1)
 
 
 def coal_distances(a, b) -> np.ndarray:
