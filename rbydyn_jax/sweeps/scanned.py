@@ -19,7 +19,9 @@ import numpy as np
 from ..joints import Revolute
 from ..model.model import Model, numbers_from_pattern
 from ..spatial.algebra import Force, Motion, Transform, Vec3
+from ..xla.batch_last import in_lanes
 from ..xla.fusion import kernel
+from ..xla.loops import in_kernels
 from ..xla.structural import Scalars, Structural
 from .schedule import RevoluteOrPrismatic, Runs, group_runs
 from .sweep import Body, Field, Sweep, Table, inertia_from_row, scalars_of, transform_from_numbers
@@ -134,16 +136,31 @@ class ScannedSweep(Sweep):
         """`step(body, carry, *inputs) -> (carry, out)` along the runs of a group."""
         length, runs = group.bodies.shape
 
-        def body_step(carry: Any, inputs: Any) -> tuple[Any, Any]:
-            (axis, placement, inertia, x), rest = inputs
-            after, out = step(Body(group.joint, axis, placement, inertia, x), carry, *rest)
-            return _dense(after, (runs,), self.dtype), out
+        def along(carry: Any, xs: Any) -> tuple[Any, Any]:
+            lanes = np.broadcast_shapes(
+                *(x.shape[1:] for x in jax.tree.leaves(carry)), *(x.shape[2:] for x in jax.tree.leaves(xs))
+            )
+            shape = (runs, *lanes)
 
-        carry, one = _dense(init, (runs,), self.dtype), kernel(body_step, exportable=True)
-        if length == 1:
-            carry, out = one(carry, jax.tree.map(lambda a: a[0], xs))
-            return carry, jax.tree.map(lambda a: a[None], out)
-        return jax.lax.scan(one, carry, xs, reverse=reverse)
+            def body_step(carry: Any, inputs: Any) -> tuple[Any, Any]:
+                (axis, placement, inertia, x), rest = inputs
+                after, out = step(Body(group.joint, axis, placement, inertia, x), carry, *rest)
+                return _dense(after, shape, self.dtype), out
+
+            carry, one = _dense(carry, shape, self.dtype), kernel(body_step, exportable=True)
+            if length == 1:
+                carry, out = one(carry, jax.tree.map(lambda a: a[0], xs))
+                return carry, jax.tree.map(lambda a: a[None], out)
+
+            def counted(state: tuple[jax.Array, Any], inputs: Any) -> tuple[tuple[jax.Array, Any], Any]:
+                k, carry = jax.lax.optimization_barrier((in_kernels(state[0]), state[1]))
+                carry, out = one(carry, inputs)
+                return (k + 1, carry), out
+
+            (_, carry), out = jax.lax.scan(counted, (jnp.zeros((), jnp.int32), carry), xs, reverse=reverse)
+            return carry, out
+
+        return in_lanes(along, spread=False)(_dense(init, (runs,), self.dtype), xs)
 
     def _inputs(self, g: int, inputs: Sequence[Any]) -> Any:
         body, shape = self._bodies[g], self.groups[g].bodies.shape

@@ -26,11 +26,11 @@ _lanes_p.multiple_results = True
 _stored_p = Primitive("rbydyn_stored")  # the identity, in an order in memory
 
 
-def in_lanes(f: Callable[..., Any]) -> Callable[..., Any]:
+def in_lanes(f: Callable[..., Any], spread: bool = True) -> Callable[..., Any]:
     """`f`, of pytrees of arrays, which works on leading axes: `a[:, None] * b[None, :]` or `jnp.stack(rows)`.
 
     All that depends on the batch must be an argument, and what `f` closes over may have no axes: see
-    `broadcast_leading`.
+    `broadcast_leading`. Without `spread` an argument that is not in the batch has one lane only, and `f` broadcasts.
     """
     programs: dict[Any, Callable[..., Any]] = {}  # by the structure of the arguments; the same is traced once
     shapes: dict[Any, Any] = {}
@@ -42,7 +42,7 @@ def in_lanes(f: Callable[..., Any]) -> Callable[..., Any]:
             results, shapes[tree] = jax.tree.flatten(f(*jax.tree.unflatten(tree, xs)))
             return results
 
-        results = _lanes_p.bind(*given, f=programs.setdefault(tree, jax.jit(flat)), pruned=False)
+        results = _lanes_p.bind(*given, f=programs.setdefault(tree, jax.jit(flat)), pruned=False, spread=spread)
         return jax.tree.unflatten(shapes[tree], results)
 
     return call
@@ -85,10 +85,11 @@ def _jvp(
         return jvp_along(lambda ys: f(*ys), values, dict(zip(places, along, strict=True)))[1]
 
     along = (tangents[k] for k in places)
-    return _lanes_p.bind(*primals, f=f, **params), _lanes_p.bind(*primals, *along, f=moved, pruned=False)
+    values = _lanes_p.bind(*primals, f=f, **params)
+    return values, _lanes_p.bind(*primals, *along, f=moved, pruned=False, spread=params["spread"])
 
 
-def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **_: bool) -> list[Any]:
+def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], spread: bool, **_: bool) -> list[Any]:
     """The transpose rule of the tangent program, `moved` in `_jvp`."""
     linear = [ad.is_undefined_primal(x) for x in args]
     known = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
@@ -96,12 +97,14 @@ def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **_
     dense = [ad.instantiate_zeros(ct) for ct in cotangents]
 
     def transposed(*xs: jax.Array) -> list[Any]:
-        values, cts = xs[: len(known)], list(xs[len(known) :])
-        lanes = cts[0].shape[dense[0].ndim :]
+        values, cts = xs[: len(known)], xs[len(known) :]
+        lanes = np.broadcast_shapes(*(x.shape[y.ndim :] for x, y in zip(xs, (*known, *dense), strict=True)))
+        cts = [jnp.broadcast_to(x, (*y.shape, *lanes)) for x, y in zip(cts, dense, strict=True)]
 
         def map_(*unknown: jax.Array) -> list[Any]:
             a, b = iter(unknown), iter(values)
-            return f(*(next(a) if is_linear else next(b) for is_linear in linear))
+            results = f(*(next(a) if is_linear else next(b) for is_linear in linear))
+            return [jnp.broadcast_to(x, ct.shape) for x, ct in zip(results, cts, strict=True)]
 
         # The mesh is that of the cotangents: inside of a `shard_map` another one than when this was traced.
         shapes = ((*x.shape, *lanes) for x in wanted)
@@ -109,18 +112,18 @@ def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **_
         types = (x.update(shape=s, sharding=replicated(mesh, len(s))) for x, s in zip(wanted, shapes, strict=True))
         return list(jax.linear_transpose(map_, *types)(cts))
 
-    found = iter(_lanes_p.bind(*known, *dense, f=transposed, pruned=False))
+    found = iter(_lanes_p.bind(*known, *dense, f=transposed, pruned=False, spread=spread))
     return [next(found) if is_linear else None for is_linear in linear]
 
 
-def _batch(xs: Sequence[Any], axes: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+def _batch(xs: Sequence[Any], axes: Sequence[Any], *, spread: bool, **params: Any) -> tuple[list[Any], list[Any]]:
     size = next(x.shape[axis] for x, axis in zip(xs, axes, strict=True) if axis is not None)
     last = [
-        jnp.broadcast_to(x[..., None], (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
+        jnp.broadcast_to(x[..., None], (*x.shape, size if spread else 1)) if axis is None else jnp.moveaxis(x, axis, -1)
         for x, axis in zip(xs, axes, strict=True)
     ]
-    results = _lanes_p.bind(*last, **params)
-    return results, [y.ndim - 1 for y in results]
+    results = _lanes_p.bind(*last, spread=spread, **params)
+    return [jnp.broadcast_to(y, (*y.shape[:-1], size)) for y in results], [y.ndim - 1 for y in results]
 
 
 def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
@@ -145,7 +148,7 @@ def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprE
 
     kept_in = [x for x, is_needed in zip(eqn.invars, needed, strict=True) if is_needed]
     kept_out = [x for x, is_used in zip(eqn.outvars, used, strict=True) if is_used]
-    return needed, eqn.replace(invars=kept_in, outvars=kept_out, params={"f": wanted, "pruned": True})
+    return needed, eqn.replace(invars=kept_in, outvars=kept_out, params=eqn.params | {"f": wanted, "pruned": True})
 
 
 _stored_p.def_impl(lambda x, **_: x)
