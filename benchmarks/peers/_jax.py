@@ -1,12 +1,13 @@
 """What libraries in JAX have in common: functions of one configuration, through `jit` and `vmap`.
 
-All are compiled without XLA:CPU's fusion emitters. On some of their programs these compute a value anew for every use:
-MJX is a thousand times slower with them, the others a little.
+All are compiled without XLA:CPU's fusion emitters, where there is a choice (not on jax 0.12). On some of their programs
+these compute a value anew for every use: MJX is a thousand times slower with them, the others a little.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import jax
@@ -19,7 +20,6 @@ from ..ours import flat
 from ..timing import cpu_seconds
 from . import all_links
 
-_OPTIONS = {"xla_cpu_use_fusion_emitters": False}
 # How the joints stand in the results; in all others the last axis goes over them.
 _MATRICES = ("crba", "mass_matrix_inverse", "coriolis_matrix", "rnea_derivatives", "aba_derivatives")
 
@@ -64,7 +64,7 @@ def entries(
 
         for batch in batches:
             given = arguments(batch)
-            compiled, seconds = _compile(f, given, _OPTIONS | dict(options or {}))
+            compiled, seconds = _compile(f, given, without_emitters() | dict(options or {}))
 
             def run(compiled: Callable = compiled, given: list[jax.Array] = given) -> object:
                 return jax.block_until_ready(compiled(*given))
@@ -92,6 +92,17 @@ def derivatives(functions: Mapping[str, Callable]) -> dict[str, Callable]:
         found["aba_gradient"] = jax.grad(half_square(functions["aba"]), argnums=(0, 1, 2))
         found["aba_derivatives"] = jax.jacfwd(functions["aba"], argnums=(0, 1, 2))
     return found
+
+
+@cache
+def without_emitters() -> dict[str, Any]:
+    """The option of a compiler that can do without fusion emitters."""
+    option = {"xla_cpu_use_fusion_emitters": False}
+    try:
+        jax.jit(lambda x: x, compiler_options=option).lower(0.0).compile()
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return option
 
 
 def _compile(f: Callable, given: list[jax.Array], options: dict[str, Any]) -> tuple[Callable, float]:

@@ -137,7 +137,7 @@ class ScannedSweep(Sweep):
         length, runs = group.bodies.shape
 
         def along(carry: Any, xs: Any) -> tuple[Any, Any]:
-            lanes = np.broadcast_shapes(
+            lanes = jax.lax.broadcast_shapes(
                 *(x.shape[1:] for x in jax.tree.leaves(carry)), *(x.shape[2:] for x in jax.tree.leaves(xs))
             )
             shape = (runs, *lanes)

@@ -98,7 +98,7 @@ def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], spr
 
     def transposed(*xs: jax.Array) -> list[Any]:
         values, cts = xs[: len(known)], xs[len(known) :]
-        lanes = np.broadcast_shapes(*(x.shape[y.ndim :] for x, y in zip(xs, (*known, *dense), strict=True)))
+        lanes = jax.lax.broadcast_shapes(*(x.shape[y.ndim :] for x, y in zip(xs, (*known, *dense), strict=True)))
         cts = [jnp.broadcast_to(x, (*y.shape, *lanes)) for x, y in zip(cts, dense, strict=True)]
 
         def map_(*unknown: jax.Array) -> list[Any]:
