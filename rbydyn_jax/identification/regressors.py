@@ -67,6 +67,8 @@ def _motions_and_wrenches(run: Sweep, v: Array | None, a: Array | None) -> tuple
 
 
 def _torques(model: Model, q: Array, v: Array | None, a: Array | None) -> Array:
+    if not model.nb:
+        return jnp.zeros((0, 0), q.dtype)
     # The matrix is made outside of the sweep, which runs in tiles: it is written once, as it is handed out.
     motions, wrenches = traverse(model, _motions_and_wrenches, q, v, a, result="joint_matrix")
     return powers_of_carried(model, motions, wrenches)

@@ -133,14 +133,16 @@ class ScannedSweep(Sweep):
         return jnp.pad(top, ((0, 0), (0, 1), (0, 0)))
 
     def _scan(self, group: Runs, step: Callable[..., Any], init: Any, xs: Any, *, reverse: bool) -> tuple[Any, Any]:
-        """`step(body, carry, *inputs) -> (carry, out)` along the runs of a group."""
+        """`step(body, carry, *inputs) -> (carry, out)` along the runs of a group.
+
+        In lanes: XLA's innermost loop would go over the one or two runs otherwise. What is the same for a whole batch,
+        such as the numbers of the bodies, stays one lane: spread, it would be an array of all steps in memory.
+        """
         length, runs = group.bodies.shape
 
         def along(carry: Any, xs: Any) -> tuple[Any, Any]:
-            lanes = jax.lax.broadcast_shapes(
-                *(x.shape[1:] for x in jax.tree.leaves(carry)), *(x.shape[2:] for x in jax.tree.leaves(xs))
-            )
-            shape = (runs, *lanes)
+            lanes = [*(x.shape[1:] for x in jax.tree.leaves(carry)), *(x.shape[2:] for x in jax.tree.leaves(xs))]
+            shape: Any = (runs, *jax.lax.broadcast_shapes(*lanes))
 
             def body_step(carry: Any, inputs: Any) -> tuple[Any, Any]:
                 (axis, placement, inertia, x), rest = inputs

@@ -72,7 +72,8 @@ def _lower_batch_axis(ctx: mlir.LoweringRuleContext, x: ir.Value[Any], *, last: 
     if last:
         return [x]
     # XLA would not transpose but read with strides, in every loop that follows.
-    return lower_ordered(ctx, x, (tuple(range(ctx.avals_in[0].ndim)),))
+    aval: Any = ctx.avals_in[0]
+    return lower_ordered(ctx, x, (tuple(range(aval.ndim)),))
 
 
 mlir.register_lowering(_batch_axis_p, _lower_batch_axis)

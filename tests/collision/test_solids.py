@@ -134,14 +134,16 @@ DEEP = [
 def test_no_direction_separates_cylinders_more_that_are_deep_in_each_other():
     # Where the rims are nearest, of several places, is found only from some starts, or slowly.
     sides = []
-    for axes, centers, lengths, radii in (map(np.array, zip(*side, strict=True)) for side in zip(*DEEP, strict=True)):
+    for side in zip(*DEEP, strict=True):
+        axes, centers, lengths, radii = (np.array(column) for column in zip(*side, strict=True))
         z = axes / np.linalg.norm(axes, axis=1, keepdims=True)
         x = np.cross(z, [0.0, 0.0, 1.0]) / np.linalg.norm(z[:, :2], axis=1, keepdims=True)
         R = np.stack([x, np.cross(z, x), z], axis=-1)
         sides.append(("cylinder", R, centers, np.stack([radii, radii, lengths], axis=1)))
-    d = np.asarray(evaluated(*sides).distance)
+    a, b = sides
+    d = np.asarray(evaluated(a, b).distance)
     assert (d < 0).all()
-    assert (largest_separation(*sides, 1000) - d).max() < 1e-9
+    assert (largest_separation(a, b, 1000) - d).max() < 1e-9
 
 
 def separation(a, b, n: np.ndarray) -> np.ndarray:

@@ -62,3 +62,9 @@ def test_derivatives_both_ways():
 def test_a_batch_needs_vmap():
     with pytest.raises(rb.ShapeError, match=r"for a batch use jax\.vmap"):
         torque_regressor(robots.two_link_arm(), *(normal(0, 5, 2) for _ in range(3)))
+
+
+def test_a_robot_without_joints_has_no_columns():
+    q = jnp.zeros(0)
+    model = rb.build_model(rb.RobotBuilder("r").link("a", 1.0, inertia=0.1))
+    assert torque_regressor(model, q, q, q).shape == momentum_regressor(model, q, q).shape == (0, 0)
