@@ -41,6 +41,10 @@ class Result(eqx.Module):
         lines = [f"  {name:{names}}  {value:{values}}  {unit}".rstrip() for name, value, unit in rows]
         return "\n".join([_title(self), *lines])
 
+    def summary(self) -> str:
+        """What `print` shows: the outcome, then a line for each value with its unit."""
+        return repr(self)
+
     def _repr_html_(self) -> str:
         if not _known(self):
             return f"<pre>{html.escape(repr(self))}</pre>"

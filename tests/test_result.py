@@ -26,7 +26,7 @@ def ik_result(status, error):
 
 
 def test_values_are_printed_with_units():
-    assert str(ik_result(0, 2.5e-7)).splitlines() == [
+    assert ik_result(0, 2.5e-7).summary().splitlines() == [
         "IkResult: solved",
         "  q                  [0.5, -1.25]  rad, m",
         "  status             SOLVED",
