@@ -324,8 +324,14 @@ CALLS: dict[tuple[str, ...], Callable[[Path], None]] = {
 }
 
 
+# The same program runs as the doctest of `precision_report`.
+PRECISION = pytest.param(("precision_report",), marks=pytest.mark.slow)
+
+
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning")
-@pytest.mark.parametrize("names", CALLS, ids="-".join)
+@pytest.mark.parametrize(
+    "names", [PRECISION if names == ("precision_report",) else names for names in CALLS], ids="-".join
+)
 def test_files_compilation_and_reports(names, tmp_path):
     CALLS[names](tmp_path)
 

@@ -299,7 +299,7 @@ SLOW = (
     "rb.hessian", "rb.point_hessian", "rb.point_jacobian", "constraints.impulse", "constraints.simulate",
     "constraints.state_derivative", "constraints.forward_dynamics", "constraints.inverse_dynamics",
     "collision.signed_distances", "collision.capsule_distances", "collision.sampled_pairs",
-    "collision.contact_points",
+    "collision.contact_points", "collision.grid_from_mesh",
     "collision.world_distances", "collision.world_contacts", "collision.sdf", "rby1.impedance.impedance_torque",
     "whole_body.inverse_dynamics",
     "identification.base_parameters", "identification.calibrate", "identification.exciting_trajectory",

@@ -28,6 +28,7 @@ def test_speed_is_told_for_each_size(pendulum, capsys):
     assert all(float(x) > 0 for numbers in rows.values() for x in numbers)
 
 
+@pytest.mark.slow
 def test_speed_is_told_to_machines(pendulum, capsys):
     assert main(["bench", str(pendulum), "--batches", "1", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)

@@ -255,6 +255,7 @@ def test_the_text_is_the_same_in_every_process(monkeypatch):
     assert start(TEXT) == first
 
 
+@pytest.mark.slow
 def test_where_a_gpu_could_run_as_well(monkeypatch):
     want = rb.generate_c(robot("short"), "rnea").source
     monkeypatch.setattr(plan, "_platforms", lambda: {"cpu", "gpu"})

@@ -134,6 +134,7 @@ def test_exporting_leaves_what_is_compiled_as_it_was(arm):
 
 
 @pytest.mark.parametrize("function", ["crba", "mass_matrix_inverse"])
+@pytest.mark.slow
 def test_matrices_of_a_robot_with_branches_are_exported(function):
     model = robot("hands")  # its matrices are put in order, as those of the arm are not
     q = rb.neutral(model)
@@ -153,6 +154,7 @@ def test_machine_code_runs_as_the_function_does(arm, heavier, tmp_path):
     assert_close(jax.jit(loaded)(heavier, q, v, a), rb.rnea(heavier, q, v, a))
 
 
+@pytest.mark.slow
 def test_machine_code_of_another_machine_does_not_run(arm, tmp_path, monkeypatch):
     q = normal(0, 2)
     exported = rb.export_function(arm, "crba", native=True)

@@ -46,6 +46,7 @@ def moved():
 
 
 @needs_x64
+@pytest.mark.slow
 def test_a_box_rests_or_slides_as_it_must(moved):
     """At tan 20 = 0.364: at 0.5 it stays, at 0.2 it has g (sin - mu cos) from the first step on."""
     q, still = jnp.asarray(ON_SLOPE), jnp.zeros(6)

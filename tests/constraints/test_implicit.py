@@ -120,6 +120,7 @@ def test_usual_gains_stay_finite():
 
 
 @needs_x64
+@pytest.mark.slow
 def test_gradients_of_a_rollout():
     """100 steps through servo, stops and damping, in the state and in the parameters, against differences."""
     model = rb.with_limits(ARM, position_upper=jnp.array([0.6, 2.0]))

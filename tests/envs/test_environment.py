@@ -143,6 +143,7 @@ def test_other_robots_goals_and_gains_compile_nothing():
         jax.block_until_ready(steps(other, states, jnp.ones((100, 2))))
 
 
+@pytest.mark.slow
 def test_a_batch_of_environments_is_each_of_them():
     a, b = arm(width=0.05), arm(width=0.5)
     batch = jax.tree.map(lambda *x: jnp.stack(x), a, b)

@@ -52,6 +52,7 @@ def test_gymnasium_checks_the_episodes(gymnasium):
     check_env(Single())
 
 
+@pytest.mark.slow
 def test_a_vector_environment_runs_under_the_wrappers_of_gymnasium(gymnasium):
     batch = envs.vector_env(ENV, 2)
     assert isinstance(batch, gymnasium.vector.VectorEnv)
@@ -109,6 +110,7 @@ def test_without_gymnasium_the_error_names_the_extra(monkeypatch):
         envs.RejaxEnv(ENV).action_space(ENV)
 
 
+@pytest.mark.slow
 def test_the_interface_of_rejax_starts_anew_where_an_episode_is_over():
     env = envs.RejaxEnv(ENV)
     reset, step = jax.jit(env.reset), jax.jit(env.step)

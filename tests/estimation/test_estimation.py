@@ -55,6 +55,7 @@ def model():
     return eqx.tree_at(lambda m: (m.damping, m.friction), ARM, (jnp.full(ARM.nv, 0.7), ZERO))
 
 
+@pytest.mark.slow
 def test_external_torques_are_a_low_pass_of_those_that_acted(model):
     q, v, tau, external = _log(model)
     gain = np.linspace(20.0, 60.0, model.nv)
@@ -128,6 +129,7 @@ def _loaded(payload):
     return twin
 
 
+@pytest.mark.slow
 def test_a_payload_is_what_pinocchio_was_given():
     payload = inertia.from_mass_com(
         jnp.asarray(2.5), jnp.array([0.05, -0.02, 0.1]), jnp.diag(jnp.array([0.02, 0.03, 0.04]))

@@ -106,6 +106,7 @@ def test_the_projected_gradient_of_the_whole_cost_vanishes():
     assert_close(found.cost(qs, vs, result.taus), result.cost)
 
 
+@pytest.mark.slow
 def test_a_batch_is_what_its_problems_are_and_nothing_recompiles():
     limits = [jnp.full(1, limit) for limit in (4.0, 2.0, 1.5)]
     starts = [jnp.asarray(np.array(x)) for x in ([1.0, -0.4], [0.3, 0.2], [-0.7, 0.5])]

@@ -20,6 +20,7 @@ from tests.planning import sliders
 X1 = np.zeros(1)
 
 
+@pytest.mark.slow
 def test_a_closed_loop_is_that_of_the_linear_regulator():
     _, K = sliders.riccati()
     controller = mpc(sliders.problem(steps=10), iterations=6)

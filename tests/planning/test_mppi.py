@@ -18,6 +18,7 @@ Q, V = jnp.ones(1), jnp.full(1, -0.4)
 
 
 @pytest.mark.float32
+@pytest.mark.slow
 def test_samples_find_the_optimum_of_a_linear_robot():
     limit = jnp.full(1, 8.0)
     found = sliders.problem(tau_lower=-limit, tau_upper=limit)

@@ -98,6 +98,7 @@ def test_without_active_limits_it_is_the_motion_of_minimum_jerk():
     assert_close(sample_trajectory(result.trajectory, 3).v[1, 0], 15 / 8, 1e-9)
 
 
+@pytest.mark.slow
 def test_a_limit_of_velocity_costs_what_scipy_finds():
     """Minimum jerk in the same splines, the limit a constraint at 97 times, by SLSQP."""
     from scipy.optimize import minimize

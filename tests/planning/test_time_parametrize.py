@@ -66,6 +66,7 @@ def timed_and_used(path):
     return timed, used(ARM, timed)
 
 
+@pytest.mark.slow
 def test_durations_of_toppra():
     if not X64:
         pytest.skip("toppra is in double precision")
@@ -185,6 +186,7 @@ def test_limits_of_jerk():
         assert known < line.duration < 1.03 * known
 
 
+@pytest.mark.slow
 def test_timed_paths_are_checked_like_trajectories():
     path = jnp.array([[0.0, 0.2], [0.3, -0.3], [0.8, 0.1]])
     timed = time_parametrize(ARM, path, intervals=16, torques=False)

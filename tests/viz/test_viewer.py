@@ -134,6 +134,7 @@ def test_forces_start_at_their_points_and_are_as_long_as_they_are_strong(viewer)
 
 
 @pytest.mark.parametrize("links", [("tool",), ("lower", "tool")])
+@pytest.mark.slow
 def test_links_follow_their_gizmos(viewer, links):
     start, goal = np.array([0.3, 0.5]), np.array([0.55, 0.2])
     viewer.q = start

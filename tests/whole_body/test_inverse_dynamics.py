@@ -100,6 +100,7 @@ def _wanted(q, v, target):
     yield reference.on_accelerations(J, b, 2.0, count)
 
 
+@pytest.mark.slow
 def test_the_optimum_is_that_of_quadprog():
     qs, vs, targets = _states(12)
     result = SOLVE(qs, vs, targets, np.zeros(12))
