@@ -1,19 +1,19 @@
-"""Algorithms of the configuration whose derivative is known as two sweeps."""
+"""Derivative rules that algorithms share: those of the configuration alone, and those of a state of motion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 from jaxtyping import Array
 
-from ..model.configuration import v_from_qdot
+from ..model.configuration import qdot_from_v, v_from_qdot
 from ..model.model import Model
 from ..sweeps.plan import Result, traverse
 from ..sweeps.sweep import Sweep
-from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
+from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
 
 
 @dataclass(frozen=True)
@@ -64,3 +64,42 @@ def with_derivative(
 
     ruled.defjvp(jvp, symbolic_zeros=True)
     return ruled
+
+
+def rate_along(
+    f: Callable[..., Array], places: Sequence[int], parameters: tuple[Any, ...], changes: Sequence[Array]
+) -> Array:
+    """The rate of f(model, q, ...) along changes of the arguments at some places after the model; of q, a velocity."""
+    model, *state = parameters
+    moved = dict(zip(places, changes, strict=True))
+    if 0 in moved:
+        moved[0] = qdot_from_v(model, state[0], moved[0])
+    return jvp_along(lambda xs: f(model, *xs), state, moved)[1]
+
+
+def state_rule(
+    f: Callable[..., Array],
+    plain: Callable[..., Array],
+    names: Sequence[str],
+    tangent: Callable[[tuple[str, ...]], LinearMap],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+) -> tuple[Array, Any]:
+    """The `jvp` rule, with symbolic zeros, of a function of a model, a configuration and what may be None.
+
+    Args:
+        f: The function that has this rule.
+        plain: The same without it, for changes of the parameters of the model.
+        names: Of the arguments after the model; the first is that of the configuration.
+        tangent: The derivative by those of some names, the configuration's as a velocity.
+        primals: The arguments.
+        tangents: Their changes.
+    """
+    found = f(*primals)
+    if not is_zero(tangents[0]):  # the parameters of the model: rare, and of many kinds
+        return found, jvp_of(plain, primals, tangents)
+    given = zip(names, tangents[1:], primals[1:], strict=True)
+    moved = {name: t for name, t, x in given if x is not None and not is_zero(t)}
+    if names[0] in moved:
+        moved[names[0]] = v_from_qdot(primals[0], primals[1], moved[names[0]])
+    return found, apply_linear(tangent(tuple(moved)), primals, tuple(moved.values()), [found.shape])[0]

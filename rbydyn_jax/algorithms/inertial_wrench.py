@@ -14,14 +14,14 @@ from typing import Any
 import jax
 from jaxtyping import Array, Float
 
-from ..model.configuration import qdot_from_v, v_from_qdot
 from ..model.model import Model
 from ..spatial.algebra import IDENTITY, O3, Force, Motion, Transform, Vec3
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep
 from ..sweeps.world_frame import total
 from ..xla.structural import Scalars
-from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
+from ..xla.transpose import LinearMap
+from .derivative_rule import rate_along, state_rule
 from .momentum_columns import momentum_columns
 from .rnea import State, adjoint, body_force_step, weightless
 
@@ -57,11 +57,7 @@ class _Tangent(LinearMap):
     wrt: tuple[str, ...]
 
     def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        model, *state = parameters
-        moved = {_NAMES.index(name): x for name, x in zip(self.wrt, arguments, strict=True)}
-        if 0 in moved:
-            moved[0] = qdot_from_v(model, state[0], moved[0])
-        return (jvp_along(lambda xs: _plain(model, *xs), state, moved)[1],)
+        return (rate_along(_plain, [_NAMES.index(name) for name in self.wrt], parameters, arguments),)
 
     def transpose(self) -> LinearMap:
         return _Gradient(self.wrt)
@@ -96,19 +92,10 @@ def inertial_wrench(model: Model, q: Array, v: Array | None, a: Array | None) ->
     return _plain(model, q, v, a)
 
 
-def _inertial_wrench_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
-    model, q = primals[:2]
-    wrench = inertial_wrench(*primals)
-    if not is_zero(tangents[0]):  # the parameters of the model: rare, and of many kinds
-        return wrench, jvp_of(_plain, primals, tangents)
-    given = zip(_NAMES, tangents[1:], primals[1:], strict=True)
-    moved = {name: t for name, t, x in given if x is not None and not is_zero(t)}
-    if "q" in moved:
-        moved["q"] = v_from_qdot(model, q, moved["q"])
-    return wrench, apply_linear(_Tangent(tuple(moved)), primals, tuple(moved.values()), [wrench.shape])[0]
-
-
-inertial_wrench.defjvp(_inertial_wrench_jvp, symbolic_zeros=True)
+inertial_wrench.defjvp(
+    lambda primals, tangents: state_rule(inertial_wrench, _plain, _NAMES, _Tangent, primals, tangents),
+    symbolic_zeros=True,
+)
 
 
 def spatial_momentum(model: Model, q: Array, v: Array) -> Float[Array, "6"]:

@@ -18,13 +18,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..model.configuration import qdot_from_v, v_from_qdot
 from ..model.model import Model
 from ..spatial.algebra import NO_FORCE, NO_MOTION, O3, Force, Motion, Vec3
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Field, Sweep
 from ..xla.structural import Scalars, add, mul
-from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
+from ..xla.transpose import LinearMap
+from .derivative_rule import rate_along, state_rule
 from .derivatives import inverse_dynamics_matrices
 
 _NAMES = ("q", "v", "a", "f_ext")
@@ -154,11 +154,7 @@ class _Tangent(LinearMap):
     wrt: tuple[str, ...]
 
     def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        model, *state = parameters
-        moved = {_NAMES.index(name): x for name, x in zip(self.wrt, arguments, strict=True)}
-        if 0 in moved:
-            moved[0] = qdot_from_v(model, state[0], moved[0])
-        return (jvp_along(lambda xs: _plain(model, *xs), state, moved)[1],)
+        return (rate_along(_plain, [_NAMES.index(name) for name in self.wrt], parameters, arguments),)
 
     def transpose(self) -> LinearMap:
         return _Adjoint(self.wrt)
@@ -205,20 +201,7 @@ def newton_euler(
     return _plain(model, q, v, a, f_ext)
 
 
-def _newton_euler_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
-    model, q = primals[:2]
-    tau = newton_euler(*primals)
-    if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
-        return tau, jvp_of(_plain, primals, tangents)
-    moved = {
-        name: t
-        for name, t, x in zip(_NAMES, tangents[1:], primals[1:], strict=True)
-        if x is not None and not is_zero(t)
-    }
-    if "q" in moved:
-        moved["q"] = v_from_qdot(model, q, moved["q"])
-    (change,) = apply_linear(_Tangent(tuple(moved)), primals, tuple(moved.values()), [tau.shape])
-    return tau, change
-
-
-newton_euler.defjvp(_newton_euler_jvp, symbolic_zeros=True)
+newton_euler.defjvp(
+    lambda primals, tangents: state_rule(newton_euler, _plain, _NAMES, _Tangent, primals, tangents),
+    symbolic_zeros=True,
+)
