@@ -20,7 +20,7 @@ from .._check import jit_public
 from .._result import Result
 from ..model.model import Model
 from ..spatial.algebra import Force
-from ..sweeps.block_matrix import inverse, mass_matrix, times
+from ..sweeps.block_matrix import inverse, mass_matrix, refined_solve
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep, Table
 from ..sweeps.world_frame import (
@@ -119,8 +119,9 @@ def _forward_matrices(run: Sweep, v: Array, tau: Array, f_ext: Array | None) -> 
         return inertia(C).apply(motion(S)), motion(S).dot(force(C[22:]))
 
     found = run.map_tables(answers, state.S, per_dof(run, carried))
-    M_inverse = inverse(run, mass_matrix(run, found[:6], state.S)).dense(run)
-    a = times(run, M_inverse, tau - run.coordinates.gather(found[6]))
+    M = mass_matrix(run, found[:6], state.S)
+    M_inverse = inverse(run, M).dense(run)
+    a = refined_solve(run, M, M_inverse, tau - run.coordinates.gather(found[6]))
     driven = run.map_tables(lambda S, a: motion(S).scale(a), state.S, run.coordinates.spread_v(a))
     A, A0 = run.sum_paths(driven)
     gained = run.sum_subtrees(run.map_tables(lambda C, A: inertia(C).apply(motion(A)), loads[:10], A))

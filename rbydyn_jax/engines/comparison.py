@@ -130,13 +130,19 @@ def relative(got: np.ndarray, want: np.ndarray, scale: float | None = None) -> E
     return Error(0.0 if error == 0 else np.inf, index)
 
 
-def residual(inertia: np.ndarray, x: np.ndarray, rest: np.ndarray, least: float = 0.0) -> Error:
-    """M x + rest, relative to the magnitudes of its terms or to `least`, of the worst row of a batch."""
+def residual(
+    inertia: np.ndarray, x: np.ndarray, rest: np.ndarray, least: float = 0.0, unsure: np.ndarray | float = 0.0
+) -> Error:
+    """M x + rest, relative to the magnitudes of its terms or to `least`, of the worst row of a batch.
+
+    Up to the largest entry of `unsure`, for each row of the batch, nothing is an error.
+    """
     if not x.size:
         return Error(0.0)
     left, terms = inertia @ x + rest, np.abs(inertia) @ np.abs(x) + np.abs(rest)
     axes = tuple(range(1, left.ndim))
-    errors = np.abs(left).max(axes) / np.maximum(terms.max(axes), least)
+    allowed = np.broadcast_to(unsure, left.shape).max(axes)
+    errors = np.maximum(np.abs(left).max(axes) - allowed, 0.0) / np.maximum(terms.max(axes), least)
     errors = np.where(np.isfinite(errors), errors, np.inf)
     return Error(float(errors.max()), (int(np.argmax(errors)),))
 

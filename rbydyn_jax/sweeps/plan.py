@@ -22,10 +22,10 @@ from ..model.tree import KinematicTree
 from ..xla.fusion import barrier
 from ..xla.gpu_kernel import gpu_kernel
 from ..xla.tiling import tiled
-from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, warn_if_untested
+from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, tile, warn_if_untested
 from .coordinates import Coordinates
 from .scanned import ScannedSweep
-from .schedule import groups, one_by_one
+from .schedule import group_runs, groups, one_by_one
 from .sweep import Sweep
 from .unrolled import KernelSweep, UnrolledSweep
 
@@ -48,7 +48,7 @@ class ExecutionPlan(NamedTuple):
     sweep: Literal["unrolled", "scanned"]
     """Body by body in one straight program, or with loops along runs of joints."""
     kernels: bool
-    """Whether each step is one loop on the CPU; without, the unrolled sweep is up to 10 times slower. On a GPU, whether
+    """Whether each step is one loop on the CPU; without, the unrolled sweep is up to 4 times slower. On a GPU, whether
     the algorithm is one kernel."""
     tiles: bool
     """Whether large batches are computed a tile at a time, which stays in cache."""
@@ -113,8 +113,8 @@ def traverse(
         q: Configuration.
         *arrays: Further arguments, pytrees of arrays.
         result: What the algorithm computes.
-        links: The only links that matter, if the result depends on no others (None among them is the world): an
-            unrolled sweep is then over the bodies that carry them.
+        links: The only links that matter, if the result depends on no others (None among them is the world): the
+            sweep is then over the bodies that carry them.
     """
     tree = model.tree
     if result == "joint_matrix":
@@ -136,11 +136,12 @@ def traverse(
         return gpu_kernel(in_kernel)(model, q, (jnp.sin(angles), jnp.cos(angles)), *rest)
 
     def scanned(model: Model, q: jax.Array, *rest: Any) -> T:
-        return algorithm(ScannedSweep(model, q), *rest)
+        return algorithm(ScannedSweep(model, q, group_runs(tree, bodies)), *rest)
 
     platforms = _platforms()
     forms = {platform: _form(tree, platform) for platform in platforms}
-    unrolled, scanned = tiled(unrolled, cut=is_heavy), tiled(scanned, cut=is_heavy and platforms == {"cpu"})
+    unrolled = tiled(unrolled, cut=is_heavy, tile=tile())
+    scanned = tiled(scanned, cut=is_heavy and platforms == {"cpu"}, tile=tile())
     if set(forms.values()) == {"scanned"}:
         return scanned(model, q, *arrays)
     warn_if_untested()

@@ -8,6 +8,7 @@ plain array operations only.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,11 +20,11 @@ import numpy as np
 from ..joints import Revolute
 from ..model.model import Model, numbers_from_pattern
 from ..spatial.algebra import Force, Motion, Transform, Vec3
-from ..xla.batch_last import in_lanes
+from ..xla.batch_last import broadcast_leading, in_lanes
 from ..xla.fusion import kernel
 from ..xla.loops import in_kernels
 from ..xla.structural import Scalars, Structural
-from .schedule import RevoluteOrPrismatic, Runs, group_runs
+from .schedule import RevoluteOrPrismatic, Runs
 from .sweep import Body, Field, Sweep, Table, inertia_from_row, scalars_of, transform_from_numbers
 from .topology import ancestors, dof_bodies
 
@@ -49,13 +50,26 @@ def _weighted(table: Table, weights: np.ndarray) -> jax.Array:
     return jnp.matmul(rows, weights.astype(rows.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
+def _numbers(T: jax.Array, axis: int) -> tuple[jax.Array, ...]:
+    """R by rows, then p, of transforms whose rows and columns are two axes from `axis` on."""
+    before = (slice(None),) * axis
+    return (*(T[*before, i, j] for i in range(3) for j in range(3)), *(T[*before, i, 3] for i in range(3)))
+
+
+def _matrices(T: Transform, corner: float) -> jax.Array:
+    """The 4x4 matrices of transforms whose scalars have an entry for each."""
+    zero = jnp.zeros_like(T.p.x)
+    rows = [*([*row, p] for row, p in zip(T.R, T.p, strict=True)), [zero, zero, zero, jnp.full_like(zero, corner)]]
+    return jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1)
+
+
 class ScannedSweep(Sweep):
     """The sweep by runs of joints. The scalars of a field are arrays (length, runs)."""
 
     unrolls = False
 
-    def __init__(self, model: Model, q: jax.Array) -> None:
-        self.groups = group_runs(model.tree)
+    def __init__(self, model: Model, q: jax.Array, of: tuple[Runs, ...]) -> None:
+        self.groups = of
         super().__init__(model, [group.joint for group in self.groups])
         self._bodies = self._gather_bodies(self.coordinates.spread_q(q))
 
@@ -106,31 +120,46 @@ class ScannedSweep(Sweep):
     def constants(self, values: Sequence[int]) -> Field[jax.Array]:
         return Field(tuple(jnp.asarray(np.array(values)[g.bodies], self.dtype) for g in self.groups))
 
-    @staticmethod
-    def _numbers(T: jax.Array) -> tuple[jax.Array, ...]:
-        """R by rows, then p, of transforms."""
-        return (*(T[..., i, j] for i in range(3) for j in range(3)), *(T[..., i, 3] for i in range(3)))
-
     def split_poses(self, T: jax.Array) -> Field[Scalars]:
-        return Field(tuple(self._numbers(T[np.array(self.tree.principal_links)[g.bodies]]) for g in self.groups))
+        links = np.array(self.tree.principal_links)
+
+        def split(T: jax.Array) -> list[Scalars]:
+            return [_numbers(T[links[g.bodies]], 2) for g in self.groups]
+
+        return Field(tuple(in_lanes(split, spread=False)(T)))
 
     def sum_links(self, f: Callable[..., T], *links: jax.Array) -> Field[T]:
-        per_link = f(*(transform_from_numbers(self._numbers(x)) for x in links))
-        is_on = np.arange(self.tree.nb)[:, None] == np.array(self.tree.link_bodies)[None]
+        on = np.array(self.tree.link_bodies, int)
+        shares = [np.flatnonzero(on == body) for body in range(self.tree.nb)]
+        count = max(map(len, shares), default=0)
+        nothing = len(on)  # a row of zeros behind those of the links
+        places = np.array([[*own, *[nothing] * (count - len(own))] for own in shares]).reshape(-1, count)
 
-        def total(x: jax.Array, bodies: np.ndarray) -> jax.Array:
-            return jnp.where(is_on, x, 0.0).sum(axis=1)[bodies]
+        def summed(*links: jax.Array) -> list[T]:
+            per_link = f(*(transform_from_numbers(_numbers(x, 1)) for x in links))
+            lanes = jax.lax.broadcast_shapes(*(x.shape[3:] for x in links))
+            dense = _dense(per_link, (len(on), *lanes), self.dtype)
 
-        return Field(tuple(jax.tree.map(lambda x, g=g: total(x, g.bodies), per_link) for g in self.groups))
+            def totals(x: jax.Array, bodies: np.ndarray) -> jax.Array:
+                rows = jnp.concatenate([x, jnp.zeros_like(x[:1])])
+                return functools.reduce(jax.lax.add, (rows[places[bodies, k]] for k in range(count)))
+
+            return [jax.tree.map(lambda x, g=g: totals(x, g.bodies), dense) for g in self.groups]
+
+        return Field(tuple(in_lanes(summed, spread=False)(*links)))
 
     def move_links(
         self, f: Callable[[Motion, Transform], Transform], motions: Field[Motion], T: jax.Array
     ) -> jax.Array:
-        rows = jnp.pad(self._of_bodies(motions, 6), ((0, 1), (0, 0)))  # the world is -1
-        columns = rows[np.array(self.tree.link_bodies)].T
-        change = f(Motion(Vec3(*columns[:3]), Vec3(*columns[3:])), transform_from_numbers(self._numbers(T)))
-        top = jnp.stack([jnp.stack([*row, p], axis=-1) for row, p in zip(change.R, change.p, strict=True)], axis=-2)
-        return jnp.pad(top, ((0, 0), (0, 1), (0, 0)))
+        on = np.array(self.tree.link_bodies, int)
+
+        def moved(rows: jax.Array, T: jax.Array) -> jax.Array:
+            carried = jnp.concatenate([rows, jnp.zeros_like(rows[:, :1])], axis=1)[:, on]  # the world is -1
+            change = f(Motion(Vec3(*carried[:3]), Vec3(*carried[3:])), transform_from_numbers(_numbers(T, 1)))
+            lanes = jax.lax.broadcast_shapes(rows.shape[2:], T.shape[3:])
+            return _matrices(_dense(change, (len(on), *lanes), self.dtype), 0.0)
+
+        return in_lanes(moved, spread=False)(self.table(motions, 6), T)
 
     def _scan(self, group: Runs, step: Callable[..., Any], init: Any, xs: Any, *, reverse: bool) -> tuple[Any, Any]:
         """`step(body, carry, *inputs) -> (carry, out)` along the runs of a group.
@@ -210,19 +239,28 @@ class ScannedSweep(Sweep):
         return Field(tuple(on(g, body) for g, body in enumerate(self._bodies)))
 
     def _in_body_order(
-        self, values: Sequence[Sequence[list[Any]]], starts: Callable[[int], Sequence[int]], width: int
+        self, values: Sequence[Sequence[list[Any]]], starts: Callable[[int], Sequence[int]], count: int, width: int
     ) -> jax.Array:
-        """Rows in body order: `values[g]` is a sequence of rows of scalars, `starts(body)` their places."""
-        if not self.groups:
-            return jnp.zeros((0, width), self.dtype)
-        blocks: list[jax.Array] = []
-        places: list[int] = []
-        for group, rows in zip(self.groups, values, strict=True):
-            shape = group.bodies.shape
-            block = jnp.stack([jnp.stack(_dense(row, shape, self.dtype), axis=-1) for row in rows], axis=-2)
-            blocks.append(block.reshape(-1, block.shape[-1]))
-            places += [place for body in group.bodies.reshape(-1) for place in starts(int(body))]
-        return jnp.concatenate(blocks)[np.argsort(places)]
+        """`count` columns in body order: `values[g]` is a sequence of columns of scalars, `starts(body)` their places.
+
+        Columns of bodies that are not in the sweep are zero.
+        """
+        places = [k for group in self.groups for body in group.bodies.reshape(-1) for k in starts(int(body))]
+        order = np.full(count, len(places))
+        order[places] = np.arange(len(places))
+
+        def ordered(values: Sequence[Sequence[list[Any]]]) -> jax.Array:
+            lanes = jax.lax.broadcast_shapes(*(x.shape[2:] for x in jax.tree.leaves(values)))
+            blocks: list[jax.Array] = []
+            for group, columns in zip(self.groups, values, strict=True):
+                shape: Any = (*group.bodies.shape, *lanes)
+                block = jnp.stack([jnp.stack(_dense(x, shape, self.dtype)) for x in columns], axis=3)
+                blocks.append(block.reshape(width, -1, *lanes))
+            if len(places) < count:
+                blocks.append(jnp.zeros((width, 1, *lanes), self.dtype))
+            return jnp.concatenate(blocks, axis=1)[:, order]
+
+        return in_lanes(ordered, spread=False)(values) if places else jnp.zeros((width, count), self.dtype)
 
     def lanes(self, f: Callable[..., T]) -> Callable[..., T]:
         return f
@@ -238,29 +276,42 @@ class ScannedSweep(Sweep):
 
     def columns(self, values: Field[Any], width: int) -> jax.Array:
         rows = [[scalars_of(column) for column in per_joint] for per_joint in values.parts]
-        return self._in_body_order(rows, lambda i: range(int(self._v_starts[i]), int(self._v_starts[i + 1])), width).T
+        starts = self._v_starts
+        return self._in_body_order(rows, lambda i: range(int(starts[i]), int(starts[i + 1])), int(starts[-1]), width)
 
     def table(self, values: Field[Any], width: int) -> jax.Array:
-        return self._of_bodies(values, width).T
+        return self._in_body_order([[scalars_of(x)] for x in values.parts], lambda i: (i,), self.tree.nb, width)
 
     def stack_v(self, values: Field[Scalars]) -> jax.Array:
         return self.stack_columns(values, 1)[0]
-
-    def _of_bodies(self, values: Field[Any], width: int) -> jax.Array:
-        return self._in_body_order([[scalars_of(x)] for x in values.parts], lambda i: (i,), width)
 
     def of_parents(self, table: jax.Array, root: Any) -> jax.Array:
         of_world = jnp.stack(_dense(scalars_of(root), (), self.dtype))
         return jnp.concatenate([table, of_world[:, None]], axis=1)[:, np.array(self.tree.parents, int)]
 
+    def _placed(self, poses: Field[Transform], links: Sequence[int], as_result: Callable[[Transform], T]) -> T:
+        """`as_result` of the poses of links: its scalars have an entry for each link, in lanes."""
+        on = np.array(self.tree.link_bodies, int)[list(links)]
+        world = np.eye(4)[:3]
+        own = np.array([*world[:, :3].reshape(-1), *world[:, 3]])
+
+        def placed(table: jax.Array, placements: jax.Array) -> T:
+            constant = jnp.broadcast_to(
+                jnp.asarray(broadcast_leading(own[:, None], table), table.dtype), (12, 1, *table.shape[2:])
+            )
+            carried = jnp.concatenate([table, constant], axis=1)[:, on]
+            pose = transform_from_numbers(list(carried)) @ transform_from_numbers(
+                _numbers(placements[np.array(links, int)], 1)
+            )
+            lanes = jax.lax.broadcast_shapes(table.shape[2:], placements.shape[3:])
+            return as_result(_dense(pose, (len(links), *lanes), self.dtype))
+
+        return in_lanes(placed, spread=False)(self.table(poses, 12), self.model.link_placements)
+
     def link_poses(self, poses: Field[Transform], link: int | None = None) -> jax.Array:
-        flat = poses.select(lambda pose: [(*row, p) for row, p in zip(pose.R, pose.p, strict=True)])
-        top = self._of_bodies(flat, 12).reshape(-1, 3, 4)
-        top = jnp.concatenate([top, jnp.eye(4, dtype=self.dtype)[None, :3]])  # the world, found by index -1
-        bottom = jnp.broadcast_to(jnp.array([[[0.0, 0.0, 0.0, 1.0]]], self.dtype), (self.tree.nb + 1, 1, 4))
-        bodies = jnp.concatenate([top, bottom], axis=1)
-        found = bodies[np.array(self.tree.link_bodies)] @ self.model.link_placements
-        return found if link is None else found[link]
+        if link is not None:
+            return self._placed(poses, [link], lambda pose: _matrices(pose, 1.0)[0])
+        return self._placed(poses, range(len(self.tree.link_bodies)), lambda pose: _matrices(pose, 1.0))
 
     def link_transform(self, poses: Field[Transform], link: int) -> Transform:
-        return transform_from_numbers(self._numbers(self.link_poses(poses, link)))
+        return self._placed(poses, [link], lambda pose: jax.tree.map(lambda x: x[0], pose))

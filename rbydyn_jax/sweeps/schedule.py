@@ -98,16 +98,21 @@ def _common_type(a: JointType, b: JointType) -> JointType | None:
     return RevoluteOrPrismatic() if isinstance(a, scalar) and isinstance(b, scalar) else None
 
 
-def group_runs(tree: KinematicTree) -> tuple[Runs, ...]:
-    """The runs of joints of one type, or of revolute and prismatic ones, in groups, parents before children."""
+def group_runs(tree: KinematicTree, bodies: Sequence[int]) -> tuple[Runs, ...]:
+    """The runs of joints of one type, or of revolute and prismatic ones, in groups, parents before children.
+
+    `bodies` are those that matter, with all that carry them.
+    """
+    matter = frozenset(bodies)
+    children = [[child for child in below if child in matter] for below in tree.children]
     groups: dict[tuple[int, int, str], list[list[int]]] = {}
     types: dict[str, JointType] = {}
-    front = [(i, 0) for i in tree.order if tree.parents[i] < 0]
+    front = [(i, 0) for i in tree.order if tree.parents[i] < 0 and i in matter]
     while front:
         body, depth = front.pop()
         run, joint = [body], tree.joints[body]
-        while len(tree.children[run[-1]]) == 1:
-            only = tree.children[run[-1]][0]
+        while len(children[run[-1]]) == 1:
+            only = children[run[-1]][0]
             common = _common_type(joint, tree.joints[only])
             if common is None:
                 break
@@ -116,7 +121,7 @@ def group_runs(tree: KinematicTree) -> tuple[Runs, ...]:
         name = type(joint).__name__
         types[name] = joint
         groups.setdefault((depth, len(run), name), []).append(run)
-        front += [(child, depth + 1) for child in tree.children[run[-1]]]
+        front += [(child, depth + 1) for child in children[run[-1]]]
     return tuple(
         Runs(np.array(runs).T, tuple(tree.parents[r[0]] for r in runs), types[key[-1]])
         for key, runs in sorted(groups.items(), key=lambda item: item[0])

@@ -30,6 +30,9 @@ UNROLLED_LIMIT = 64
 # tiling: configurations of one tile: few enough for a core's cache (10 to 20 KB each), enough that starting a loop
 # costs nothing against it. Multiples of 512 are cut into equal tiles: results do not depend on the chunk of a batch.
 TILE, LARGEST_TILE = 256, 384
+# tiling: without fusions there is a loop for each result, and starting them costs more. `aba` of RB-Y1 A: 2.9 us with
+# 256, 2.1 with 512, 2.0 with 1024; the gradient of `rnea`: 3.8 with 256, 3.0 with 1024.
+UNFUSED_TILE = 512
 # whole-body programs: configurations of one tile: some 50 KB of matrices each, and all take the steps of the slowest.
 # Talos on two feet, a batch of 256: 120 us with 32, 206 us with 256.
 PROGRAM_TILE = 32
@@ -81,6 +84,11 @@ def fusions_available() -> bool:
     return TESTED_FROM <= jaxlib_version()[:2] < TESTED_BELOW
 
 
+def tile() -> int:
+    """Configurations of one tile of a sweep."""
+    return TILE if fusions_available() else UNFUSED_TILE
+
+
 @cache
 def warn_if_untested() -> None:
     """Warns once if this jaxlib is newer than those on which fusions were tested."""
@@ -89,7 +97,7 @@ def warn_if_untested() -> None:
     newest, found = ".".join(map(str, TESTED_BELOW)), version("jaxlib")
     warnings.warn(
         f"rbydyn_jax was tested with jaxlib below {newest}, found {found}: on a CPU it does without the fusions that "
-        "are private to XLA, so that programs run up to 10 times slower and compile up to 4 times longer. Install a "
+        "are private to XLA, so that programs run up to 4 times slower and compile up to 4 times longer. Install a "
         "tested jaxlib, or silence this: warnings.filterwarnings('ignore', category=rbydyn_jax.PerformanceWarning)",
         PerformanceWarning,
         stacklevel=2,

@@ -80,6 +80,10 @@ def unrolled(model, q):
     return UnrolledSweep(model, q, one_by_one(model.tree, model.tree.order))
 
 
+def scanned(model, q):
+    return ScannedSweep(model, q, group_runs(model.tree, model.tree.order))
+
+
 def side_by_side(model, q):
     return UnrolledSweep(model, q, groups(model.tree))
 
@@ -94,7 +98,7 @@ def test_all_traversals_agree(algorithm, name):
     def by(traversal):
         return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
 
-    want, kind = by(ScannedSweep), "solve" if algorithm.startswith("aba") else "value"
+    want, kind = by(scanned), "solve" if algorithm.startswith("aba") else "value"
     if name == "hands":  # no limbs of the other one are alike
         assert_close(by(side_by_side), want, kind=kind)
     if name == "every_type" or algorithm not in EVERY:  # one tree each suffices for bodies one by one
@@ -113,12 +117,27 @@ def test_both_traversals_agree_with_mimic_joints_and_in_mixed_runs(algorithm, na
         return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
 
     assert all(len(group.bodies) == 1 for group in groups(model.tree))  # so that side by side is one by one
-    assert_close(by(unrolled), by(ScannedSweep))
+    assert_close(by(unrolled), by(scanned))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hands", "every_type"])
+@pytest.mark.parametrize("algorithm", ["jacobian", "hessian"])
+def test_a_scan_of_the_bodies_that_carry_two_links_is_enough(algorithm, name):
+    model, batch = robot(name), jax.tree.map(lambda x: x[:8], states(name))
+    link = tuple(model.link_index(k) for k in tips(name))
+    runs = group_runs(model.tree, model.tree.paths(model.tree.link_bodies[k] for k in link))
+    assert sum(g.bodies.size for g in runs) < model.nb
+
+    def by(traversal):
+        return jax.jit(jax.vmap(lambda s: ALGORITHMS[algorithm](traversal(model, s.q), s, link)))(batch)
+
+    assert_close(by(lambda model, q: ScannedSweep(model, q, runs)), by(unrolled))
 
 
 def test_runs_cover_every_body_once_and_join_the_two_arms():
     tree = robot("rby1a").tree
-    runs = group_runs(tree)
+    runs = group_runs(tree, tree.order)
     bodies = sorted(int(i) for g in runs for i in g.bodies.reshape(-1))
     assert bodies == list(range(tree.nb))
     assert any(g.bodies.shape == (7, 2) for g in runs)
@@ -153,8 +172,8 @@ def test_limbs_that_stand_side_by_side():
 def test_runs_mix_revolute_and_prismatic_joints_and_no_others():
     chain, every = robot("chain").tree, robot("every_type").tree
     assert {"revolute", "prismatic"} == set(chain.joint_types)
-    assert [g.bodies.shape for g in group_runs(chain)] == [(chain.nb, 1)]
-    for group in group_runs(every):
+    assert [g.bodies.shape for g in group_runs(chain, chain.order)] == [(chain.nb, 1)]
+    for group in group_runs(every, every.order):
         types = {every.joint_types[i] for i in group.bodies.reshape(-1)}
         assert len(types) == 1 or types <= {"revolute", "continuous", "prismatic"}
 
@@ -172,7 +191,7 @@ def test_both_traversals_agree_in_the_gradients_of_a_mixed_run():
         model_, q_ = jax.jit(jax.grad(loss, (0, 1)))(model, q)
         return q_, model_.inertias, model_.geometry
 
-    for mine, other in zip(by(ScannedSweep), by(unrolled), strict=True):
+    for mine, other in zip(by(scanned), by(unrolled), strict=True):
         assert_close(mine, other)
 
 
@@ -187,7 +206,7 @@ def test_the_gradients_with_respect_to_the_numbers_of_limbs_side_by_side():
         model_ = jax.jit(jax.grad(loss))(model)
         return model_.inertias, model_.geometry
 
-    for mine, other in zip(by(side_by_side), by(ScannedSweep), strict=True):
+    for mine, other in zip(by(side_by_side), by(scanned), strict=True):
         assert_close(mine, other)
 
 
