@@ -10,8 +10,7 @@ from __future__ import annotations
 import csv
 import os
 from pathlib import Path
-from typing import Any
-from typing import Literal
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
