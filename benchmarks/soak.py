@@ -25,7 +25,7 @@ from rbydyn_jax import robots
 
 # What a call may leave behind, on average: less than the smallest result that is kept, an array with its Python object
 # (some 500 bytes). What does not grow with the calls (caches, arenas of the allocator) is allowed once.
-_PYTHON = 100.0, 0.05  # [kB], and [kB] for each call
+_PYTHON = 256.0, 0.05  # [kB], and [kB] for each call
 _RESIDENT = 64.0, 0.5e-3  # [MB], and [MB] for each call
 
 _EVENT = "/jax/core/compile/backend_compile_duration"
