@@ -7,7 +7,7 @@ and at half a turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -33,7 +33,7 @@ class Hazard(NamedTuple):
     """A function of a vector, its hazards, and those of them where the derivative is one of several, or none exists."""
 
     f: Callable[[jax.Array], Any]
-    points: dict[str, Sequence[float]]
+    points: Mapping[str, Sequence[float]]
     sides: tuple[str, ...] = ()
 
 
@@ -72,6 +72,11 @@ def _timed(x: jax.Array) -> jax.Array:
 def _of_observer(x: jax.Array) -> Any:
     before = estimation.MomentumObserver(jnp.zeros(2), jnp.zeros(2), jnp.zeros(2))
     return estimation.observe(_ARM, before, x[:2], x[2:], jnp.zeros(2), 0.01, 10.0, width=_WIDTH)
+
+
+def _of_samples(x: jax.Array) -> Any:
+    q, v = x.reshape(2, 2, 2)
+    return estimation.external_torques(_ARM, q, v, jnp.zeros((2, 2)), 0.01, 10.0, width=_WIDTH)
 
 
 def _of_payload(x: jax.Array) -> Any:
@@ -127,7 +132,7 @@ POINTS: dict[str, Hazard] = {
         lambda x: estimation.start_observer(_ARM, x[:2], x[2:], jnp.zeros(2), width=_WIDTH), _REST
     ),
     "estimation.external_torques": Hazard(
-        lambda x: estimation.external_torques(_ARM, *(x.reshape(2, 2, 2)), jnp.zeros((2, 2)), 0.01, 10.0, width=_WIDTH),
+        _of_samples,
         {"at rest": (*_BENT, *_BENT, 0, 0, 0, 0)},
     ),
     "estimation.observe_payload": Hazard(_of_payload, _REST),
