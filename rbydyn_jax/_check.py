@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from . import _fork
 from ._errors import ArgumentError, DtypeError, MissingExtraError, RbydynError, ShapeError
 from ._lazy import is_traced, jax, jnp
 from ._signatures import recorded
@@ -32,6 +33,8 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
         DtypeError: `x` is not an array of floating-point numbers; an int is accepted as a scalar.
         ShapeError: `x` has another shape.
     """
+    if _fork.forked:
+        _fork.refuse()
     if shape == () and isinstance(x, int) and not isinstance(x, bool):
         x = check_number(x, name)
     if not isinstance(x, jax.Array | np.ndarray | np.floating | float) or _is_object(x):
@@ -351,6 +354,8 @@ def explained(
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if _fork.forked:
+            _fork.refuse()
         if kwargs:  # JAX would compile keyword and positional arguments separately
             for name in names[len(args) :]:
                 if name not in kwargs:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ._check import check_integer, check_key
-from ._errors import ModelError
+from ._errors import ModelError, NameNotFoundError
 from .algorithms.aba import aba
 from .algorithms.coriolis import coriolis_matrix
 from .algorithms.crba import crba, mass_matrix_inverse
@@ -100,7 +100,10 @@ class PrecisionReport:
     __repr__ = __str__
 
     def __getitem__(self, name: str) -> AlgorithmPrecision:
-        return next(x for x in self.algorithms if x.name == name)
+        found = next((x for x in self.algorithms if x.name == name), None) if isinstance(name, str) else None
+        if found is None:
+            raise NameNotFoundError(str(name), "algorithm", [x.name for x in self.algorithms])
+        return found
 
     @property
     def recommendation(self) -> str:

@@ -302,6 +302,9 @@ CASES: dict[str, Case] = {
 
 _BALL = rb.build_model(rb.RobotBuilder("ball").link("w").link("a", 1.0, inertia=0.1).spherical("j", "w", "a"))
 _FREE = rb.build_model(rb.RobotBuilder("free").link("w").link("a", 1.0, inertia=0.1).floating("j", "w", "a"))
+_LIMITED = rb.build_model(
+    rb.RobotBuilder("limited").link("w").link("a", 1.0, inertia=0.1).revolute("j", "w", "a", lower=-1, upper=1)
+)
 _ARM = random_tree(2, ("revolute", "prismatic"), 2)
 _WIDTH, _STIFF, _ALPHA, _MU, _DAMPING = 0.1, 5e3, 0.2, 0.8, 100.0
 # In the dynamics the square of a quaternion has to be a number, and its inverse squared.
@@ -345,18 +348,18 @@ def _accelerated(q: jax.Array) -> jax.Array:
 
 # Functions of a robot, and of planning.
 CASES |= {
-    "whole-body inverse dynamics": Case(
+    "whole_body.inverse_dynamics": Case(
         _accelerated,
         lambda q: [-80 * x for x in _log(_unit(q))],
         {"unit": Point(Q)} | {where: point._replace(size=1.0) for where, point in _ROTATIONS.items()},
     ),
-    "normalize": Case(lambda x: rb.normalize(_BALL, x), _unit, _lengths()),
-    "fk": Case(
+    "rb.normalize": Case(lambda x: rb.normalize(_BALL, x), _unit, _lengths()),
+    "rb.fk": Case(
         lambda x: rb.link_pose(_BALL, x, "a")[:3, :3].ravel(),
         _matrix,
         {"unit": Point(Q), "short": Point(tuple(_SOME * y for y in Q)), "long": Point(tuple(y / _SOME for y in Q))},
     ),
-    "integrate": Case(
+    "rb.integrate": Case(
         lambda x: rb.integrate(_BALL, x[:4], x[4:]),
         lambda x: _multiply(x[:4], _exp(x[4:])),
         {
@@ -365,7 +368,7 @@ CASES |= {
             "a turn": Point((*Q, 0, 2 * np.pi, 0)),
         },
     ),
-    "difference": Case(
+    "rb.difference": Case(
         lambda x: rb.difference(_BALL, x[:4], x[4:]),
         lambda x: _log(_multiply(_conjugate(x[:4]), x[4:])),
         {
@@ -375,20 +378,20 @@ CASES |= {
         },
         own_steps=True,
     ),
-    "friction_forces": Case(
+    "rb.friction_forces": Case(
         lambda x: rb.friction_forces(_ARM, x, width=_WIDTH),
         lambda x: [-mpf(float(f)) * mpmath.tanh(v / mpf(_WIDTH)) for f, v in zip(_ARM.friction, x, strict=True)],
         {"at rest": Point((0.0, 0.0)), "hardly moving": Point((1e-2, -1e-2)), "fast": Point((3.0, -0.2))},
     ),
-    "friction_forces without width": Case(
+    "rb.friction_forces without width": Case(
         lambda x: rb.friction_forces(_ARM, x), lambda x: [mpf(0)] * 2, {"at rest": Point((0.0, 0.0))}
     ),
-    "joint_limit_forces": Case(
+    "constraints.joint_limit_forces": Case(
         lambda x: joint_limit_forces(_ARM, _ARM.position_upper + x[:2], x[2:]),
         lambda x: [mpf(0)] * 2,
         {"at the limit": Point((0.0,) * 4), "at the limit, moving on": Point((0.0, 0.0, 1.0, 1.0))},
     ),
-    "contact_forces": Case(
+    "constraints.contact_forces": Case(
         lambda x: _pressed(x, _MU),
         lambda x: _of_contact(x, _MU),
         {
@@ -398,12 +401,17 @@ CASES |= {
             "sliding": Point((1e-3, -0.1, 2.0)),
         },
     ),
-    "contact_forces without friction": Case(
+    "constraints.contact_forces without friction": Case(
         lambda x: _pressed(x, 0.0),
         lambda x: _of_contact(x, 0.0),
         {"at rest": Point((1e-3, 0, 0)), "sliding": Point((1e-3, 0, 1.0))},
     ),
-    "trapezoidal_profile": Case(
+    "rb.clamp": Case(
+        lambda x: rb.clamp(_LIMITED, x),
+        lambda x: [min(mpf(1), max(mpf(-1), x[0]))],
+        {"inside": Point((0.3,)), "outside": Point((1.5,)), "at a limit": Point((1.0,), 1, exact=lambda x: [x[0]])},
+    ),
+    "planning.trapezoidal_profile": Case(
         lambda x: trapezoidal_profile(
             x[:1], x[2:], jnp.ones_like(x[:1]), 2.0 * jnp.ones_like(x[:1]), start_velocity=x[1:2]
         ).duration[None],

@@ -102,8 +102,11 @@ class ExportedFunction:
         """Writes the file that `load_function` reads.
 
         Raises:
+            DtypeError: `path` is not a path.
             MissingExtraError: flatbuffers, in which JAX writes programs, is not installed.
         """
+        if not isinstance(path, str | PathLike):
+            raise DtypeError(f"path must be a path, got {type(path).__name__}")
         require("flatbuffers", "export", "ExportedFunction.save")
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("header.json", json.dumps(self._header, indent=1))

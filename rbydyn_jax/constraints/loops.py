@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from .._errors import DtypeError, ModelError
 from ..joints import JOINT_TYPES, JointType
-from ..model.model import Model
+from ..model.model import Model, float_dtype
 from ..spatial import motion, se3
 from ..sweeps.coordinates import Coordinates
 from ..sweeps.topology import dof_bodies
@@ -129,8 +129,13 @@ class LoopJoint(eqx.Module):
         return self.joint.angular_rank
 
     def cast(self, dtype: Any) -> LoopJoint:
-        """The same joint with numbers of another type."""
-        return jax.tree.map(lambda x: jnp.asarray(x, dtype), self)
+        """The same joint with numbers of another type; None is JAX's default.
+
+        Raises:
+            DtypeError: `dtype` is not one of floating-point numbers.
+        """
+        kind = float_dtype(dtype)
+        return jax.tree.map(lambda x: jnp.asarray(x, kind), self)
 
 
 def _numbers(joint: LoopJoint) -> tuple[Array, list[Array]]:

@@ -72,17 +72,19 @@ class RejaxEnv:
         """A box of Gymnax.
 
         Raises:
+            DtypeError: `params` is no `Environment`.
             MissingExtraError: Gymnax is not installed; it comes with the extra `rl`.
         """
-        return _box(jnp.inf, params.observation_size)
+        return _box(jnp.inf, check_environment(params).observation_size)
 
     def action_space(self, params: Environment) -> Any:
         """A box of Gymnax, from -1 to 1.
 
         Raises:
+            DtypeError: `params` is no `Environment`.
             MissingExtraError: Gymnax is not installed; it comes with the extra `rl`.
         """
-        return _box(1.0, params.action_size)
+        return _box(1.0, check_environment(params).action_size)
 
 
 def _box(size: float, count: int) -> Any:

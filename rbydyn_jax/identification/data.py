@@ -10,13 +10,13 @@ from __future__ import annotations
 import csv
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_choice, check_finite, check_integer, check_positive_number
+from .._check import check_array, check_choice, check_finite, check_integer, check_positive_number, known
 from .._errors import ArgumentError, DtypeError, Finding, ModelError, ParseError, ShapeError
 from .._result import Result
 from ..model.model import Model, check_model
@@ -61,15 +61,31 @@ class TrajectoryData(Result):
         return self.q.shape[0]
 
     def __getitem__(self, rows: slice) -> TrajectoryData:
-        """Some of the rows."""
-        return TrajectoryData(self.q[rows], self.v[rows], self.a[rows], self.tau[rows])
+        """Some of the rows: a slice, indices, or a truth value for each.
+
+        Raises:
+            ArgumentError: There is no such row.
+            DtypeError: `rows` are no rows.
+        """
+        chosen: Any = rows
+        if not isinstance(rows, slice):
+            chosen = known(rows)
+            if chosen is None or chosen.dtype.kind not in "iub" or chosen.ndim != 1:
+                raise DtypeError(f"rows must be a slice or an array of indices, got {type(rows).__name__}")
+        try:
+            chosen = np.arange(len(self))[chosen]
+        except (TypeError, IndexError) as error:
+            raise ArgumentError(f"there are {len(self)} rows: {error}") from None
+        return TrajectoryData(self.q[chosen], self.v[chosen], self.a[chosen], self.tau[chosen])
 
     def checked(self, model: Model) -> TrajectoryData:
         """The data, if they fit to a robot.
 
         Raises:
+            DtypeError: `model` is no robot.
             ShapeError: They belong to another one, or there are none.
         """
+        check_model(model)
         if (self.q.shape[1], self.v.shape[1]) != (model.nq, model.nv) or not len(self):
             raise ShapeError(
                 f"data must have rows of q ({model.nq},) and of v, a, tau ({model.nv},); got {len(self)} rows of "

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import DtypeError, ModelError, ShapeError
+from .._check import check_sequence
+from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
 from ..joints import JOINT_TYPES
 from ..shapes import CapsuleGeometry, Geometry, SphereGeometry
 from .check import check_description
@@ -175,8 +176,11 @@ class RobotBuilder:
         Raises:
             DtypeError: There is no such option, or something is no number.
             ModelError: An axis has no length, or there is a link named ``<name>_cross``.
-            ShapeError: `xyz`, `rpy` or an axis is not of shape (3,).
+            ShapeError: `xyz`, `rpy` or an axis is not of shape (3,), or there are not two axes.
         """
+        _names(f"joint {name!r}", name=name)
+        if len(check_sequence(axes, "axes", "two directions (3,)")) != 2:
+            raise ShapeError(f"joint {name!r}: axes must be two directions, got {len(axes)}")
         first, second = axes
         cross = f"{name}_cross"
         self.link(cross).revolute(f"{name}_1", parent, cross, axis=first, **options)
@@ -206,7 +210,9 @@ class RobotBuilder:
             colaffinity: Bit mask of what it is tested against.
 
         Raises:
+            DtypeError: Something is no number, or a mask no integer.
             ModelError: There is no such link yet.
+            ShapeError: `xyz` or `rpy` is not of shape (3,).
         """
         element = f"capsule of link {link!r}"
         length, radius = _number(length, element, "length"), _number(radius, element, "radius")
@@ -234,8 +240,15 @@ class RobotBuilder:
             colaffinity: Bit mask of what it is tested against.
 
         Raises:
+            ArgumentError: A mask has not 32 bits, or a position is not finite.
+            DtypeError: `geometry` is no shape, something is no number, or a mask no integer.
             ModelError: There is no such link yet.
+            ShapeError: `xyz` or `rpy` is not of shape (3,).
         """
+        if not isinstance(geometry, Geometry):
+            raise DtypeError(f"geometry must be a shape, such as a SphereGeometry, got {type(geometry).__name__}")
+        _names(f"{geometry.tag} of a link", link=link)
+        coltype, colaffinity = _mask(coltype, "coltype"), _mask(colaffinity, "colaffinity")
         if link not in self._links:
             raise ModelError(f"{geometry.tag} on the unknown link {link!r}{did_you_mean(link, self._links)}")
         pose = _pose(xyz, rpy, f"{geometry.tag} of link {link!r}")
@@ -247,9 +260,29 @@ class RobotBuilder:
     def mobile_base(
         self, kind: str, joints: Sequence[str], params: Sequence[float], *, xyz: Vector = _ORIGIN, rpy: Vector = _ORIGIN
     ) -> RobotBuilder:
-        """Says which joints are the wheels of a mobile base; see `MobileBaseDescription`."""
-        origin = _pose(xyz, rpy, "mobile base")
-        self._mobile = MobileBaseDescription(kind, origin, tuple(joints), tuple(float(p) for p in params))
+        """Says which joints are the wheels of a mobile base; see `MobileBaseDescription`.
+
+        Args:
+            kind: ``"differential"`` or ``"mecanum"``.
+            joints: The names of the wheels' joints.
+            params: Sizes of the base [m].
+            xyz: Origin of the base in the axes of the root link (3,) [m].
+            rpy: Its orientation there (3,) [rad].
+
+        Raises:
+            DtypeError: The kind or a joint is no name, or something is no number.
+            ShapeError: `xyz` or `rpy` is not of shape (3,), or `params` no list of numbers.
+        """
+        element = "mobile base"
+        origin = _pose(xyz, rpy, element)
+        _names(element, kind=kind)
+        names = tuple(check_sequence(joints, "joints", "names of joints"))
+        for name in names:
+            _names(element, joint=name)
+        sizes = _array(params, element, "params")
+        if sizes.ndim != 1:
+            raise ShapeError(f"{element}: params must be a list of numbers, got shape {sizes.shape}")
+        self._mobile = MobileBaseDescription(kind, origin, names, tuple(sizes.tolist()))
         return self
 
     def build_description(self) -> RobotDescription:
@@ -265,11 +298,14 @@ class RobotBuilder:
         return description
 
 
-def _array(x: Any, element: str, what: str) -> np.ndarray:
+def _array(x: Any, element: str, what: str, expected: str = "numbers") -> np.ndarray:
     try:
-        return np.array(x, float)
-    except (TypeError, ValueError, OverflowError):
-        raise DtypeError(f"{element}: {what} must be numbers, got {x!r:.80}") from None
+        given = np.asarray(x)
+        if given.dtype.kind in "cOSUMm":  # NumPy would drop the imaginary part, and make NaN of None
+            raise TypeError
+        return np.array(given, float)
+    except (TypeError, ValueError):
+        raise DtypeError(f"{element}: {what} must be {expected}, got {x!r:.80}") from None
 
 
 def _names(element: str, **names: Any) -> None:
@@ -279,16 +315,26 @@ def _names(element: str, **names: Any) -> None:
 
 
 def _number(x: Any, element: str, what: str) -> float:
-    try:
-        return float(x)
-    except (TypeError, ValueError, OverflowError):
-        raise DtypeError(f"{element}: {what} must be a number, got {x!r:.80}") from None
+    number = _array(x, element, what, "a number")
+    if number.shape != ():
+        raise DtypeError(f"{element}: {what} must be a number, got {x!r:.80}")
+    return float(number)
+
+
+def _mask(x: Any, what: str) -> int:
+    if not isinstance(x, int | np.integer) or isinstance(x, bool):
+        raise DtypeError(f"{what} must be an integer, got {x!r:.80}")
+    if not 0 <= x < 2**32:
+        raise ArgumentError(f"{what} must be an unsigned integer of 32 bits, got {x}")
+    return int(x)
 
 
 def _vector(x: Any, element: str, what: str) -> np.ndarray:
     vector = _array(x, element, what)
     if vector.shape != (3,):
         raise ShapeError(f"{element}: {what} must have shape (3,), got {vector.shape}")
+    if not np.isfinite(vector).all():
+        raise ArgumentError(f"{element}: {what} must be finite, got {vector.tolist()}")
     return vector
 
 
@@ -299,7 +345,7 @@ def _pose(xyz: Any, rpy: Any, element: str) -> np.ndarray:
 
 def _moments(name: str, inertia: np.ndarray) -> np.ndarray:
     if inertia.ndim == 0:
-        return float(inertia) * np.eye(3)
+        return np.diag(np.full(3, inertia))
     if inertia.shape == (3,):
         return np.diag(inertia)
     if inertia.shape == (6,):

@@ -143,7 +143,9 @@ def clamp(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     (q,) = _checked(model, q=q)
-    return jnp.clip(q, model.position_lower.astype(q.dtype), model.position_upper.astype(q.dtype))
+    lower, upper = model.position_lower.astype(q.dtype), model.position_upper.astype(q.dtype)
+    # At a limit the slope is that of the side inside; `jnp.clip` takes the mean of both.
+    return jnp.where(q < lower, lower, jnp.where(q > upper, upper, q))
 
 
 @jit_public()

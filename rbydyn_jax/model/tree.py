@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._check import known
-from .._errors import ArgumentError, Finding, NameNotFoundError
+from .._check import check_integer, known
+from .._errors import ArgumentError, DtypeError, Finding, NameNotFoundError
 from ..joints import JOINT_TYPES, JointType
 
 # How one number of the geometry is stored: an index into the leaf `Model.geometry`, or one of these constants.
@@ -200,7 +200,18 @@ class KinematicTree:
         return tuple(tuple(c) for c in lists)
 
     def path(self, body: int) -> tuple[int, ...]:
-        """The bodies from the world to `body`, including `body`, excluding the world."""
+        """The bodies from the world to `body`, including `body`, excluding the world.
+
+        Args:
+            body: Index of a body, or -1 for the world.
+
+        Raises:
+            ArgumentError: There is no such body.
+            DtypeError: `body` is not an integer.
+        """
+        body = body if type(body) is int else check_integer(body, "body")
+        if not -1 <= body < len(self.parents):
+            raise ArgumentError(f"body must be an index below {len(self.parents)}, or -1 for the world, got {body}")
         path = []
         while body >= 0:
             path.append(body)
@@ -208,7 +219,17 @@ class KinematicTree:
         return tuple(reversed(path))
 
     def paths(self, bodies: Iterable[int]) -> tuple[int, ...]:
-        """All bodies on the paths from the world to `bodies`, parents before children."""
+        """All bodies on the paths from the world to `bodies`, parents before children.
+
+        Args:
+            bodies: Indices of bodies.
+
+        Raises:
+            ArgumentError: There is no such body.
+            DtypeError: `bodies` are no integers.
+        """
+        if not isinstance(bodies, Iterable):
+            raise DtypeError(f"bodies must be indices of bodies, got {type(bodies).__name__}")
         wanted = {i for body in bodies for i in self.path(body)}
         return tuple(i for i in self.order if i in wanted)
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array
-from .._errors import ModelError
+from .._errors import ArgumentError, ModelError
 from .._result import Result
 from ..algorithms.kinematics import link_pose
 from ..collision import CapsulePairs, World, signed_distances, world_distances
@@ -65,7 +65,14 @@ class TrajectoryReport(Result):
         `limits`, and nothing touches.
 
         Without distances nothing is said of collisions.
+
+        Raises:
+            ArgumentError: A tolerance is negative or NaN.
+            DtypeError: A tolerance is not a number.
         """
+        for name, x in (("position", position), ("orientation", orientation), ("limits", limits)):
+            if not check_array(x, name, ()) >= 0.0:
+                raise ArgumentError(f"{name} must not be negative, got {float(x)}")
         ratios = (self.position_ratio, self.velocity_ratio, self.acceleration_ratio, self.torque_ratio)
         reached = bool(self.position_error <= position) and bool(self.orientation_error <= orientation)
         apart = self.distance is None or bool(self.distance > 0.0)

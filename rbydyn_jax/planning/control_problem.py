@@ -90,14 +90,26 @@ class ControlProblem(eqx.Module):
         self.tau_lower, self.tau_upper = lower.astype(dtype), upper.astype(dtype)
 
     def step(self, q: Float[Array, "nq"], v: Float[Array, "nv"], tau: Float[Array, "nv"]) -> tuple[Array, Array]:
-        """Configuration and velocity after one time step."""
+        """Configuration and velocity after one time step.
+
+        Raises:
+            DtypeError: An argument is not an array of floats.
+            ShapeError: An argument has another shape.
+        """
+        nq, nv = self.model.nq, self.model.nv
+        q, v, tau = self._array(q, "q", nq), self._array(v, "v", nv), self._array(tau, "tau", nv)
         a = aba(implicit(self.model, self.dt), q, v, tau - self.model.damping * v)
         v = v + self.dt * a
         return integrate(self.model, q, self.dt * v), v
 
     def times(self, t: Float[Array, ""] | float) -> Float[Array, "N+1"]:
-        """The times of the horizon that begins at t [s]."""
-        return jnp.asarray(t, self.dt.dtype) + self.dt * jnp.asarray(np.arange(self.steps + 1), self.dt.dtype)
+        """The times of the horizon that begins at t [s].
+
+        Raises:
+            DtypeError: `t` is not a number.
+            ShapeError: `t` is an array.
+        """
+        return self._array(t, "t") + self.dt * jnp.asarray(np.arange(self.steps + 1), self.dt.dtype)
 
     def cost(
         self,
@@ -106,7 +118,15 @@ class ControlProblem(eqx.Module):
         taus: Float[Array, "N nv"],
         t: Float[Array, ""] | float = 0.0,
     ) -> Float[Array, ""]:
-        """The cost of a motion that begins at time t."""
+        """The cost of a motion that begins at time t.
+
+        Raises:
+            DtypeError: An argument is not an array of floats.
+            ShapeError: An argument has another shape.
+        """
+        n, nq, nv = self.steps, self.model.nq, self.model.nv
+        qs, vs = self._array(qs, "qs", n + 1, nq), self._array(vs, "vs", n + 1, nv)
+        taus = self._array(taus, "taus", n, nv)
         ts = self.times(t)
         running = jax.vmap(lambda *x: total(self.costs, self.model, *x))(qs[:-1], vs[:-1], taus, ts[:-1])
         end = total(self.end_costs, self.model, qs[-1], vs[-1], jnp.zeros_like(vs[-1]), ts[-1])
@@ -115,7 +135,14 @@ class ControlProblem(eqx.Module):
     def rollout(
         self, q: Float[Array, "nq"], v: Float[Array, "nv"], taus: Float[Array, "N nv"]
     ) -> tuple[Float[Array, "N+1 nq"], Float[Array, "N+1 nv"]]:
-        """The configurations and velocities that torques lead to."""
+        """The configurations and velocities that torques lead to.
+
+        Raises:
+            DtypeError: An argument is not an array of floats.
+            ShapeError: An argument has another shape.
+        """
+        q, v = self._array(q, "q", self.model.nq), self._array(v, "v", self.model.nv)
+        taus = self._array(taus, "taus", self.steps, self.model.nv)
 
         def advance(state: tuple[Array, Array], tau: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
             after = self.step(*state, tau)
@@ -123,6 +150,9 @@ class ControlProblem(eqx.Module):
 
         _, (qs, vs) = jax.lax.scan(advance, (q, v), taus)
         return jnp.concatenate([q[None], qs]), jnp.concatenate([v[None], vs])
+
+    def _array(self, x: Any, name: str, *shape: int) -> Array:
+        return check_array(x, name, shape).astype(self.dt.dtype)
 
 
 def implicit(model: Model, dt: Array) -> Model:

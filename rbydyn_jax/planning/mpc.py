@@ -62,6 +62,7 @@ class Controller:
         check_finite(moving, "v")
         taus = held(self._problem, at.astype(self._problem.dt.dtype)) if self.plan is None else self.plan.taus
         time = check_array(t, "t", ()).astype(model.inertias.dtype)
+        check_finite(time, "t")
         plan = _tick(self._problem, at, moving, time, taus, self._period, self._iterations)
         self.plan = plan
         return np.asarray(plan.taus[0])

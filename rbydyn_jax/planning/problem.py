@@ -146,8 +146,21 @@ class TrajectoryProblem(eqx.Module):
         self.initial = None if initial is None else self._like(initial)
 
     def trajectory(self, coefficients: Float[Array, "k m"], duration: Float[Array, ""]) -> Trajectory:
-        """The motion with these coefficients."""
-        return Trajectory(self.q_start, coefficients, duration, *self.moving, self.model.nv, self.end_velocities)
+        """The motion with these coefficients.
+
+        Args:
+            coefficients: Displacements in the basis of the spline, one column for each moving joint [rad, m].
+            duration: Its duration [s].
+
+        Raises:
+            ArgumentError: The duration is not positive.
+            DtypeError: An argument is not an array of floats.
+            ShapeError: An argument has another shape.
+        """
+        x = check_array(coefficients, "coefficients", (self.coefficients, len(self.moving.q)))
+        return Trajectory(
+            self.q_start, x, positive(duration, "duration"), *self.moving, self.model.nv, self.end_velocities
+        )
 
     def _like(self, initial: Trajectory) -> Array:
         check_kind(initial, "initial")

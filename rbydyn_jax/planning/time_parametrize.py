@@ -89,8 +89,8 @@ class TimedPath(Result):
         return _evaluate(self, check_array(t, "t", (None,)))
 
     def samples(self, points: int) -> TrajectorySamples:
-        """Positions, velocities and accelerations at equally spaced times, start and end included."""
-        parts = jnp.asarray(np.linspace(0.0, 1.0, points), self.times.dtype)
+        """Positions, velocities and accelerations at equally spaced times, start and end included, at least 2."""
+        parts = jnp.asarray(np.linspace(0.0, 1.0, check_integer(points, "points", 2)), self.times.dtype)
         return _evaluate(self, self.times[-1] * parts)
 
 

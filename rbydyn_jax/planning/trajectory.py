@@ -70,8 +70,8 @@ class Trajectory(Result):
         return (LEAST_JERK * jnp.sum(z**2) + ends) / self.duration**5
 
     def samples(self, points: int) -> TrajectorySamples:
-        """Positions, velocities and accelerations at equally spaced times, start and end included."""
-        return on_grid(self, basis(self.coefficients.shape[0], points))
+        """Positions, velocities and accelerations at equally spaced times, start and end included, at least 2."""
+        return on_grid(self, basis(self.coefficients.shape[0], check_integer(points, "points", 2)))
 
 
 class TrajectorySamples(Result):

@@ -316,9 +316,12 @@ def create_robot(address: str, model_name: str) -> Robot:
         model_name: ``"a"``, ``"m"`` or ``"ub"``.
 
     Raises:
+        DtypeError: The address is no str.
         MissingExtraError: The SDK is not installed.
         NameNotFoundError: There is no such model.
     """
+    if not isinstance(address, str):
+        raise DtypeError(f"address must be a str, host and port, got {type(address).__name__}")
     return Robot(load_sdk().create_robot(address, model_description(model_name).model_name.lower()))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import check_integer
+from .._check import check_integer, check_number
 from .._errors import ArgumentError, DtypeError, ShapeError, StaleStateError
 
 _SAME_TIME = 1e-5  # [s]: arrival times that are equal for the bisection
@@ -128,10 +128,15 @@ class TrapezoidalMotionGenerator:
         """The state at a time [s]: at rest on the target after the end, the first piece extrapolated before the start.
 
         Raises:
+            ArgumentError: `t` is NaN, or minus infinity.
+            DtypeError: `t` is not a number.
             StaleStateError: There was no `update`.
         """
         if not self._pieces:
             raise StaleStateError("no motion has been generated: call update first")
+        t = t if isinstance(t, float) else check_number(t, "t")
+        if not t > -math.inf:
+            raise ArgumentError(f"t must be a time, got {t}")
         n = len(self._pieces)
         if t >= self._total_time:
             return self.Output(self._target.copy(), np.zeros(n), np.zeros(n))
@@ -165,7 +170,10 @@ def _checked(
 
 def _numbers(x: Any, name: str) -> np.ndarray:
     try:
-        return np.array(x, float)
+        given = np.asarray(x)
+        if given.dtype.kind in "cOSUMm":  # NumPy would drop the imaginary part, and make NaN of None
+            raise TypeError
+        return np.array(given, float)
     except (TypeError, ValueError):
         raise DtypeError(f"{name} must be an array of floats, got {x!r}") from None
 

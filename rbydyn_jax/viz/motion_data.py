@@ -60,13 +60,13 @@ def motion_grid(model: Model, motion: Any, dt: float | None) -> MotionGrid:
         grid = MotionGrid(motion.ts, motion.qs)
     elif isinstance(motion, jax.Array | np.ndarray) and dt is not None:
         check_positive(dt, "dt")
-        grid = MotionGrid(check_number(dt, "dt") * np.arange(len(motion)), motion)
+        grid = MotionGrid(check_number(dt, "dt") * np.arange(motion.shape[0] if motion.ndim else 0), motion)
     else:
         hint = "; an array of configurations needs dt=" if isinstance(motion, jax.Array | np.ndarray) else ""
         if isinstance(getattr(given, "trajectory", None), Trajectory):
             hint = "; pass its .trajectory"
         raise DtypeError(f"trajectory must be a Trajectory, samples or a report, got {type(given).__name__}{hint}")
-    q = check_real(grid.q, "trajectory", (len(grid.q), model.nq))
+    q = check_real(grid.q, "trajectory", (len(grid.times), model.nq))
     check_finite(q, "trajectory")
     if len(q) < 2:
         raise ArgumentError(f"trajectory must have at least 2 configurations, got {len(q)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._check import check_number, check_positive_number
 from .motion_data import MotionData
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Playback:
 
     @time.setter
     def time(self, t: float) -> None:
-        self._slider.value = float(np.clip(t, self.data.times[0], self.data.times[-1]))
+        self._slider.value = float(np.clip(check_number(t, "time"), self.data.times[0], self.data.times[-1]))
 
     @property
     def speed(self) -> float:
@@ -70,7 +71,7 @@ class Playback:
 
     @speed.setter
     def speed(self, factor: float) -> None:
-        self._speed.value = float(factor)
+        self._speed.value = check_positive_number(factor, "speed")
 
     def play(self) -> None:
         """Starts playing; at the end it starts again."""

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._check import check_finite, check_integer, check_real, require
-from .._errors import DtypeError
+from .._check import check_finite, check_flag, check_integer, check_number, check_real, check_sequence, known, require
+from .._errors import ArgumentError, DtypeError
 from ..algorithms.centroidal import total_mass
 from ..collision import CapsulePairs, World
 from ..constraints import Contact
@@ -183,7 +183,7 @@ class Viewer:
 
     @q.setter
     def q(self, q: Float[Any, "nq"]) -> None:
-        self.move(self._checked(q))
+        self.move(q)
 
     @property
     def sliders(self) -> dict[str, Any]:
@@ -206,8 +206,15 @@ class Viewer:
         """The poses of the links that are shown."""
         return self._state.poses
 
-    def move(self, q: np.ndarray, *, dragged: bool = False) -> None:
-        """Shows a configuration; the gizmos follow unless it is they that moved it."""
+    def move(self, q: Float[Any, "nq"], *, dragged: bool = False) -> None:
+        """Shows a configuration; the gizmos follow unless it is they that moved it.
+
+        Raises:
+            ArgumentError: The configuration is not finite, or a joint has no position there.
+            DtypeError: It is no array of numbers, or `dragged` neither True nor False.
+            ShapeError: It is not of shape (nq,).
+        """
+        q, dragged = self._checked(q), check_flag(dragged, "dragged")
         with self._lock, self.precision():
             self._q, self._state = q, self._computed(q)
             self._moving = True
@@ -251,11 +258,14 @@ class Viewer:
             opacity: From 0 to 1.
 
         Raises:
-            ArgumentError: A configuration is not finite.
+            ArgumentError: A configuration is not finite, or the opacity not from 0 to 1.
+            DtypeError: `q` is no array of numbers, or the opacity no number.
             ShapeError: `q` is not of shape (n, nq).
         """
-        q = check_real(q, "q", (len(q), self.model.nq))
+        q = check_real(q, "q", (_rows(q), self.model.nq))
         check_finite(q, "q")
+        if not 0.0 <= check_number(opacity, "opacity") <= 1.0:
+            raise ArgumentError(f"opacity must be from 0 to 1, got {opacity}")
         with self._lock, self.precision():
             poses = numpy(batch_poses(self.model, jnp.asarray(q, self.model.inertias.dtype)))
             add_ghosts(self.server.scene, self.model, poses, opacity)
@@ -269,16 +279,23 @@ class Viewer:
 
         Raises:
             ArgumentError: A force is not finite.
+            DtypeError: `contacts` are none, or `forces` no numbers.
             NameNotFoundError: There is no such link.
             ShapeError: `forces` is not of shape (c, 3).
         """
-        for contact in contacts:
-            self.model.link_index(contact.link)
+        contacts = self._contacts_of(contacts)
         forces = check_real(forces, "forces", (len(contacts), 3))
         check_finite(forces, "forces")
         with self._lock:
-            self._contacts, self._forces = tuple(contacts), forces
+            self._contacts, self._forces = contacts, forces
             self._show_state()
+
+    def _contacts_of(self, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
+        for contact in check_sequence(contacts, "contacts", "Contact"):
+            if not isinstance(contact, Contact):
+                raise DtypeError(f"contacts must be a tuple of Contact, got {type(contact).__name__}")
+            self.model.link_index(contact.link)
+        return tuple(contacts)
 
     def drag(self, *links: str, clearance: float | None = None) -> None:
         """Puts gizmos on links; the robot follows them by `solve_ik`, which is compiled beside.
@@ -288,8 +305,11 @@ class Viewer:
             clearance: Minimum distance of every pair of collision shapes, and from the world [m].
 
         Raises:
+            ArgumentError: The clearance is not finite.
+            DtypeError: It is not a number.
             NameNotFoundError: There is no such link.
         """
+        clearance = None if clearance is None else check_number(clearance, "clearance")
         names = tuple(self.model.link_names[self.model.link_index(link)] for link in links)
         with self._lock:
             self._drag.start(names, clearance)
@@ -313,6 +333,7 @@ class Viewer:
         """
         with self.precision():
             data = motion_data(self.model, trajectory, dt, self.pairs, self.world)
+        contacts = self._contacts_of(contacts)
         if forces is not None:
             forces = check_real(forces, "forces", (len(data.times), len(contacts), 3))
             self.show_forces(contacts, forces[0])
@@ -322,7 +343,15 @@ class Viewer:
         return self.playback
 
     def set_forces(self, forces: np.ndarray) -> None:
-        """Other forces at the same contacts (c, 3) [N], which are shown with the next configuration."""
+        """Other forces at the same contacts (c, 3) [N], which are shown with the next configuration.
+
+        Raises:
+            ArgumentError: A force is not finite.
+            DtypeError: `forces` are no numbers.
+            ShapeError: `forces` is not of shape (c, 3).
+        """
+        forces = check_real(forces, "forces", (len(self._contacts), 3))
+        check_finite(forces, "forces")
         with self._lock:
             self._forces = forces
 
@@ -370,6 +399,12 @@ class Viewer:
 
     def _repr_html_(self) -> str:
         return f'<iframe src="{self.url}" width="100%" height="600" style="border: 0"></iframe>'
+
+
+def _rows(x: Any) -> int:
+    """The number of rows of an array; 0 of what is none."""
+    numbers = known(x)
+    return 0 if numbers is None or numbers.ndim != 2 else len(numbers)
 
 
 def rotated(wxyz: Any, p: np.ndarray) -> np.ndarray:

@@ -204,6 +204,10 @@ def until(holds, seconds: float = 20.0) -> None:
 def test_wrong_arguments_are_named(viewer):
     with pytest.raises(NameNotFoundError, match="did you mean 'tool'"):
         viewer.drag("tol")
+    with pytest.raises(ArgumentError, match="clearance must be finite"):
+        viewer.drag("tool", clearance=np.nan)
+    with pytest.raises(DtypeError, match="clearance must be a number"):
+        viewer.drag("tool", clearance="near")
     with pytest.raises(ShapeError, match=r"q must have shape \(2,\)"):
         viewer.q = np.zeros(3)
     with pytest.raises(DtypeError, match="needs dt="):

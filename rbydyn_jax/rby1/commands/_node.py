@@ -249,6 +249,8 @@ def concrete(x: Any, name: str) -> np.ndarray:
 def _scope(model: str | ModelDescription | None, component: str) -> Scope:
     known = model if model is None or isinstance(model, ModelDescription) else model_description(model)
     scope = Scope(known)
+    if not isinstance(component, str):
+        raise DtypeError(f"component must be a str, got {type(component).__name__}")
     if component and component not in COMPONENTS:
         raise NameNotFoundError(component, "component", COMPONENTS)
     return _of_component(scope, component) if component else scope

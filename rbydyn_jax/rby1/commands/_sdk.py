@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._check import require
+from ..._check import check_flag, require
 from .._enumerations import introduce
 from ._node import Node, concrete, fields_set, kinds
 from .models import ModelDescription
@@ -42,7 +42,7 @@ class Command(Node):
             MissingExtraError: The SDK is not installed.
         """
         sdk = load_sdk()
-        if strict:
+        if check_flag(strict, "strict"):
             self.validate(model, component)
         return _builder(self, sdk)
 

@@ -66,8 +66,8 @@ class ModelDescription:
         Raises:
             NameNotFoundError: There is no such component.
         """
-        if component not in COMPONENTS:
-            raise NameNotFoundError(component, "component", COMPONENTS)
+        if not isinstance(component, str) or component not in COMPONENTS:
+            raise NameNotFoundError(str(component), "component", COMPONENTS)
         return tuple(self.robot_joint_names[i] for i in getattr(self, f"{component}_idx"))
 
 

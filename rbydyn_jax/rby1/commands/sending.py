@@ -7,6 +7,7 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from ..._check import check_flag, check_integer
 from ..._errors import DtypeError, NotConnectedError, RbydynError
 from ._sdk import Command
 from .containers import ComponentBasedCommand, RobotCommand, WholeBodyCommand
@@ -44,8 +45,12 @@ class _Handle:
 
         Args:
             timeout_ms: The time [ms].
+
+        Raises:
+            ArgumentError: The time is negative.
+            DtypeError: It is not an integer.
         """
-        return self._handler.wait_for(timeout_ms)
+        return self._handler.wait_for(check_integer(timeout_ms, "timeout_ms", 0))
 
     def cancel(self) -> None:
         """Ends it: the command, or the stream with the command that was sent last."""
@@ -66,10 +71,13 @@ class CommandHandle(_Handle):
 
     Args:
         handler: The handler that the SDK returned.
+
+    Raises:
+        DtypeError: It is none.
     """
 
     def __init__(self, handler: Any) -> None:
-        self._handler = handler
+        self._handler = _checked(handler)
         _running.difference_update([h for h in tuple(_running) if h.is_done()])
         _running.add(self)
 
@@ -92,11 +100,15 @@ class CommandStream(_Handle):
     Args:
         handler: The stream handler that the SDK returned.
         model: Robot to check against.
+
+    Raises:
+        DtypeError: `handler` is none, or `model` no description.
+        NameNotFoundError: There is no such robot.
     """
 
     def __init__(self, handler: Any, model: ModelDescription | str) -> None:
-        self._handler = handler
-        self._model = model
+        self._handler = _checked(handler)
+        self._model = model if isinstance(model, ModelDescription) else model_description(model)
         self._turn = threading.Lock()  # the SDK refuses a command before the last one is answered
 
     def send_command(self, command: Sendable, timeout_ms: int = 1000, *, strict: bool = True) -> RobotCommandFeedback:
@@ -108,21 +120,29 @@ class CommandStream(_Handle):
             strict: Check the command first; False sends anything that the SDK accepts.
 
         Raises:
+            ArgumentError: The time is negative.
             CommandError: The command is invalid.
-            DtypeError: `command` is of a type that cannot be sent.
+            DtypeError: `command` is of a type that cannot be sent, `timeout_ms` not an integer, or `strict` neither
+                True nor False.
         """
+        timeout = check_integer(timeout_ms, "timeout_ms", 0)
         builder = _sendable(command).to_sdk(self._model, strict=strict)
         with self._turn:
-            return _read(self._handler.send_command(builder, timeout_ms))
+            return _read(self._handler.send_command(builder, timeout))
 
     def request_feedback(self, timeout_ms: int = 1000) -> RobotCommandFeedback:
         """Requests feedback on the last command.
 
         Args:
             timeout_ms: How long to wait for the answer [ms].
+
+        Raises:
+            ArgumentError: The time is negative.
+            DtypeError: It is not an integer.
         """
+        timeout = check_integer(timeout_ms, "timeout_ms", 0)
         with self._turn:
-            return _read(self._handler.request_feedback(timeout_ms))
+            return _read(self._handler.request_feedback(timeout))
 
 
 def send(
@@ -148,13 +168,14 @@ def send(
 
     Raises:
         CommandError: The command is invalid.
-        DtypeError: `robot` or `command` is of another type, or a value is traced.
+        DtypeError: An argument is of another type, or a value is traced.
         MissingExtraError: The SDK is not installed.
         NotConnectedError: The robot is not connected. A connection that has just been lost shows in `handle.get()`.
     """
+    priority, strict = check_integer(priority, "priority"), check_flag(strict, "strict")
     robot, kind = _connected(robot)
-    checked = model or (own_description(robot, kind) if strict else kind)
-    builder = _sendable(command).to_sdk(checked, strict=strict)
+    against = (own_description(robot, kind) if strict else kind) if model is None else model
+    builder = _sendable(command).to_sdk(against, strict=strict)
     return CommandHandle(robot.send_command(builder, priority))
 
 
@@ -170,11 +191,14 @@ def create_command_stream(
             version of its kind where it has none.
 
     Raises:
-        DtypeError: `robot` is not a robot of the SDK.
+        DtypeError: `robot` is not a robot of the SDK, `priority` not an integer, or `model` no description.
+        NameNotFoundError: There is no such model.
         NotConnectedError: The robot is not connected.
     """
+    priority = check_integer(priority, "priority")
     robot, kind = _connected(robot)
-    return CommandStream(robot.create_command_stream(priority), model or own_description(robot, kind))
+    against = own_description(robot, kind) if model is None else model
+    return CommandStream(robot.create_command_stream(priority), against)
 
 
 def _connected(robot: Any) -> tuple[Any, str]:
@@ -182,7 +206,7 @@ def _connected(robot: Any) -> tuple[Any, str]:
     robot = getattr(robot, "sdk_robot", robot)  # one of rbydyn_jax.rby1.builders has it inside
     try:
         connected, name = was_connected(robot), robot.model().model_name
-    except AttributeError:
+    except (AttributeError, TypeError):  # TypeError: it cannot be hashed
         raise DtypeError(f"robot must be one of rby1_sdk.create_robot, got {type(robot).__name__}") from None
     if not connected:
         raise NotConnectedError("the robot is not connected: call robot.connect(), which returns whether it worked")
@@ -223,6 +247,12 @@ def _read(feedback: Any) -> RobotCommandFeedback:
     from .feedback import read_feedback  # not above, see the package
 
     return read_feedback(feedback)
+
+
+def _checked(handler: Any) -> Any:
+    if not callable(getattr(handler, "is_done", None)):
+        raise DtypeError(f"handler must be one of the SDK's, got {type(handler).__name__}")
+    return handler
 
 
 def _sendable(command: Any) -> RobotCommand:

@@ -12,7 +12,7 @@ from ..._errors import DtypeError
 from .._enumerations import SdkEnum, mirrors
 from ._errors import ModelError
 from ._segments import nearest_points
-from ._values import array, checked, number, unsigned
+from ._values import checked, finite, pose, size, unsigned
 
 Point = Float[np.ndarray, "3"]
 
@@ -120,6 +120,7 @@ class GeomCapsule(Geom):
     position or by name.
 
     Raises:
+        ArgumentError: A length is negative or not finite.
         DtypeError: The arguments are neither of the two.
     """
 
@@ -138,11 +139,11 @@ class GeomCapsule(Geom):
         given |= kwargs
         super().__init__(given["coltype"], given["colaffinity"])
         if "height" in given:
-            half = 0.5 * number(given["height"], "height")
+            half = 0.5 * size(given["height"], "height")
             self._start, self._end = np.array([0.0, 0.0, half]), np.array([0.0, 0.0, -half])
         else:
-            self._start, self._end = (array(given[name], name, 3) for name in ("start_point", "end_point"))
-        self._radius = number(given["radius"], "radius")
+            self._start, self._end = (finite(given[name], name, 3) for name in ("start_point", "end_point"))
+        self._radius = size(given["radius"], "radius")
 
     @property
     def start_point(self) -> Point:
@@ -184,6 +185,7 @@ class GeomCapsule(Geom):
             other_T: Its pose (4, 4).
 
         Raises:
+            ArgumentError: A pose is no rigid transform.
             DtypeError: A pose is not of shape (4, 4).
             ModelError: The other one is a plain `Geom`.
         """
@@ -191,8 +193,8 @@ class GeomCapsule(Geom):
         if not isinstance(other, GeomCapsule):
             return super().compute_minimum_distance(T, other, other_T)
         ends = []
-        for geom, pose in ((self, array(T, "T", 4, 4)), (other, array(other_T, "other_T", 4, 4))):
-            R, p = pose[:3, :3], pose[:3, 3]
+        for geom, at in ((self, pose(T, "T")), (other, pose(other_T, "other_T"))):
+            R, p = at[:3, :3], at[:3, 3]
             ends += [(R @ geom._start + p)[:, None], (R @ (geom._end - geom._start))[:, None]]
         distance, first, second = nearest_points(*ends)
         return CollisionResult("", "", first[:, 0], second[:, 0], float(distance[0]) - self._radius - other._radius)
@@ -249,9 +251,10 @@ class Collision:
         """Sets the pose (4, 4) in the link.
 
         Raises:
+            ArgumentError: It is no rigid transform.
             DtypeError: It is not of shape (4, 4).
         """
-        self._origin = array(T, "T", 4, 4)
+        self._origin = pose(T, "T")
         self._revision = object()
 
     def get_origin(self) -> Float[np.ndarray, "4 4"]:

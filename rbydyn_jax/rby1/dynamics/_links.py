@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from . import _algebra
 from ._errors import ModelError
-from ._values import array, checked, number
+from ._values import checked, finite, limits, number, pose
 
 if TYPE_CHECKING:
     from ._geometry import Collision
@@ -29,13 +29,14 @@ class Link:
             1 kg m^2 about each axis.
 
     Raises:
+        ArgumentError: `I` is not finite.
         DtypeError: `I` is not of shape (6, 6).
         ModelError: `I` is not symmetric.
     """
 
     def __init__(self, name: str, I: ArrayLike | None = None) -> None:  # noqa: E741 (the SDK's keyword)
         self._name = checked(name, "name", str)
-        self._inertial = np.eye(6) if I is None else array(I, "I", 6, 6)
+        self._inertial = np.eye(6) if I is None else finite(I, "I", 6, 6)
         if np.abs(self._inertial - self._inertial.T).max() > 1e-12 * np.abs(self._inertial).max():
             raise ModelError(f"link {name!r}: the inertia I must be symmetric")
         self._parent: Joint | None = None
@@ -104,7 +105,7 @@ class Joint:
 
     def __init__(self, name: str, S: Float[np.ndarray, "6"] | None) -> None:
         self._name = checked(name, "name", str)
-        self._screw = None if S is None else array(S, "S", 6)
+        self._screw = None if S is None else finite(S, "S", 6)
         self._parent: Link | None = None
         self._child: Link | None = None
         self._T_pj, self._T_jc = np.eye(4), np.eye(4)
@@ -118,9 +119,10 @@ class Joint:
         """Makes a joint with the screw `S` = [angular; linear] (6,) in the joint frame; it may be a helical one.
 
         Raises:
+            ArgumentError: `S` is not finite.
             DtypeError: `S` is not of shape (6,).
         """
-        return Joint(name, array(S, "S", 6))
+        return Joint(name, finite(S, "S", 6))
 
     @staticmethod
     def make_fixed(name: str) -> Joint:
@@ -137,14 +139,15 @@ class Joint:
             axis: Direction (3,), and by its length speed, of the rotation.
 
         Raises:
+            ArgumentError: The axis is not finite, or `T` no rigid transform.
             DtypeError: An array is of another shape.
         """
-        return Joint(name, _moved(T, [*array(axis, "axis", 3), 0.0, 0.0, 0.0]))
+        return Joint(name, _moved(T, [*finite(axis, "axis", 3), 0.0, 0.0, 0.0]))
 
     @staticmethod
     def make_prismatic(name: str, T: ArrayLike | None = None, axis: ArrayLike = (0.0, 0.0, 1.0)) -> Joint:
         """Makes a prismatic joint; the arguments are those of `make_revolute`."""
-        return Joint(name, _moved(T, [0.0, 0.0, 0.0, *array(axis, "axis", 3)]))
+        return Joint(name, _moved(T, [0.0, 0.0, 0.0, *finite(axis, "axis", 3)]))
 
     @property
     def name(self) -> str:
@@ -193,10 +196,11 @@ class Joint:
             T_jc: Pose (4, 4) of the child in the joint; default is the identity. Only fixed joints use it.
 
         Raises:
+            ArgumentError: A pose is no rigid transform.
             DtypeError: A link is none, or a pose is not of shape (4, 4).
         """
         parent, child = checked(parent_link, "parent_link", Link), checked(child_link, "child_link", Link)
-        poses = [np.eye(4) if T is None else array(T, n, 4, 4) for n, T in (("T_pj", T_pj), ("T_jc", T_jc))]
+        poses = [np.eye(4) if T is None else pose(T, n) for n, T in (("T_pj", T_pj), ("T_jc", T_jc))]
         self.disconnect()
         if child._parent is not None:
             child._parent.disconnect()
@@ -216,8 +220,8 @@ class Joint:
             self._child._parent = None
 
     def set_limit_q(self, lower: float, upper: float) -> None:
-        """Sets the limits of the position [rad, m]."""
-        self._q_lower, self._q_upper = number(lower, "lower"), number(upper, "upper")
+        """Sets the limits of the position, the lower not above the upper [rad, m]."""
+        self._q_lower, self._q_upper = limits(lower, upper)
 
     def set_limit_q_lower(self, val: float) -> None:
         """Sets the lower limit of the position [rad, m]."""
@@ -228,8 +232,8 @@ class Joint:
         self._q_upper = number(val, "val")
 
     def set_limit_qdot(self, lower: float, upper: float) -> None:
-        """Sets the limits of the velocity [rad/s, m/s]."""
-        self._qdot_lower, self._qdot_upper = number(lower, "lower"), number(upper, "upper")
+        """Sets the limits of the velocity, the lower not above the upper [rad/s, m/s]."""
+        self._qdot_lower, self._qdot_upper = limits(lower, upper)
 
     def set_limit_qdot_lower(self, val: float) -> None:
         """Sets the lower limit of the velocity [rad/s, m/s]."""
@@ -240,8 +244,8 @@ class Joint:
         self._qdot_upper = number(val, "val")
 
     def set_limit_qddot(self, lower: float, upper: float) -> None:
-        """Sets the limits of the acceleration [rad/s^2, m/s^2]."""
-        self._qddot_lower, self._qddot_upper = number(lower, "lower"), number(upper, "upper")
+        """Sets the limits of the acceleration, the lower not above the upper [rad/s^2, m/s^2]."""
+        self._qddot_lower, self._qddot_upper = limits(lower, upper)
 
     def set_limit_qddot_lower(self, val: float) -> None:
         """Sets the lower limit of the acceleration [rad/s^2, m/s^2]."""
@@ -294,4 +298,4 @@ class Joint:
 
 
 def _moved(T: ArrayLike | None, screw: list[float]) -> Float[np.ndarray, "6"]:
-    return np.array(screw) if T is None else _algebra.adjoint(array(T, "T", 4, 4)) @ np.array(screw)
+    return np.array(screw) if T is None else _algebra.adjoint(pose(T, "T")) @ np.array(screw)

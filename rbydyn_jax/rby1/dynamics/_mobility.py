@@ -9,11 +9,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from ..._check import check_sequence
 from .._enumerations import SdkEnum, mirrors
 from .._wheels import planar_adjoint, wheel_maps
 from ._algebra import inverse
-from ._errors import ModelError
-from ._values import array, checked
+from ._errors import ModelError, ShapeError
+from ._values import any_vector, checked, pose, unsigned
 
 
 @mirrors("dynamics.MobileBaseType")
@@ -35,13 +36,17 @@ class MobileBase:
         params: Distance and radius of the wheels; or Lx, Ly and the radius of mecanum wheels [m].
 
     Raises:
-        DtypeError: `T` is not of shape (4, 4), or `type` no `MobileBaseType`.
+        ArgumentError: `T` is no rigid transform.
+        DtypeError: `T` is not of shape (4, 4), `type` no `MobileBaseType`, or the joints are no names, or the
+            parameters no numbers.
     """
 
     def __init__(self, type: MobileBaseType, T: ArrayLike, joints: Sequence[str], params: Sequence[float]) -> None:
         self._type = checked(type, "type", MobileBaseType)
-        self._T = array(T, "T", 4, 4)
-        self._joints, self._params = tuple(joints), tuple(float(x) for x in params)
+        self._T = pose(T, "T")
+        names = check_sequence(joints, "joints", "names of joints")
+        self._joints = tuple(checked(name, "joints", str) for name in names)
+        self._params = tuple(any_vector(params, "params").tolist())
 
     @property
     def type(self) -> MobileBaseType:
@@ -77,8 +82,9 @@ class MobileBaseDifferential(MobileBase):
     """The two wheels of a built robot; see `Robot.mobile_base`. Indices count the robot's own joints."""
 
     def __init__(self, base: MobileBase, wheels: Sequence[int]) -> None:
-        super().__init__(base.type, base.T, base.joints, base.params)
-        self._wheels = tuple(wheels)
+        given = checked(base, "base", MobileBase)
+        super().__init__(given.type, given.T, given.joints, given.params)
+        self._wheels = _indices(wheels, 2)
 
     @property
     def right_wheel_idx(self) -> int:
@@ -105,8 +111,9 @@ class MobileBaseMecanum(MobileBase):
     """The four wheels of a built robot; see `Robot.mobile_base`. The SDK has this class in C++ only."""
 
     def __init__(self, base: MobileBase, wheels: Sequence[int]) -> None:
-        super().__init__(base.type, base.T, base.joints, base.params)
-        self._wheels = tuple(wheels)
+        given = checked(base, "base", MobileBase)
+        super().__init__(given.type, given.T, given.joints, given.params)
+        self._wheels = _indices(wheels, 4)
 
     @property
     def wheel_idx(self) -> tuple[int, ...]:
@@ -137,6 +144,13 @@ class Mobility:
     wheels: tuple[int, ...]
     forward: Float[np.ndarray, "3 k"]
     backward: Float[np.ndarray, "k 3"]
+
+
+def _indices(wheels: Sequence[int], count: int) -> tuple[int, ...]:
+    places = tuple(unsigned(k, "wheels") for k in check_sequence(wheels, "wheels", "indices of joints"))
+    if len(places) != count:
+        raise ShapeError(f"wheels must be {count} indices, got {len(places)}")
+    return places
 
 
 def resolve(base: MobileBase, joint_names: Sequence[str]) -> Mobility:

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, TypeVar, cast, overload
 import numpy as np
 from jaxtyping import Float
 
-from ..._check import check_integer
+from ..._check import check_flag, check_integer
 from ..._errors import DtypeError
 from ...model.model import Model
 from . import _kernels as kernels
@@ -105,10 +105,12 @@ class _Robot(Generic[S]):
         """Returns the number of joints below a link.
 
         Raises:
+            DtypeError: `base_link` is no link, or `include_fixed` neither True nor False.
             ModelError: The joints form a cycle, at which the SDK hangs.
         """
         connections = walk(checked(base_link, "base_link", Link))
-        return sum(1 for x in connections if include_fixed or not x.joint.is_fixed())
+        fixed = check_flag(include_fixed, "include_fixed")
+        return sum(1 for x in connections if fixed or not x.joint.is_fixed())
 
     @overload
     def get_link(self, name: str) -> Link | None: ...
@@ -292,7 +294,7 @@ class _Robot(Generic[S]):
         targets = target_link if target_links is None else target_links
         if targets is None:
             moment = self._moments(state).sum(0)
-        elif isinstance(targets, Sequence | np.ndarray) and np.ndim(targets) == 1:
+        elif isinstance(targets, Sequence | np.ndarray) and not isinstance(targets, str | bytes):
             chosen = [self._link(state, i, "target_links") for i in targets]
             moment = np.sum([self._link_moment(state, i) for i in chosen], axis=0) if chosen else np.zeros(4)
         else:
@@ -364,8 +366,10 @@ class _Robot(Generic[S]):
         """Returns `getter` of each joint, in the order of the state's joints.
 
         Raises:
-            DtypeError: It returns something else than a number.
+            DtypeError: `getter` is no function, or returns something else than a number.
         """
+        if not callable(getter):
+            raise DtypeError(f"getter must be a function of a Joint, got {type(getter).__name__}")
         joints, order = self._structure.joints, self._checked(state)._order
         values = [getter(joints[i]) for i in order]
         try:

@@ -39,12 +39,14 @@ class State:
 
     Raises:
         ArgumentError: A joint is named twice.
-        DtypeError: The names are not a list of names.
+        DtypeError: `robot` is none, or the names are not a list of names.
         NameNotFoundError: There is no such link, or no such moving joint.
     """
 
     def __init__(self, robot: _Robot, link_names: Sequence[str] = (), joint_names: Sequence[str] = ()) -> None:
-        structure = robot._structure
+        structure = getattr(robot, "_structure", None)
+        if structure is None:
+            raise DtypeError(f"robot must be a Robot of rby1.dynamics, got {type(robot).__name__}")
         topology, n = structure.topology, structure.dof
         links = _indices(link_names, "link", topology.link_names)
         joints = _indices(joint_names, "joint", topology.joint_names)
@@ -217,7 +219,7 @@ class State:
             joint_names: Joints that come first in the state.
 
         Raises:
-            DtypeError: An array does not fit the robot.
+            DtypeError: `robot` is none, or an array does not fit it.
         """
         from ._pure import from_jax
 

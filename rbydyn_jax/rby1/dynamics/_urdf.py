@@ -49,8 +49,8 @@ def load_robot_from_urdf_data(model: str | bytes, base_link_name: str) -> RobotC
     one link; a missing limit is the largest double, that of the acceleration 10; only capsules collide.
 
     Unlike the SDK: a missing `<inertial>` means no mass (there: memory of something else), a missing `<axis>` the x
-    axis, as URDF says (there: an error, even on fixed joints), and a number that is none is an error with its line
-    (there: zero).
+    axis, as URDF says (there: an error, even on fixed joints), and a number that is none, or a negative size of a
+    capsule, is an error with its line (there: zero, and a negative size).
 
     Args:
         model: The text.
@@ -87,7 +87,7 @@ def _read(data: str | bytes, source: str, base_link_name: str) -> RobotConfigura
     base = MobileBase(MobileBaseType.Unspecified, np.eye(4), (), ())
     if mobile is not None:
         base = _mobile(mobile, Scope(findings, "mobile base"))
-    if base_link_name not in links:
+    if not isinstance(base_link_name, str) or base_link_name not in links:
         findings.add("error", f"there is no link named {base_link_name!r} to be the base", line=root.line)
     findings.report()
     return RobotConfiguration(root.get("name") or "", links[base_link_name], base)
@@ -110,13 +110,20 @@ def _link(xml: XmlElement, name: str, scope: Scope) -> Link:
         capsule = None if geometry is None else geometry.first("capsule")
         if capsule is None:
             continue
-        length, radius = (scope.number(capsule, what, f"capsule {what}", 0.0) for what in ("length", "radius"))
+        length, radius = (_length(scope, capsule, what) for what in ("length", "radius"))
         masks = (scope.unsigned(capsule, what, "capsule") for what in ("coltype", "colaffinity"))
         collision = Collision(element.get("name") or "")
         collision.set_origin(scope.origin(element, "collision origin"))
         collision.add_geom(GeomCapsule(length, radius, *masks))
         link.add_collision(collision)
     return link
+
+
+def _length(scope: Scope, capsule: XmlElement, what: str) -> float:
+    length = scope.number(capsule, what, f"capsule {what}", 0.0)
+    if length < 0.0:
+        scope.add("error", capsule.line, f"capsule {what} must not be negative, got {length}")
+    return max(length, 0.0)
 
 
 def _inertia(xml: XmlElement, scope: Scope) -> np.ndarray:
@@ -173,8 +180,10 @@ def _limits(xml: XmlElement, joint: Joint, scope: Scope) -> None:
     setters = (
         ("lower", joint.set_limit_q_lower),
         ("upper", joint.set_limit_q_upper),
-        ("velocity", lambda x: joint.set_limit_qdot(-x, x)),
-        ("acceleration", lambda x: joint.set_limit_qddot(-x, x)),
+        ("velocity", joint.set_limit_qdot_upper),
+        ("velocity", lambda x: joint.set_limit_qdot_lower(-x)),
+        ("acceleration", joint.set_limit_qddot_upper),
+        ("acceleration", lambda x: joint.set_limit_qddot_lower(-x)),
         ("effort", joint.set_limit_torque),
     )
     for attribute, set_limit in setters:

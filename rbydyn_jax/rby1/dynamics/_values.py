@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._check import check_integer
+from ..._check import check_integer, check_pose
+from ..._errors import ArgumentError as _ArgumentError
 from ..._errors import DtypeError
 from ._errors import ArgumentError, ShapeError
 
@@ -15,10 +16,13 @@ def numbers(x: Any, name: str) -> np.ndarray:
     """Returns a new float64 array.
 
     Raises:
-        DtypeError: `x` is not numeric.
+        DtypeError: `x` is not numeric, or complex.
     """
     try:
-        return np.array(x, np.float64)
+        given = np.asarray(x)
+        if given.dtype.kind in "cOSUMm":  # NumPy would drop the imaginary part, and make NaN of None
+            raise TypeError
+        return np.array(given, np.float64)
     except (TypeError, ValueError):
         raise DtypeError(f"{name} must be numbers, got {type(x).__name__}") from None
 
@@ -55,9 +59,67 @@ def number(x: Any, name: str) -> float:
     """Returns one number.
 
     Raises:
+        ArgumentError: It is NaN.
         DtypeError: It is not a number.
     """
-    return float(array(x, name))
+    value = float(array(x, name))
+    if value != value:
+        raise ArgumentError(f"{name} must be a number, got nan")
+    return value
+
+
+def finite(x: Any, name: str, *shape: int) -> np.ndarray:
+    """Returns an array of finite numbers of exactly that shape.
+
+    Raises:
+        ArgumentError: A number is NaN or infinite.
+        DtypeError: `x` is not numeric, or of another shape.
+    """
+    result = array(x, name, *shape)
+    if not np.isfinite(result).all():
+        raise ArgumentError(f"{name} must be finite, got {result.tolist()}")
+    return result
+
+
+def pose(x: Any, name: str) -> np.ndarray:
+    """Returns a homogeneous transform (4, 4).
+
+    Raises:
+        ArgumentError: It is not finite, or no rigid transform.
+        DtypeError: It is not numeric, or of another shape.
+    """
+    T = finite(x, name, 4, 4)
+    try:
+        check_pose(T, name)
+    except _ArgumentError as error:
+        raise ArgumentError(str(error)) from None
+    return T
+
+
+def limits(lower: Any, upper: Any) -> tuple[float, float]:
+    """Returns two numbers, of which the first is not greater.
+
+    Raises:
+        ArgumentError: It is, or one is NaN.
+        DtypeError: One is not a number.
+    """
+    low, high = number(lower, "lower"), number(upper, "upper")
+    if low > high:
+        raise ArgumentError(f"lower must not be greater than upper, got {low} and {high}")
+    return low, high
+
+
+def size(x: Any, name: str) -> float:
+    """Returns one length.
+
+    Raises:
+        ArgumentError: It is negative or not finite.
+        DtypeError: It is not a number.
+    """
+    length = float(finite(x, name))
+    if length < 0.0:
+        raise ArgumentError(f"{name} must not be negative, got {length}")
+    return length
 
 
 def at_least(x: Any, name: str, size: int) -> np.ndarray:

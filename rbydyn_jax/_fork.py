@@ -1,0 +1,37 @@
+"""Processes that were forked from one that had used JAX.
+
+Of the threads of a process only the one that forks is in the new process. A call that compiles, or that shares its work
+with JAX's threads, would wait for them forever there; so every call raises.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from ._errors import RbydynError
+
+forked = False  # read by each call: this process is such a one
+
+
+def _after_fork() -> None:
+    global forked
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    forked = forked or (bridge is not None and getattr(bridge, "backends_are_initialized", lambda: True)())
+
+
+def refuse() -> None:
+    """Raises: nothing may be computed in this process.
+
+    Raises:
+        RbydynError: Always.
+    """
+    raise RbydynError(
+        "this process was forked from one that had used JAX, whose threads are not in it: the call could wait forever. "
+        'Start processes by spawn: multiprocessing.get_context("spawn"), or DataLoader(multiprocessing_context="spawn")'
+    )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
