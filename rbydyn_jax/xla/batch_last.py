@@ -81,8 +81,10 @@ def _jvp(
     places = [k for k, t in enumerate(tangents) if type(t) is not ad.Zero]
 
     def moved(*xs: jax.Array) -> list[Any]:
-        values, along = xs[: len(primals)], xs[len(primals) :]
-        return jvp_along(lambda ys: f(*ys), values, dict(zip(places, along, strict=True)))[1]
+        values, along = list(xs[: len(primals)]), dict(zip(places, xs[len(primals) :], strict=True))
+        for k, change in along.items():  # one of them may have one lane only
+            values[k], along[k] = jnp.broadcast_arrays(values[k], change)
+        return jvp_along(lambda ys: f(*ys), values, along)[1]
 
     along = (tangents[k] for k in places)
     values = _lanes_p.bind(*primals, f=f, **params)

@@ -69,6 +69,7 @@ ALGORITHMS = {
 }
 
 
+FORMS = ("unrolled", "scanned")
 EVERY = ("fk", "jacobian", "rnea", "crba", "aba", "rnea_gradient")
 MIMIC = (
     *("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "crba_rate", "crba_gradient", "momentum_gradient"),
@@ -388,3 +389,18 @@ def test_join_is_a_stack_whatever_is_batched():
     pushed = jax.jvp(f, (a[0], b[0, 0]), (jnp.ones_like(a[0]), jnp.zeros_like(a[0])))[1]
     assert pushed.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
     assert np.array_equal(jax.vmap(batch_last, in_axes=1, out_axes=1)(b), b)
+
+
+@pytest.mark.slow
+def test_second_derivatives_along_a_direction_that_is_not_in_the_batch():
+    base, s = robot("every_type"), jax.tree.map(lambda x: x[:3], states("every_type"))
+    along = jnp.linspace(-1.0, 1.0, base.nv)
+
+    def curvature(model, q, v):
+        def at(t):
+            return rb.rnea(model, rb.integrate(model, q, t * along), v + t * along, v)
+
+        return jax.jvp(lambda t: jax.jvp(at, (t,), (1.0,))[1], (0.0,), (1.0,))[1]
+
+    by = [jax.jit(jax.vmap(curvature, (None, 0, 0)))(rb.with_traversal(base, form), s.q, s.v) for form in FORMS]
+    assert_close(*by, kind="solve")
