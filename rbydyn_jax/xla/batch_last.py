@@ -81,8 +81,10 @@ def _jvp(
     places = [k for k, t in enumerate(tangents) if type(t) is not ad.Zero]
 
     def moved(*xs: jax.Array) -> list[Any]:
-        values, along = xs[: len(primals)], xs[len(primals) :]
-        return jvp_along(lambda ys: f(*ys), values, dict(zip(places, along, strict=True)))[1]
+        values, changes = list(xs[: len(primals)]), {}
+        for k, x in zip(places, xs[len(primals) :], strict=True):
+            values[k], changes[k] = jnp.broadcast_arrays(values[k], x)  # one of them may have a single lane
+        return jvp_along(lambda ys: f(*ys), values, changes)[1]
 
     along = (tangents[k] for k in places)
     values = _lanes_p.bind(*primals, f=f, **params)
