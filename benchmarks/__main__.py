@@ -21,6 +21,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks collision               distances of pairs of each kind, and of points, beside coal
   python -m benchmarks simulation              creep, slide, finite rollouts and time of a step, beside MuJoCo
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
+  python -m benchmarks functions               every function and gradient on many robots; Pinocchio; arithmetic
   python -m benchmarks codegen                 functions in C: time of a call and of gcc, beside Pinocchio
   python -m benchmarks identification          RB-Y1 recovered from noisy torques; figaroh, MuJoCo; regressors
   python -m benchmarks tsid                    whole-body inverse dynamics of Talos: optimum and time of TSID
@@ -46,6 +47,7 @@ from . import (
     collision,
     compare,
     forms,
+    functions,
     identification,
     ik,
     mpc,
@@ -65,6 +67,7 @@ RESULTS, FILE = Path(__file__).parent / "results", "cpu_one_core.json"
 KEPT = {  # what keeps its results in files of its own
     "scale": scale,
     "forms": forms,
+    "functions": functions,
     "versions": versions,
     "collision": collision,
     "ik": ik,

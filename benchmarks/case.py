@@ -6,15 +6,41 @@ import re
 import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from rbydyn_jax import Model, RobotBuilder, build_model, load_urdf, lock_joints, robots, testing
+from rbydyn_jax import (
+    Model,
+    RobotBuilder,
+    build_model,
+    integrate,
+    load_urdf,
+    lock_joints,
+    neutral,
+    robots,
+    testing,
+)
 
 CHECKED = 4  # configurations on which all libraries must agree
 LOOP = 32  # configurations of one pass of a library that takes one at a time
+TITLES = {
+    "rby1a": "RB-Y1 A",
+    "panda": "Panda",
+    "g1": "G1",
+    "talos": "Talos",
+    "talos_floating": "Talos, floating",
+    "anymal": "ANYmal",
+    "ur5": "UR5",
+    "xarm7": "xArm7",
+    "icub": "iCub",
+    "vega": "Vega",
+    "every_type": "tree of all joint types",
+}
 SCALABLE = re.compile(r"(chain|tree)(\d+)")  # robots of any size
 
 
@@ -63,7 +89,13 @@ def make_case(robot: str, dtype: str, size: int) -> Case:
     rng = np.random.default_rng(7)
     # Away from a quarter turn, where rby1_sdk loses digits.
     scales = {"q": 1.4, "v": 1.0, "a": 2.0, "tau": 5.0}
-    inputs = {name: rng.uniform(-s, s, (max(size, LOOP), model.nv)) for name, s in scales.items()}
+    rows = max(size, LOOP)
+    inputs = {name: rng.uniform(-s, s, (rows, model.nv)) for name, s in scales.items()}
+    inputs |= {"q2": rng.uniform(-1.4, 1.4, (rows, model.nv))}
+    inputs |= {"point": rng.uniform(-0.5, 0.5, (rows, 3)), "wrench": rng.uniform(-5.0, 5.0, (rows, 6))}
+    if model.nq != model.nv:  # displacements from the neutral configuration
+        moved = jax.vmap(lambda v: integrate(model, neutral(model), v))
+        inputs |= {name: np.asarray(moved(jnp.asarray(inputs[name])), np.float64) for name in ("q", "q2")}
     return Case(robot, model, link, dtype, inputs)
 
 
@@ -94,10 +126,36 @@ def _load(robot: str) -> tuple[Model, str]:
         return load_urdf(example_robot("g1_description/urdf/g1_29dof_rev_1_0.urdf")), "right_wrist_yaw_link"
     if robot == "talos":
         return load_urdf(example_robot("talos_data/robots/talos_reduced.urdf")), "gripper_right_base_link"
+    if robot == "talos_floating":
+        return _file("talos_data/robots/talos_reduced.urdf", True), "gripper_right_base_link"
+    if robot == "anymal":
+        return _file("anymal_b_simple_description/robots/anymal.urdf", True), "RH_FOOT"
+    if robot == "ur5":
+        return _file("ur_description/urdf/ur5_robot.urdf"), "tool0"
+    if robot == "xarm7":
+        return _file("xarm_description/urdf/xarm7.urdf"), "link_eef"
+    if robot == "icub":
+        return _of_wheel("icub-models", "iCubGazeboV2_7/model.urdf", True), "r_hand"
+    if robot == "vega":  # with joints that mimic others
+        return _of_wheel("dexmate-urdf", "vega.urdf", False), "R_ee"
+    if robot == "every_type":
+        model = testing.random_tree(1, n=20)
+        return model, model.link_names[-1]
     if match := SCALABLE.fullmatch(robot):
         n = int(match[2])
         return {"chain": chain, "tree": tree}[match[1]](n), f"link_{n}"
-    raise SystemExit(f"no robot {robot!r}: rby1a, panda, g1, talos, chainN or treeN")
+    known = ", ".join(TITLES)
+    raise SystemExit(f"no robot {robot!r}: {known}, chainN or treeN")
+
+
+def _file(relative: str, floating_base: bool = False) -> Model:
+    return load_urdf(example_robot(relative), floating_base=floating_base)
+
+
+def _of_wheel(wheel: str, ending: str, floating_base: bool) -> Model:
+    """A robot from a file that a wheel brings along."""
+    paths = [Path(str(file.locate())) for file in metadata.files(wheel) or [] if str(file).endswith(ending)]
+    return load_urdf(paths[0], floating_base=floating_base)
 
 
 def example_robot(relative: str) -> Path:

@@ -11,16 +11,19 @@ from typing import Any
 
 
 def records(code: str, dtype: str, interpreter: str = sys.executable, **environment: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects that some Python code prints, a line each, in a fresh process with that dtype as default."""
+    """The JSON objects that some Python code prints, a line each, as it prints them, in a fresh process with that
+    dtype as default."""
     given = os.environ | {
         "JAX_PLATFORMS": "cpu",
         "JAX_ENABLE_X64": "1" if dtype == "float64" else "0",
         "JAX_ENABLE_COMPILATION_CACHE": "0",
         **environment,
     }
-    done = subprocess.run(
-        [interpreter, "-W", "ignore", "-c", code], env=given, stdout=subprocess.PIPE, text=True, check=True
-    )
-    for line in done.stdout.splitlines():
-        if line.startswith("{"):
-            yield json.loads(line)
+    command = [interpreter, "-W", "ignore", "-c", code]
+    with subprocess.Popen(command, env=given, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("{"):
+                yield json.loads(line)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)

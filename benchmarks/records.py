@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .case import SCALABLE
+from .case import SCALABLE, TITLES
 from .operations import OPERATIONS
 from .ours import LIBRARY, MAPPED_FROM
 from .peers import IN_JAX, NAMES
 from .plans import DTYPES, REFERENCE, ROBOTS
 
-TITLES = {"rby1a": "RB-Y1 A", "panda": "Panda", "g1": "G1", "talos": "Talos"}
 SINGLE_CALL_BOUND = 5.0  # times a jitted addition with the same arguments
 FLAT_BOUND = 1.3  # time in a batch that goes through `map_batch`, over that in the reference batch
 DISAGREEMENT = {"float64": 1e-9, "float32": 1e-3}  # larger differences are pointed out

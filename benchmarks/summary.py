@@ -37,12 +37,12 @@ def summary(run: Run) -> str:
     return _TEXT.format(batch=REFERENCE, table=table(head, rows), losses=_losses(run), about=run.about())
 
 
-def insert(page: Path, text: str) -> None:
-    """Writes `text` between the two markers of a page."""
+def insert(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
+    """Writes `text` between two markers of a page."""
     old = page.read_text()
-    new, count = re.subn(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n\n{text}\n{END}", old, flags=re.DOTALL)
+    new, count = re.subn(f"{begin}.*?{end}", lambda _: f"{begin}\n\n{text}\n{end}", old, flags=re.DOTALL)
     if count != 1:
-        raise SystemExit(f"{page} must hold {BEGIN} and, after it, {END}, once")
+        raise SystemExit(f"{page} must hold {begin} and, after it, {end}, once")
     page.write_text(new)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -57,13 +57,14 @@ def _measure(case: Case, job: Job, libraries: dict[str, Any], seconds: float) ->
             racers += module.entries(case, [operation], [x for x in peer_batches(job) if x in batches])
         except Exception as error:
             _report(case, operation, "failures", {"library": name, "error": _said(error)})
-    for record in _race(racers, seconds):
+    for record in contest(racers, seconds):
         _report(case, operation, "times", record)
     if OPERATIONS[operation].public:
         _report(case, operation, "single", ours.single_call(seconds))
 
 
-def _race(entries: list[Entry], seconds: float) -> Iterable[dict[str, Any]]:
+def contest(entries: list[Entry], seconds: float) -> Iterator[dict[str, Any]]:
+    """The time of each entry [us], and its largest difference from the library that all are compared with."""
     runs = {}
     for entry in entries:
         runs[entry.name] = entry.run

@@ -213,12 +213,10 @@ def com_acceleration(
     return inertial_wrench(weightless(model), q, v, a)[3:] / total_mass(model)
 
 
-def _moment_hessian(run: Sweep) -> Array:
+def _turns_and_moments(run: Sweep) -> tuple[Array, Array]:
+    """The axis about which each degree of freedom turns, and the linear momentum of all that it moves."""
     found = composites(run)
-    turns, slides = outside(run, found.S[:3]), outside(run, found.momenta[3:])
-    below, same = masks(run.tree)
-    rows = [jnp.where((below | same).T, x, jnp.where(below, x.T, 0.0)) for x in crossed(turns, slides)]
-    return second_order(run, rows)
+    return outside(run, found.S[:3]), outside(run, found.momenta[3:])
 
 
 @jit_public()
@@ -235,4 +233,7 @@ def com_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 3 nv"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return traverse(model, _moment_hessian, q, result="joint_matrix") / total_mass(model)
+    turns, moments = traverse(model, _turns_and_moments, q, result="joint_matrix")
+    below, same = (x[:, None] for x in masks(model.tree))
+    moved = jnp.where(np.swapaxes(below | same, 0, 2), crossed(turns, moments), 0.0)
+    return second_order(model, jnp.where(below, -crossed(moments, turns), moved)) / total_mass(model)

@@ -66,20 +66,26 @@ def _jacobian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Ar
     return run.stack_columns(_columns(run, link, ref, frame), 6)
 
 
-def _hessian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Float[Array, "nv 6 nv"]:
+def _all_columns(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Array:
+    """The columns for the degrees of freedom of all joints, those of mimic joints included."""
+    return outside(run, run.columns(_columns(run, link, ref, frame), 6))
+
+
+def _curvature(
+    model: Model, columns: Float[Array, "6 dofs"], link: int, ref: int | None, frame: Frame
+) -> Float[Array, "nv 6 nv"]:
     """Derivatives of the columns along each other: a joint moves all that lies beyond it, seen from `ref`."""
-    columns = outside(run, run.columns(_columns(run, link, ref, frame), 6))
-    beyond = moved_along(run.tree, link, ref)
+    beyond = moved_along(model.tree, link, ref)[:, None]
     w, v = columns[:3], columns[3:]
-    turned = crossed(w, w)
-    if frame == "world" or frame == "local":
-        slid = [x + y for x, y in zip(crossed(w, v), crossed(v, w), strict=True)]
-        rows = [*turned, *slid]
-        if frame == "world":
-            return second_order(run, [jnp.where(beyond, x, 0.0) for x in rows])
-        return second_order(run, [jnp.where(beyond, 0.0, x.T) for x in rows])
-    carried = [jnp.where(beyond, x, x.T) for x in crossed(w, v)]
-    return second_order(run, [*(jnp.where(beyond, x, 0.0) for x in turned), *carried])
+    turned = crossed(jnp.concatenate([w, w]), columns)
+    slid = crossed(jnp.concatenate([jnp.zeros_like(v), v]), jnp.concatenate([w, w]))
+    if frame == "world":
+        full = jnp.where(beyond, turned + slid, 0.0)
+    elif frame == "local":
+        full = jnp.where(beyond, 0.0, -(turned + slid))
+    else:
+        full = jnp.where(beyond, turned, -slid)
+    return second_order(model, full)
 
 
 @jit_public("link", "ref", "frame")
@@ -266,11 +272,6 @@ def link_acceleration(
     return J @ a + Jdot @ v
 
 
-def tangent_jacobian(f: Callable[[Array], Array], model: Model, q: Array) -> Array:
-    """d f(q (+) e_i) for each velocity direction i, as the first axis."""
-    return jax.vmap(lambda e: _rate(f, model, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
-
-
 @jit_public("link", "ref", "frame")
 def hessian(
     model: Model,
@@ -301,7 +302,8 @@ def hessian(
     model, q = arguments(model, q=q)
     check_frame(frame)
     index, base = model.link_index(link), None if ref is None else model.link_index(ref)
-    return traverse(model, lambda run: _hessian(run, index, base, frame), q, links=(index, base))
+    columns = traverse(model, lambda run: _all_columns(run, index, base, frame), q, links=(index, base))
+    return _curvature(model, columns, index, base, frame)
 
 
 @jit_public("link", "ref")
@@ -353,10 +355,11 @@ def point_hessian(
     model, q, point = arguments(model, q=q, point=point)
     index = model.link_index(link)
 
-    def derivatives(run: Sweep, point: Array) -> Array:
-        return _hessian(run, index, None, Vec3(*(point[k] for k in range(3))))[:, 3:]
+    def columns(run: Sweep, point: Array) -> Array:
+        return _all_columns(run, index, None, Vec3(*(point[k] for k in range(3))))
 
-    return traverse(model, derivatives, q, point, links=(index,))
+    found = traverse(model, columns, q, point, links=(index,))
+    return _curvature(model, found, index, None, "world_aligned")[:, 3:]
 
 
 @jit_public("link")
@@ -374,7 +377,7 @@ def quaternion_jacobian(model: Model, q: Float[Array, "nq"], link: str | int) ->
     """
     model, q = arguments(model, q=q)
     J = jacobian(model, q, link)
-    xi = quaternions.from_matrix(link_pose(model, q, link)[:3, :3])
-    zero = jnp.zeros(1, q.dtype)
-    rates = jax.vmap(lambda w: 0.5 * quaternions.multiply(jnp.concatenate([zero, w]), xi), in_axes=1, out_axes=1)
-    return jnp.concatenate([rates(J[:3]), J[3:]])
+    w, x, y, z = 0.5 * quaternions.from_matrix(link_pose(model, q, link)[:3, :3])
+    a, b, c = J[:3]
+    rates = [-x * a - y * b - z * c, w * a + z * b - y * c, w * b + x * c - z * a, w * c + y * a - x * b]
+    return jnp.concatenate([jnp.stack(rates), J[3:]])

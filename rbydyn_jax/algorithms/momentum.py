@@ -9,9 +9,9 @@ from .._check import jit_public
 from ..model.model import Model
 from ..spatial import so3
 from .arguments import arguments
-from .centroidal import center_of_mass, momentum_matrix
+from .centroidal import center_of_mass, momentum_matrix, total_mass
 from .inertial_wrench import inertial_wrench, spatial_momentum
-from .jacobians import tangent_jacobian
+from .momentum_hessian import momentum_hessian
 from .rnea import weightless
 
 
@@ -91,7 +91,8 @@ def centroidal_momentum_rate(
 def centroidal_momentum_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 6 nv"]:
     r"""Derivative of `centroidal_momentum_matrix`, $H_{i,:,j} = \partial A_{:,j} / \partial q_i$ along direction $i$.
 
-    The rate of momentum is $A_G a + v^T H v$. By forward differentiation along each direction.
+    The rate of momentum is $A_G a + v^T H v$. A joint carries the momenta of those beyond it along as one, and changes
+    the composite inertia of those before it; O(n^2).
 
     Args:
         model: The robot.
@@ -101,7 +102,7 @@ def centroidal_momentum_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Ar
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return tangent_jacobian(lambda x: centroidal_momentum_matrix(model, x), model, q)
+    return momentum_hessian(model, q, center_of_mass(model, q), total_mass(model))
 
 
 @jit_public()
@@ -152,7 +153,7 @@ def angular_momentum(
 def angular_momentum_hessian(model: Model, q: Float[Array, "nq"], point: Float[Array, "3"]) -> Float[Array, "nv 3 nv"]:
     r"""Derivative of `angular_momentum_jacobian`, $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along direction $i$.
 
-    The rate of angular momentum is $J a + v^T H v$. By forward differentiation along each direction.
+    The rate of angular momentum is $J a + v^T H v$; O(n^2), as `centroidal_momentum_hessian`.
 
     Args:
         model: The robot.
@@ -163,4 +164,4 @@ def angular_momentum_hessian(model: Model, q: Float[Array, "nq"], point: Float[A
         ShapeError: An argument has another shape.
     """
     model, q, point = arguments(model, q=q, point=point)
-    return tangent_jacobian(lambda x: angular_momentum_jacobian(model, x, point), model, q)
+    return momentum_hessian(model, q, point)[:, :3]

@@ -200,17 +200,20 @@ def unsymmetric(run: Sweep, lower: tuple[Table, Table], upper: tuple[Table, Tabl
     return _independent(run, full)
 
 
-def crossed(left: Rows, right: Rows) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The cross products [i, j] of column i of `left` with column j of `right`, by components."""
-    a, b = [x[:, None] for x in left], [x[None, :] for x in right]
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+def crossed(left: jax.Array, right: jax.Array) -> jax.Array:
+    """The cross products [i, :, j] of column i of `left` with column j of `right`, of each three rows."""
+
+    def rows(table: jax.Array, order: tuple[int, int, int]) -> jax.Array:
+        return jnp.stack([table[at + k] for at in range(0, len(table), 3) for k in order])
+
+    one, two, three, four = barrier(tuple(rows(x, k) for x in (left, right) for k in ((1, 2, 0), (2, 0, 1))))
+    return one.T[:, :, None] * four[None] - two.T[:, :, None] * three[None]
 
 
-def second_order(run: Sweep, rows: Sequence[jax.Array]) -> jax.Array:
-    """The array (nv, rows, nv) of matrices [i, j] over the degrees of freedom of all joints, which are the rows."""
-    full = jnp.stack(list(rows), axis=1)
-    gather = run.coordinates.gather
-    return jnp.moveaxis(gather(jnp.moveaxis(gather(full), 2, 0)), 0, 2) if run.tree.has_mimics else full
+def second_order(model: Model, full: jax.Array) -> jax.Array:
+    """The array (nv, rows, nv) of one over the degrees of freedom of all joints, which are its first and last axis."""
+    gather = Coordinates(model).gather
+    return jnp.moveaxis(gather(jnp.moveaxis(gather(full), 2, 0)), 0, 2) if model.tree.has_mimics else full
 
 
 def _independent(run: Sweep, full: jax.Array) -> jax.Array:

@@ -93,7 +93,7 @@ def test_wrench_on_the_ground(case):
 
 @pytest.mark.slow
 def test_hessians():
-    """The rate of momentum is J a + v'Hv, on a tree with a floating joint and one that mimics."""
+    """The rate of momentum is J a + v'Hv, and H the derivative of J, with a floating joint and one that mimics."""
     model = random_tree(3, ("floating", "revolute", "prismatic"), n=4, mimics=1)
     assert model.tree.has_mimics
     q = jax.vmap(rb.random_configuration, (None, 0))(model, jax.random.split(jax.random.key(0), 20))
@@ -103,9 +103,15 @@ def test_hessians():
         H, J = rb.angular_momentum_hessian(model, q, point), rb.angular_momentum_jacobian(model, q, point)
         Hg, A = rb.centroidal_momentum_hessian(model, q), rb.centroidal_momentum_matrix(model, q)
         l_rate = along(model, lambda x, w: rb.angular_momentum(model, x, w, point), q, v, (v, a))[1]
+
+        def derivative(f):
+            return jax.vmap(lambda e: along(model, f, q, e)[1])(jnp.eye(model.nv, dtype=q.dtype))
+
         return (
             (J @ a + jnp.einsum("i,iaj,j->a", v, H, v), l_rate),
             (A @ a + jnp.einsum("i,iaj,j->a", v, Hg, v), rb.centroidal_momentum_rate(model, q, v, a)),
+            (H, derivative(lambda x: rb.angular_momentum_jacobian(model, x, point))),
+            (Hg, derivative(lambda x: rb.centroidal_momentum_matrix(model, x))),
         )
 
     for got, want in run(ours, q, v, a):

@@ -23,6 +23,7 @@ from rbydyn_jax.algorithms import (
     jacobians,
     kinematics,
     momentum_columns,
+    momentum_hessian,
     operational_space,
     rnea,
 )
@@ -59,8 +60,9 @@ ALGORITHMS = {
     "first_moment": lambda run, s, link: first_moment._sum(run),
     "inertial_wrench": lambda run, s, link: inertial_wrench._taken(run, s.v, s.a),
     "composite_inertia": lambda run, s, link: operational_space._composite(run, rb.fk(run.model, s.q)[link[0]]),
-    "hessian": lambda run, s, link: jacobians._hessian(run, link[0], link[1], "local"),
-    "com_hessian": lambda run, s, link: centroidal._moment_hessian(run),
+    "all_columns": lambda run, s, link: jacobians._all_columns(run, link[0], link[1], "local"),
+    "turns_and_moments": lambda run, s, link: jnp.stack(centroidal._turns_and_moments(run)),
+    "momentum_changes": lambda run, s, link: momentum_hessian._changes(run, s.f_ext[0, :3]),
     "aba": lambda run, s, link: aba._aba(run, s.tau, s.v, s.f_ext, gravity=True),
     "rnea_gradient": lambda run, s, link: jnp.concatenate(rnea.adjoint(("q", "v", "a"), run, s.v, s.a, s.f_ext, s.tau)),
     "torque_regressor": lambda run, s, link: jnp.concatenate(regressors._motions_and_wrenches(run, s.v, s.a), axis=1),
@@ -73,7 +75,7 @@ FORMS = ("unrolled", "scanned")
 EVERY = ("fk", "jacobian", "rnea", "crba", "aba", "rnea_gradient")
 MIMIC = (
     *("fk", "moved_poses", "pulled_back_poses", "rnea", "crba", "crba_rate", "crba_gradient", "momentum_gradient"),
-    *("coriolis", "rnea_derivatives", "hessian"),
+    *("coriolis", "rnea_derivatives", "all_columns", "momentum_changes"),
 )
 
 
@@ -104,6 +106,14 @@ def test_all_traversals_agree(algorithm, name):
         assert_close(by(side_by_side), want, kind=kind)
     if name == "every_type" or algorithm not in EVERY:  # one tree each suffices for bodies one by one
         assert_close(by(unrolled), want, kind=kind)
+
+
+def test_scanned_sweeps_are_differentiated_along_a_batch_of_directions():
+    """The directions are lanes of their own, the configuration is the same in all of them."""
+    model = random_tree(2, ("revolute", "prismatic"), n=3)
+    q, link = normal(1, model.nv), model.link_names[-1]
+    both = (jax.jacfwd(lambda q, m=m: rb.jacobian(m, q, link))(q) for m in (rb.with_traversal(model, "scanned"), model))
+    assert_close(*both)
 
 
 @pytest.mark.slow
