@@ -273,8 +273,12 @@ def pin_twin(model: Model, text: bytes | None = None) -> tuple[PinRobot, str]:
         return pin_model(model), ""
     if "planar" in model.tree.joint_types:
         return pin_model(model), "planar joint: Pinocchio reads our numbers"
+    read = _without_shapes(text)
+    plain = re.sub(r'="\s*([^"]*?)\s*"', r'="\1"', read)
+    # urdfdom drops, with a word on the console, an inertia of which a number ends in a blank.
+    note = "" if plain == read else "Pinocchio reads numbers without the blanks around them"
     try:
-        return pin_from_urdf(_without_shapes(text), model), ""
+        return pin_from_urdf(plain, model), note
     except ValueError:
         return pin_model(model), "Pinocchio refuses the file: it reads our numbers"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import jax
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rbydyn_jax import integrate, random_configuration, to_urdf
+from rbydyn_jax import crba, integrate, random_configuration, to_urdf
 from rbydyn_jax.engines import conventions
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close
@@ -18,7 +20,7 @@ pytestmark = pytest.mark.skipif(not X64, reason="the oracles themselves are in f
 
 from rbydyn_jax.engines.conventions import batch  # noqa: E402
 from rbydyn_jax.engines.mujoco import mujoco_model  # noqa: E402
-from rbydyn_jax.engines.pinocchio import pin_from_urdf, pin_model  # noqa: E402
+from rbydyn_jax.engines.pinocchio import pin_from_urdf, pin_model, pin_twin  # noqa: E402
 
 COUNT = 100
 EVERY_TYPE = ("revolute", "continuous", "prismatic", "fixed", "planar", "spherical", "floating")
@@ -180,3 +182,15 @@ def test_pinocchio_and_the_sdk_agree_through_the_conversions():
 def test_refused_joints_are_named():
     with pytest.raises(ValueError, match="planar"):
         mujoco_model(random_tree(1, ("planar", "revolute"), 2))
+
+
+def test_pinocchio_keeps_an_inertia_with_a_blank_in_a_number():
+    """Its reader would drop the whole inertia with no error: of the vendor's leader arm, that of one link."""
+    model = random_tree(0, ("revolute",), 3)
+    text = to_urdf(model)
+    blank = re.sub(r'ixy="([^"]*)"', r'ixy="\1 "', text)
+    assert blank != text
+    twin, note = pin_twin(model, blank.encode())
+    assert "blanks" in note and pin_twin(model, text.encode())[1] == ""
+    q = np.asarray(random_configuration(model, jax.random.key(0)))
+    assert_close(np.asarray(crba(model, q)), twin.crba(q))
