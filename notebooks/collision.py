@@ -12,7 +12,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # Distances and contact points
 #
 # How far is a robot from itself, from a world, and from a terrain; which way leads out; and where does a body rest?

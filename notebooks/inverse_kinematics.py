@@ -12,7 +12,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # Inverse kinematics
 #
 # Which configuration brings a hand to a place? An arm with four joints in a plane has infinitely many for a point. We

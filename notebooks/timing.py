@@ -12,7 +12,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # Timing
 #
 # A path says where a robot goes, a timing when. The fastest timing uses a limit at every moment; with limits of jerk it
