@@ -17,7 +17,7 @@ from ..shapes.cylinder import PlacedCylinders
 from ..shapes.half_space import PlacedHalfSpaces
 from .gjk import apart
 from .penetration import overlapping
-from .polytopes import Polytopal, Polytope, polytope, simplex_witness
+from .polytopes import Polytopal, Polytope, Simplex, polytope, simplex_core, simplex_witness
 from .rims import Rim, rim_edge_directions
 from .solids import Solid, solid
 from .vectors import (
@@ -40,11 +40,20 @@ from .witness import Witness
 def polytope_polytope(a: Polytopal, b: Polytopal) -> Witness:
     """The signed distance of two capsules, boxes or hulls, and its witness points; see `polytopes`."""
     first, second = polytope(a), polytope(b)
+    return simplex_witness(first, second, _simplex(first, second))
+
+
+def polytope_core(a: Polytopal, b: Polytopal) -> tuple[Array, Vector, Vector, Vector]:
+    """The distance without the balls, the normal from the second to the first, and the nearest points."""
+    first, second = polytope(a), polytope(b)
+    return simplex_core(first, second, _simplex(first, second))
+
+
+def _simplex(first: Polytope, second: Polytope) -> Simplex:
     still = lax.stop_gradient((first, second))
     gap, overlap = apart(*still)
     depth = overlapping(*still, overlap)
-    chosen = jax.tree.map(lambda x, y: jnp.where(overlap, x, y), depth, gap)
-    return simplex_witness(first, second, chosen)
+    return jax.tree.map(lambda x, y: jnp.where(overlap, x, y), depth, gap)
 
 
 def hull_half_space(a: PlacedConvexHulls, b: PlacedHalfSpaces) -> Witness:
@@ -64,6 +73,12 @@ def hull_cylinder(a: PlacedConvexHulls, b: PlacedCylinders) -> Witness:
     by motions of the solids; where a face or an edge lies along the cylinder, they are the middle of its end or its
     side, and the foot of that in the plane of the face.
     """
+    distance, _, point_a, point_b = cylinder_core(a, b)
+    return Witness(distance, point_a, point_b, point_a, point_b)
+
+
+def cylinder_core(a: PlacedConvexHulls, b: PlacedCylinders) -> tuple[Array, Vector, Vector, Vector]:
+    """The distance of a hull and a cylinder, the normal from the second to the first, and the nearest points."""
     # Kernels want all their arguments in one batch, also where `jax.vmap` has only one of the shapes in it.
     zero = 0.0 * lax.stop_gradient(dot(a.position, b.center))
     a, b = jax.tree.map(lambda x: x + zero, (a, b))
@@ -78,7 +93,7 @@ def hull_cylinder(a: PlacedConvexHulls, b: PlacedCylinders) -> Witness:
     lowest = jnp.min(hull.along(n)) - dot(n, a.position)
     point_a = add(add_scaled(a.position, lowest, n), cross(n, moment_a))
     point_b = sub(add_scaled(other.center, other.reach(n), n), cross(n, moment_b))
-    return Witness(distance, point_a, point_b, point_a, point_b)
+    return distance, n, point_a, point_b
 
 
 def _moved(hull: Polytope, about: Vector, by: Vector, turn: Vector) -> Polytope:

@@ -47,11 +47,15 @@ _STEPS = 24  # towards vertices of a hull
 
 def field_value(field: Field, p: Vector) -> Array:
     """The signed distance of points from one obstacle, or a lower bound of it."""
+    local = in_axes(field, p)
+    return _above(field, local) if isinstance(field, PlacedHeightMaps) else _in_grid(field, local)
+
+
+def in_axes(field: Field, p: Vector) -> Vector:
+    """Points in the axes of an obstacle, from its origin."""
     gap = sub(p, map_components(lambda x: jnp.broadcast_to(x, p[0].shape), field.origin))
-    local = [dot(gap, map_components(lambda x: jnp.broadcast_to(x, p[0].shape), axis)) for axis in field.axes]
-    if isinstance(field, PlacedHeightMaps):
-        return _above(field, (local[0], local[1], local[2]))
-    return _in_grid(field, (local[0], local[1], local[2]))
+    x, y, z = (dot(gap, map_components(lambda x: jnp.broadcast_to(x, p[0].shape), axis)) for axis in field.axes)
+    return x, y, z
 
 
 def solid_field(a: Placed, b: Field) -> Witness:
@@ -65,7 +69,8 @@ def solid_field(a: Placed, b: Field) -> Witness:
     for _ in range(1 + _ZOOMS):
         places = jnp.clip(best[None] + reach * jnp.asarray(lattice, dtype), -1.0, 1.0)
         values = field_value(field, _points(still, places))
-        best, reach = places[jnp.argmin(values)], reach * 2.0 / (_COUNT[size] - 1)
+        best = lax.optimization_barrier(places[jnp.argmin(values)])  # searched once, whatever uses it
+        reach *= 2.0 / (_COUNT[size] - 1)
     point = map_components(lambda x: x[0], _points(body, best[None]))
     return _witness(b, point, body.radius)
 
@@ -124,16 +129,31 @@ def _points(body: Solid, places: Array) -> Vector:
 def _above(field: PlacedHeightMaps, p: Vector) -> Array:
     """The height above the surface as the distance from a slope as steep as the steepest of the map."""
     h, spacing = field.heights, field.spacing
-    (i, u), (j, v) = (_cell(p[k] / spacing, h.shape[k]) for k in (0, 1))
+    height, _, _ = surface(field, p[0], p[1])
+    by_rows, by_columns = h[1:] - h[:-1], h[:, 1:] - h[:, :-1]
+    ascents = [by_rows[:, k : k + h.shape[1] - 1] ** 2 + by_columns[1 - k : h.shape[0] - k] ** 2 for k in (0, 1)]
+    steepest = jnp.maximum(ascents[0].max(), ascents[1].max()) / spacing**2
+    return (p[2] - height) / jnp.sqrt(1 + steepest)
+
+
+def surface(field: PlacedHeightMaps, x: Array, y: Array) -> Vector:
+    """The height of a map's surface and its slopes along both directions, at points in the axes of the map."""
+    h, spacing = field.heights, field.spacing
+    (i, u), (j, v) = (_cell(p / spacing, n) for p, n in zip((x, y), h.shape, strict=True))
     low, high = h[i, j], h[i + 1, j + 1]
     rows_first = u >= v
     beside = jnp.where(rows_first, h[i + 1, j], h[i, j + 1])
     first, second = jnp.where(rows_first, u, v), jnp.where(rows_first, v, u)
     height = low + first * (beside - low) + second * (high - beside)
-    by_rows, by_columns = h[1:] - h[:-1], h[:, 1:] - h[:, :-1]
-    ascents = [by_rows[:, k : k + h.shape[1] - 1] ** 2 + by_columns[1 - k : h.shape[0] - k] ** 2 for k in (0, 1)]
-    steepest = jnp.maximum(ascents[0].max(), ascents[1].max()) / spacing**2
-    return (p[2] - height) / jnp.sqrt(1 + steepest)
+    ascents = (beside - low) / spacing, (high - beside) / spacing
+    slopes = [
+        jnp.where((p >= 0) & (p <= spacing * (n - 1)), slope, 0.0)
+        for p, n, slope in (
+            (x, h.shape[0], jnp.where(rows_first, ascents[0], ascents[1])),
+            (y, h.shape[1], jnp.where(rows_first, ascents[1], ascents[0])),
+        )
+    ]
+    return height, slopes[0], slopes[1]
 
 
 def _in_grid(field: PlacedDistanceGrids, p: Vector) -> Array:

@@ -152,10 +152,14 @@ def _are_sharp(vertices: Array, edges: Array) -> Array:
 
 def simplex_witness(a: Polytope, b: Polytope, simplex: Simplex) -> Witness:
     """The distance and the nearest points of two polytopes, whose simplex is known."""
-    of_a, of_b = _three(a.at(simplex.a)), _three(b.at(simplex.b))
-    core, normal, on_a, on_b = simplex_distance(of_a, of_b, simplex.count, simplex.facing)
+    core, normal, on_a, on_b = simplex_core(a, b, simplex)
     surfaces = add_scaled(on_a, -a.radius, normal), add_scaled(on_b, b.radius, normal)
     return Witness(core - a.radius - b.radius, *surfaces, on_a, on_b)
+
+
+def simplex_core(a: Polytope, b: Polytope, simplex: Simplex) -> tuple[Array, Vector, Vector, Vector]:
+    """The distance without the balls, the normal from the second to the first, and the nearest points."""
+    return simplex_distance(_three(a.at(simplex.a)), _three(b.at(simplex.b)), simplex.count, simplex.facing)
 
 
 def simplex_distance(a: Three, b: Three, count: Array, facing: Vector) -> tuple[Array, Vector, Vector, Vector]:

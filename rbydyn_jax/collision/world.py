@@ -151,7 +151,9 @@ def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Calla
             for other, second in placed.items():
                 function = what(kind, other)
                 if is_single(kind, other):
-                    every = jax.vmap(jax.vmap(function, in_axes=(None, 0)), in_axes=(0, None))
+                    # What a pair has several of stays in front, as in the other form.
+                    along_obstacles = jax.vmap(function, in_axes=(None, 0), out_axes=-1)
+                    every = jax.vmap(along_obstacles, in_axes=(0, None), out_axes=-2)
                 else:
                     every = run.fused_map(partial(_each, function, (len(of_kind), len(world.places[other]))))
                 found.append(every(first, second))

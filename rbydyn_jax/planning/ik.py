@@ -22,7 +22,7 @@ from ..model.model import Model, check_model
 from ._clearance import check_clearance, checked_clearance
 from ._ik_arguments import asked, batch_size, check_goal_values, checked_poses, checked_types, moving, start
 from ._ik_problem import PoseProblem, Problem, Setup, product
-from ._ik_refine import refined
+from ._ik_refine import followed, refined
 from ._ik_search import finite, search
 from ._ik_tasks import TaskProblem, Wanted
 from .costs import Cost
@@ -117,7 +117,10 @@ def solve_ik(
     The derivatives are those of the implicit function theorem at the solution, with respect to the target, the goals,
     the robot, and joints in `q0` that are not among `joints`: $dq = J^+ de$, the minimum-norm change for a redundant
     arm. They are zero for joints at a limit, for configurations that are not solutions, and in directions in which the
-    link cannot move (singular poses). The clearance counts as kept by a small change. With `costs` there are none.
+    link cannot move (singular poses). The clearance counts as kept by a small change. With `costs`, their sum stays the
+    smallest nearby, also where a cost changes, with joints held that are closer to a limit than 1e-3; they are zero
+    where the search has not come to the minimum, which can be so beside limits. With both costs and a clearance there
+    are none.
 
     Args:
         model: The robot.
@@ -154,7 +157,7 @@ def solve_ik(
         ModelError: No joint moves a link, a joint that may move is a mimic joint or is listed twice, or there is a
             clearance and the robot has no collision shapes that could keep it.
         NameNotFoundError: There is no such link or joint.
-        RbydynError: The derivatives of a solution with `costs` are asked for.
+        RbydynError: The derivatives of a solution with both `costs` and a `clearance` are asked for.
         ShapeError: An argument has another shape.
 
     Example:
@@ -215,8 +218,8 @@ def _solve(problem: PoseProblem | TaskProblem, target: Any, q0: Array, key: PRNG
 @_solve.defjvp
 def _solve_jvp(primals: tuple, tangents: tuple) -> tuple[IkResult, IkResult]:
     problem, target, q0, key = primals
-    if isinstance(target, Wanted) and target.costs:
-        raise RbydynError("solve_ik has no derivatives with costs: stop the gradient, or leave the costs out")
+    if isinstance(target, Wanted) and target.costs and problem.clearance is not None:
+        raise RbydynError("solve_ik has no derivatives with both costs and a clearance: leave one of them out")
     result = _solve(problem, target, q0, key)
     moves = jax.vmap(partial(_follow, problem, tangents[0]))(result.q, target, tangents[1], tangents[2], result.solved)
     zeros = jax.tree.map(_no_tangent, result)
@@ -232,9 +235,16 @@ def _follow(
 ) -> Array:
     """The change of a solution that keeps its error zero."""
     d_still = jnp.where(problem.moving, 0.0, d_q0)
+    if isinstance(problem, TaskProblem) and isinstance(d_problem, TaskProblem) and target.costs:
+        step = followed(problem, d_problem, q, target, d_still, d_target)
+        return jnp.where(solved, d_still + _moves(problem, q, step), d_still)
     given, changes = (problem, q, target), (d_problem, d_still, d_target)
     J, (_, d_error) = problem.rows(q, target)[1], jax.jvp(lambda p, x, T: p.rows(x, T)[0], given, changes)
     J = jnp.where((problem.blocked(q, 1.0) | problem.blocked(q, -1.0))[None, :], 0.0, J)
     step = product(jnp.linalg.pinv(J, rtol=1e3 * jnp.finfo(q.dtype).eps), d_error)
+    return jnp.where(solved, d_still + _moves(problem, q, step), d_still)
+
+
+def _moves(problem: Problem, q: Array, step: Array) -> Array:
     dv = jnp.zeros(problem.model.nv, q.dtype).at[problem.velocities].set(step, unique_indices=True)
-    return jnp.where(solved, d_still + qdot_from_v(problem.model, q, dv), d_still)
+    return qdot_from_v(problem.model, q, dv)

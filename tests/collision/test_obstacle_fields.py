@@ -192,6 +192,3 @@ def test_wrong_fields(tmp_path):
         collision.grid_from_mesh(tmp_path / "empty.stl", 0.1)
     with pytest.raises(rb.ArgumentError, match="makes a grid of"):
         collision.grid_from_points(np.zeros((1, 3)), 1e-6)
-    terrain = collision.World(collision.height_map(flat, 0.1))
-    with pytest.raises(rb.ModelError, match="contacts are not known of these shapes: height map"):
-        collision.contact_points(robots.two_link_arm(), jnp.zeros(2), terrain)

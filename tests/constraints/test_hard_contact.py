@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax
@@ -12,8 +13,9 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
 from rbydyn_jax.constraints import Contact, LoopJoint, simulate
-from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, CylinderGeometry, Geometry
-from tests.helpers import X64, assert_close, normal
+from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, ConvexHullGeometry, CylinderGeometry, Geometry
+from tests.collision.test_contact_points import SLOPES
+from tests.helpers import X64, assert_close, normal, oracle
 
 needs_x64 = pytest.mark.skipif(not X64, reason="the bounds are those of float64")
 SIZE, ANGLE = np.array([0.2, 0.2, 0.1]), np.radians(20.0)
@@ -194,3 +196,63 @@ def test_errors_say_what_is_wrong():
     for options, error, match in wrong:
         with pytest.raises(error, match=match):
             simulate(BOX, q, v, 0.1, 0.1, **options)
+
+
+@needs_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("obstacle", ["half_space", *SLOPES])
+def test_a_convex_hull_rests_and_slides_as_a_box_does(obstacle):
+    """A hull of the box's corners on a slope of each kind, by the closed forms of the box."""
+    model = free_body(ConvexHullGeometry(0.5 * SIZE * np.array(list(itertools.product((-1, 1), repeat=3)))))
+    world = slope() if obstacle == "half_space" else collision.World(SLOPES[obstacle](NORMAL))
+
+    @jax.jit
+    def move(friction):
+        start = jnp.asarray(ON_SLOPE)
+        return simulate(model, start, jnp.zeros(6), 0.5, 0.002, method="implicit", world=world, friction=friction)
+
+    rest, slid = move(0.5), move(0.2)
+    assert np.linalg.norm(rest.vs[-1]) < 1e-4  # the nearest point changes among four corners that are as near
+    assert np.linalg.norm(rest.qs[-1, 4:] - ON_SLOPE[4:]) < 1e-6
+    assert_close(rest.forces[-1].sum(axis=0), [0.0, 0.0, 9.81], 1e-3)
+    pull = 9.81 * (np.sin(ANGLE) - 0.2 * np.cos(ANGLE))
+    way = 0.5 * pull * (0.5**2 + 0.5 * 0.002)  # of semi-implicit steps
+    assert np.linalg.norm(slid.qs[-1, 4:] - ON_SLOPE[4:]) == pytest.approx(way, rel=1e-6)
+    pressed = np.asarray(slid.forces[1:]) @ NORMAL
+    rubbed = np.linalg.norm(np.asarray(slid.forces[1:]) - pressed[..., None] * NORMAL, axis=-1)
+    assert_close(rubbed, 0.2 * pressed, 1e-6)
+
+
+@needs_x64
+@pytest.mark.slow
+def test_a_ball_on_a_height_map_rolls_as_in_mujoco():
+    """Through a shallow bowl of 0.1 m triangles, whose edges cost both a little energy."""
+    mujoco = oracle("mujoco")
+    radius, half, count, dt = 0.1, 2.0, 41, 0.0005
+    x = np.linspace(-half, half, count)
+    heights = 0.075 * x[:, None] ** 2 + 0.05 * x[None] ** 2
+    bowl = collision.height_map(jnp.asarray(heights), x[1] - x[0], jnp.eye(4).at[:2, 3].set(-half))
+    b = rb.RobotBuilder("ball").link("w").link("body", 1.0, (0, 0, 0), (0.4 * radius**2,) * 3)
+    model = rb.build_model(b.floating("free", "w", "body").collision("body", CapsuleGeometry(0.0, radius)))
+    begin = [-1.0, 0.0, 0.175]
+
+    @jax.jit
+    def move(world):
+        q = jnp.array([1.0, 0.0, 0.0, 0.0, *begin])
+        return simulate(model, q, jnp.zeros(6), 1.0, dt, method="implicit", world=world).qs[:, 4:]
+
+    mine = np.asarray(move(collision.World(bowl)))
+    text = f"""<mujoco><option timestep="{dt}" integrator="implicitfast"/>
+      <asset><hfield name="h" nrow="{count}" ncol="{count}" size="{half} {half} {heights.max()} 1"/></asset>
+      <worldbody><geom type="hfield" hfield="h" friction="0.8 0 0" solref="0.005 1"/>
+      <body pos="{begin[0]} {begin[1]} {begin[2]}"><freejoint/>
+      <geom type="sphere" size="{radius}" mass="1" friction="0.8 0 0" solref="0.005 1"/></body></worldbody></mujoco>"""
+    there = mujoco.MjModel.from_xml_string(text)
+    there.hfield_data[:] = (heights.T / heights.max()).ravel()
+    data = mujoco.MjData(there)
+    theirs = []
+    for _ in mine:
+        theirs.append(data.qpos[:3].copy())
+        mujoco.mj_step(there, data)
+    assert theirs[-1][0] > -0.55  # of -1 at first
+    assert np.abs(mine - theirs).max() < 0.01

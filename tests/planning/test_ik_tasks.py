@@ -180,7 +180,7 @@ def test_a_mobile_base_goes_where_the_arm_does_not_reach():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not X64, reason="derivatives of solutions need float64")
-def test_derivatives_of_goals_are_least_changes_and_costs_have_none():
+def test_derivatives_of_goals_are_least_changes_and_some_are_not_known():
     arm = planar_arm()
     q0 = jnp.array([0.5, 0.5, 0.5, 0.5])
 
@@ -191,8 +191,46 @@ def test_derivatives_of_goals_are_least_changes_and_costs_have_none():
     step = jnp.array([0.3, -0.7, 0.0])
     q, move = jax.jit(lambda p: jax.jvp(solution, (p,), (step,)))(place)
     assert_close(move, np.linalg.pinv(tip_jacobian(np.asarray(q))) @ np.asarray(step)[:2], 1e-6)
-    with pytest.raises(RbydynError, match="no derivatives with costs"):
-        jax.eval_shape(jax.jacfwd(lambda p: solution(p, costs=[SoftGoal(ConfigurationGoal(q0))])), place)
+    with pytest.raises(RbydynError, match="no derivatives with both costs and a clearance"):
+        options = {"costs": [SoftGoal(ConfigurationGoal(jnp.zeros(2)))], "clearance": 0.01}
+        jax.eval_shape(jax.jacfwd(lambda p: solve_ik(pole_arm(), goals=[PositionGoal("tool", p)], **options).q), place)
+
+
+def smallest(goal, rest, weight, start) -> np.ndarray:
+    """The posture nearest to `rest` with the tip at a point: the root of its conditions by scipy."""
+    optimize = pytest.importorskip("scipy.optimize")
+
+    def conditions(x):
+        return np.concatenate([weight * (x[:4] - rest) + tip_jacobian(x[:4]).T @ x[4:], tip(x[:4])[:2] - goal])
+
+    multipliers = np.linalg.lstsq(tip_jacobian(start).T, -weight * (start - rest), rcond=None)[0]
+    return optimize.root(conditions, np.concatenate([start, multipliers]), tol=1e-13).x[:4]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not X64, reason="derivatives of solutions need float64")
+def test_derivatives_with_costs_are_those_of_the_smallest_cost():
+    """By the goal, the posture and its weights, against differences of the minima that scipy finds."""
+    arm = planar_arm()
+    given = jnp.asarray(tip(np.full(4, 0.5))[:2]), jnp.array([0.3, 0.3, -0.2, 0.9]), jnp.array([1.0, 2.0, 0.5, 3.0])
+
+    def solution(place, rest, weight):
+        goals = [PositionGoal("tool", jnp.append(place, 0.0))]
+        return solve_ik(arm, goals=goals, costs=[SoftGoal(ConfigurationGoal(rest), weight)], q0=jnp.full(4, 0.5)).q
+
+    q, forward, backward = jax.jit(
+        lambda x: (solution(*x), jax.jacfwd(lambda x: solution(*x))(x), jax.jacrev(lambda x: solution(*x))(x))
+    )(given)
+    at, h = [np.asarray(x) for x in given], 1e-5
+    assert np.abs(smallest(at[0], at[1], at[2], np.asarray(q)) - np.asarray(q)).max() < 1e-3
+    for k in range(3):
+        columns = []
+        for step in h * np.eye(len(at[k])):
+            moved = [[x + s * step if i == k else x for i, x in enumerate(at)] for s in (1, -1)]
+            ends = [smallest(x[0], x[1], x[2], np.asarray(q)) for x in moved]
+            columns.append((ends[0] - ends[1]) / (2 * h))
+        assert_close(forward[k], np.stack(columns, axis=1), 1e-6)
+        assert_close(backward[k], forward[k], 1e-9)
 
 
 @pytest.mark.slow

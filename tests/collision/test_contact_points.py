@@ -1,0 +1,189 @@
+"""Contact points of hulls, height maps and grids: against boxes, closest points of meshes, planes and differences."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import rbydyn_jax as rb
+from rbydyn_jax import collision
+from rbydyn_jax.collision.field_contacts import ball_on_map
+from rbydyn_jax.collision.obstacle_fields import surface
+from rbydyn_jax.collision.world import _placed
+from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, ConvexHullGeometry, CylinderGeometry, Geometry
+from rbydyn_jax.shapes.convex_hull import ConvexHull
+from rbydyn_jax.shapes.distance_grid import DistanceGrid
+from rbydyn_jax.shapes.height_map import HeightMap
+from tests.helpers import X64, assert_close, oracle
+
+needs_x64 = pytest.mark.skipif(not X64, reason="the bounds are those of float64")
+SIZE = np.array([0.2, 0.16, 0.1])
+CORNERS = 0.5 * SIZE * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+STONE = np.random.default_rng(5).normal(size=(12, 3)) * [0.15, 0.1, 0.08]
+
+
+def free_body(geometry: Geometry) -> rb.Model:
+    """A body of 1 kg with the inertia of a solid ball of 0.1 m."""
+    b = rb.RobotBuilder("free").link("w").link("body", 1.0, (0, 0, 0), (0.004, 0.004, 0.004))
+    return rb.build_model(b.floating("free", "w", "body").collision("body", geometry))
+
+
+def slope_map(n: np.ndarray) -> HeightMap:
+    """The plane through the origin with the normal n, as a height map of 5 m by 5 m."""
+    x, y = np.meshgrid(*(0.25 * np.arange(21) - 2.5,) * 2, indexing="ij")
+    corner = jnp.eye(4).at[:2, 3].set(-2.5)
+    return collision.height_map(jnp.asarray(-(n[0] * x + n[1] * y) / n[2]), 0.25, corner)
+
+
+def slope_grid(n: np.ndarray) -> DistanceGrid:
+    """The same as a grid of distances."""
+    places = np.stack(np.meshgrid(*(0.5 * np.arange(11) - 2.5,) * 3, indexing="ij"), axis=-1)
+    return collision.distance_grid(jnp.asarray(places @ n), 0.5, jnp.eye(4).at[:3, 3].set(-2.5))
+
+
+def slope_hull(n: np.ndarray) -> ConvexHull:
+    """The same as the upper face of a large hull."""
+    R = Rotation.align_vectors(n[None], [[0.0, 0.0, 1.0]])[0]
+    block = np.array([[x, y, z] for x in (-2, 2) for y in (-2, 2) for z in (-1, 0)])
+    return collision.convex_hull(R.apply(block))
+
+
+NORMAL = np.array([0.3, -0.1, 1.0]) / np.linalg.norm([0.3, -0.1, 1.0])
+SLOPES = {"height_map": slope_map, "distance_grid": slope_grid, "convex_hull": slope_hull}
+SHAPES = {
+    "capsule": CapsuleGeometry(0.2, 0.05),
+    "box": BoxGeometry(SIZE),
+    "cylinder": CylinderGeometry(0.2, 0.08),
+    "convex_hull": ConvexHullGeometry(STONE),
+}
+
+
+@needs_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("slope", list(SLOPES))
+@pytest.mark.parametrize("shape", list(SHAPES))
+def test_on_a_plane_they_are_those_of_a_half_space(shape, slope):
+    """All points have the height of the plane below them, its normal, and the least is that of the half-space."""
+    model, obstacle = free_body(SHAPES[shape]), SLOPES[slope](NORMAL)
+    plane = collision.half_space(jnp.zeros(3), jnp.asarray(NORMAL))
+
+    @jax.jit
+    @jax.vmap
+    def found(key):
+        q = rb.random_configuration(model, key)
+        q = q.at[4:].set(0.2 * q[4:] / jnp.linalg.norm(q[4:]) + 0.15 * NORMAL)
+        return (
+            collision.contact_points(model, q, collision.World(obstacle)),
+            collision.world_distances(model, q, collision.World(plane)),
+        )
+
+    points, nearest = found(jax.random.split(jax.random.key(0), 100))
+    d = np.asarray(points.distance)
+    assert 0.1 < (nearest < 0).mean() < 0.9
+    assert_close(d.min(axis=1), nearest[:, 0], 1e-9)
+    assert_close(np.linalg.norm(points.normal, axis=-1), np.ones(d.shape), 1e-12)
+    if slope != "convex_hull":  # whose own corners are points as well
+        assert_close(points.normal, np.broadcast_to(NORMAL, points.normal.shape), 1e-9)
+        assert_close(points.point @ NORMAL, d, 1e-9)
+
+
+@needs_x64
+def test_a_hull_of_eight_corners_rests_on_those_of_the_box():
+    floor = collision.World(collision.half_space(jnp.zeros(3), jnp.asarray(NORMAL)))
+    R = Rotation.align_vectors(NORMAL[None], [[0.0, 0.0, 1.0]])[0]
+    xyzw = (R * Rotation.from_rotvec([0.0, 0.0, 0.7])).as_quat()
+    q = jnp.asarray(np.r_[xyzw[3], xyzw[:3], 0.05 * NORMAL])
+    both = [free_body(g) for g in (BoxGeometry(SIZE), ConvexHullGeometry(CORNERS))]
+    box, hull = (collision.contact_points(model, q, floor) for model in both)
+    assert np.abs(hull.distance).max() < 1e-15
+    order = [np.lexsort(np.round(x.point, 9).T) for x in (box, hull)]
+    assert_close(hull.point[order[1]], box.point[order[0]], 1e-12)
+
+
+@needs_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("other", ["capsule", "box", "cylinder", "convex_hull"])
+def test_the_nearest_point_of_a_hull_is_among_them(other):
+    """Of a hull and another shape, in both orders: the least distance is that of `world_distances`."""
+    T = jnp.eye(4).at[:3, 3].set(jnp.array([0.1, 0.0, -0.1]))
+    obstacles = {
+        "capsule": collision.capsule(jnp.array([0.3, 0.0, 0.0]), jnp.array([-0.2, 0.1, -0.1]), 0.08),
+        "box": collision.box(T, jnp.array([0.3, 0.4, 0.1])),
+        "cylinder": collision.cylinder(T, 0.3, 0.2),
+        "convex_hull": collision.convex_hull(STONE - [0.1, 0.0, 0.1]),
+    }
+    cases = [(SHAPES["convex_hull"], obstacles[other])]
+    if other != "convex_hull":
+        cases.append((SHAPES[other], obstacles["convex_hull"]))
+    for geometry, obstacle in cases:
+        model, world = free_body(geometry), collision.World(obstacle)
+
+        @jax.jit
+        @jax.vmap
+        def found(key, model=model, world=world):
+            q = rb.random_configuration(model, key)
+            q = q.at[4:].set(0.35 * q[4:] / jnp.linalg.norm(q[4:]))
+            return collision.contact_points(model, q, world), collision.world_contacts(model, q, world)
+
+        points, pair = found(jax.random.split(jax.random.key(1), 100))
+        assert 0.02 < (pair.distance < 0).mean() < 0.98
+        assert_close(points.distance[:, 0], pair.distance[:, 0], 1e-9)
+        assert_close(points.point[:, 0], pair.point_a[:, 0], 1e-9)
+        apart = np.asarray(pair.distance[:, 0]) > 1e-3
+        assert_close(points.distance.min(axis=1)[apart], pair.distance[apart, 0], 1e-9)
+        assert_close(np.linalg.norm(points.normal, axis=-1), np.ones(points.distance.shape), 1e-9)
+
+
+@needs_x64
+@pytest.mark.slow
+def test_balls_touch_rough_ground_where_its_mesh_is_nearest():
+    trimesh = oracle("trimesh")
+    rng = np.random.default_rng(0)
+    heights, spacing = 0.15 * rng.normal(size=(9, 9)), 0.25
+    world = collision.World(collision.height_map(jnp.asarray(heights), spacing))
+    one = jax.tree.map(lambda x: x[0], _placed("height_map", world.shapes["height_map"]))
+    corners = jax.tree.map(np.asarray, collision.height_map(jnp.asarray(heights), spacing)).surface(np.eye(4))[:, :3]
+    mesh = trimesh.Trimesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
+    x, y = jnp.asarray(rng.uniform(0.6, 1.4, (2, 200)))
+    centers = jnp.stack([x, y, surface(one, x, y)[0] + jnp.asarray(rng.uniform(0.05, 0.2, 200))], axis=1)
+    d, n = jax.jit(jax.vmap(lambda c: ball_on_map(one, (c[0], c[1], c[2]), jnp.asarray(0.25))))(centers)
+    _, want, _ = trimesh.proximity.closest_point_naive(mesh, np.asarray(centers))
+    error = np.asarray(d.min(axis=1)) - want
+    assert -1e-9 < error.min() and error.max() < 1e-6
+    feet = np.asarray(centers)[:, None] - np.asarray(d)[..., None] * np.stack(n, axis=-1)
+    _, off, _ = trimesh.proximity.closest_point_naive(mesh, feet.reshape(-1, 3))
+    assert off.max() < 1e-6  # each of them is a point of the surface
+
+
+@needs_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("slope", ["half_space", *SLOPES])
+@pytest.mark.parametrize("shape", ["capsule", "convex_hull"])
+def test_their_derivatives_are_finite_and_those_of_differences(shape, slope):
+    """Flat on a floor, where corners tie, and at a random pose."""
+    up = np.array([0.0, 0.0, 1.0])
+    floor = collision.half_space(jnp.zeros(3), jnp.asarray(up)) if slope == "half_space" else SLOPES[slope](up)
+    model = free_body(ConvexHullGeometry(CORNERS) if shape == "convex_hull" else SHAPES[shape])
+    world = collision.World(floor)
+
+    points = jax.jit(lambda q: collision.contact_points(model, q, world))
+
+    def distances(q):
+        return points(q).distance
+
+    @jax.jit
+    def both(q):
+        return jax.jacrev(distances)(q), jax.jacfwd(jax.jacrev(distances))(q)
+
+    first, second = both(jnp.array([1.0, 0, 0, 0, 0.03, 0.02, 0.05]))
+    assert np.isfinite(first).all() and np.isfinite(second).all()
+    q = jnp.array([0.9, 0.1, -0.3, 0.2, 0.03, 0.02, 0.15])
+    q = q.at[:4].divide(jnp.linalg.norm(q[:4]))
+    first, second = both(q)
+    assert np.isfinite(second).all()
+    h = 1e-6
+    slopes = [(distances(q.at[k].add(h)) - distances(q.at[k].add(-h))) / (2 * h) for k in (4, 5, 6)]
+    assert_close(first[:, 4:], np.stack(slopes, axis=1), 1e-6)
