@@ -12,7 +12,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import rbydyn_jax as rb
-from rbydyn_jax import robots
+from rbydyn_jax import collision, robots
+from rbydyn_jax.shapes import CapsuleGeometry
 from tests.helpers import assert_close, normal
 
 FUNCTIONS = {
@@ -149,3 +150,15 @@ def test_a_mesh_of_which_one_axis_is_manual():
     mesh = Mesh(MESH.devices.reshape(2, 1), ("b", "other"))
     some = jax.shard_map(lambda q: f(model, q), mesh=mesh, in_specs=P("b"), out_specs=P("b"), axis_names={"b"})
     check(jax.jit(some)(q), f(model, q))
+
+
+def test_one_result_of_a_kernel_of_a_split_batch():
+    """A program of which JAX sees no kernel (they are in lanes), and uses one result of each."""
+    b = rb.RobotBuilder("free").link("w").link("body", 1.0, (0, 0, 0), (0.004, 0.004, 0.004))
+    model = rb.build_model(b.floating("free", "w", "body").collision("body", CapsuleGeometry(0.2, 0.05)))
+    floor = collision.World(collision.half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 1.0])))
+    qs = jnp.tile(jnp.array([1.0, 0, 0, 0, 0.03, 0.02, 0.05]), (4, 1))
+    mesh = jax.make_mesh((2,), ("b",), axis_types=(AxisType.Auto,))
+    split = jax.device_put(qs, NamedSharding(mesh, P("b")))
+    found = jax.jit(jax.vmap(lambda q: collision.contact_points(model, q, floor).distance))(split)
+    assert_close(found, jnp.tile(jnp.array([0.1, -0.1]), (4, 1)))

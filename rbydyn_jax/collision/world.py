@@ -155,7 +155,8 @@ def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Calla
                     along_obstacles = jax.vmap(function, in_axes=(None, 0), out_axes=-1)
                     every = jax.vmap(along_obstacles, in_axes=(0, None), out_axes=-2)
                 else:
-                    every = run.fused_map(partial(_each, function, (len(of_kind), len(world.places[other]))))
+                    grid = len(of_kind), len(world.places[other])
+                    every = run.fused_map(partial(_each, function, grid), separate_use=True)
                 found.append(every(first, second))
         return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
 

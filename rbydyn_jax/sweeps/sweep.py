@@ -186,9 +186,9 @@ class Sweep(ABC):
     def lanes(self, f: Callable[..., T]) -> Callable[..., T]:
         """`f`, which works on the leading axes of arrays; a batch stands behind them."""
 
-    def fused_map(self, f: Callable[..., T]) -> Callable[..., T]:
-        """Like `lanes`, as a kernel of its own."""
-        return self.lanes(kernel(f, exportable=not self.unrolls))
+    def fused_map(self, f: Callable[..., T], separate_use: bool = False) -> Callable[..., T]:
+        """Like `lanes`, as a kernel of its own; a user may take single results where there is `separate_use`."""
+        return self.lanes(kernel(f, exportable=not self.unrolls, separate_use=separate_use))
 
     def map_tables(self, f: Callable[..., Any], *tables: Table) -> tuple[jax.Array, ...]:
         """The scalars of the quantities that `f` makes of the tables, as the rows of another."""

@@ -42,7 +42,9 @@ def in_lanes(f: Callable[..., Any], spread: bool = True) -> Callable[..., Any]:
             results, shapes[tree] = jax.tree.flatten(f(*jax.tree.unflatten(tree, xs)))
             return results
 
-        results = _lanes_p.bind(*given, f=programs.setdefault(tree, jax.jit(flat)), pruned=False, spread=spread)
+        program = programs.setdefault(tree, jax.jit(flat))
+        # JAX does not look for calls in `f`, whose kernels have to know the devices of the program.
+        results = _lanes_p.bind(*given, f=program, pruned=False, spread=spread, devices=devices_needed())
         return jax.tree.unflatten(shapes[tree], results)
 
     return call
@@ -67,16 +69,16 @@ def lanes_program(f: Callable[..., Any], xs: Sequence[Any]) -> ClosedJaxpr:
         return jax.make_jaxpr(f)(*xs)
 
 
-def _lowered(*xs: jax.Array, f: Callable[..., Any], **_: bool) -> list[Any]:
+def _lowered(*xs: jax.Array, f: Callable[..., Any], **_: Any) -> list[Any]:
     return jaxpr_as_fun(pruned(lanes_program(f, xs)))(*xs)
 
 
-def _shapes(*xs: Any, f: Callable[..., Any], **_: bool) -> list[Any]:
+def _shapes(*xs: Any, f: Callable[..., Any], **_: Any) -> list[Any]:
     return [x.update(weak_type=False) for x in lanes_program(f, xs).out_avals]
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, f: Callable[..., Any], **params: bool
+    primals: Sequence[Any], tangents: Sequence[Any], *, f: Callable[..., Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     places = [k for k, t in enumerate(tangents) if type(t) is not ad.Zero]
 
@@ -88,10 +90,10 @@ def _jvp(
 
     along = (tangents[k] for k in places)
     values = _lanes_p.bind(*primals, f=f, **params)
-    return values, _lanes_p.bind(*primals, *along, f=moved, pruned=False, spread=params["spread"])
+    return values, _lanes_p.bind(*primals, *along, f=moved, **params | {"pruned": False})
 
 
-def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], spread: bool, **_: bool) -> list[Any]:
+def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **params: Any) -> list[Any]:
     """The transpose rule of the tangent program, `moved` in `_jvp`."""
     linear = [ad.is_undefined_primal(x) for x in args]
     known = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
@@ -114,7 +116,7 @@ def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], spr
         types = (x.update(shape=s, sharding=replicated(mesh, len(s))) for x, s in zip(wanted, shapes, strict=True))
         return list(jax.linear_transpose(map_, *types)(cts))
 
-    found = iter(_lanes_p.bind(*known, *dense, f=transposed, pruned=False, spread=spread))
+    found = iter(_lanes_p.bind(*known, *dense, f=transposed, **params | {"pruned": False}))
     return [next(found) if is_linear else None for is_linear in linear]
 
 

@@ -111,13 +111,13 @@ def _bound(values: list[ir.Value[Any]]) -> list[ir.Value[Any]]:
     return [stablehlo.select(chosen, x, values[k - 1]) for k, x in enumerate(values)]
 
 
-def in_one_loop(values: list[ir.Value[Any]]) -> list[ir.Value[Any]]:
-    """The values, all of one type, as the results of one loop."""
+def in_one_loop(values: list[ir.Value[Any]], separate_use: bool = False) -> list[ir.Value[Any]]:
+    """The values, all of one type, as the results of one loop; some may turn out to have no use (`separate_use`)."""
     if not isinstance(values[0].type.element_type, ir.FloatType):
         return hidden(values)
     if len(values) > 1:
         fused = _fused(values)
-        return _bound(fused) if len(fused) <= FEW_RESULTS else fused
+        return _bound(fused) if separate_use or len(fused) <= FEW_RESULTS else fused
     if late_barriers():
         return hidden(values)
     return _bound(_fused([*values, _constant(values[0].type, 0.0)]))[:1]

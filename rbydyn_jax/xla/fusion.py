@@ -10,7 +10,7 @@ barrier stands in its place, which stops the growth, but not the loop for each r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax.extend.core import JaxprEqn, Primitive
@@ -28,19 +28,27 @@ def barrier(values: Any) -> Any:
     return jax.tree.map(jax.lax.optimization_barrier, values)
 
 
-def kernel(f: Callable[..., Any], exportable: bool = False) -> Callable[..., Any]:
+class _How(NamedTuple):
+    exportable: bool = False
+    separate_use: bool = False
+
+
+def kernel(f: Callable[..., Any], exportable: bool = False, separate_use: bool = False) -> Callable[..., Any]:
     """`f`, of pytrees of arrays, with all results of one shape computed in one loop on a CPU.
 
     Exported programs do not hold what is private to XLA: there an `exportable` kernel is a barrier, another an error.
+    With `separate_use` a program may use one of the results alone, which would end the process otherwise: that happens
+    where they leave a public function, and another `jit` around it takes one of them.
     """
+    how = _How(exportable, separate_use)
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
-        started = _bind(given, exportable, end=False)
+        started = _bind(given, how, end=False)
         results, shape = jax.tree.flatten(f(*jax.tree.unflatten(tree, started)))
         known = {id(x) for x in started}
         new = {id(x): x for x in results if id(x) not in known}  # without arguments, and each once
-        ended = dict(zip(new, _bind(new.values(), exportable, end=True), strict=True)) if new else {}
+        ended = dict(zip(new, _bind(new.values(), how, end=True), strict=True)) if new else {}
         return jax.tree.unflatten(shape, [ended.get(id(x), x) for x in results])
 
     return call
@@ -49,7 +57,7 @@ def kernel(f: Callable[..., Any], exportable: bool = False) -> Callable[..., Any
 def kernel_inputs(values: Any) -> Any:
     """Marks kernel inputs, so that an input (a slice) that is returned unchanged is copied in the fused loop."""
     given, tree = jax.tree.flatten(values)
-    return jax.tree.unflatten(tree, _bind(given, False, end=False))
+    return jax.tree.unflatten(tree, _bind(given, _How(), end=False))
 
 
 # The boundary of a kernel, where its arguments begin or its results `end`: the identity. The transpose of one side is
@@ -58,13 +66,13 @@ _boundary_p = Primitive("rbydyn_boundary")
 _boundary_p.multiple_results = True
 
 
-def _bind(values: Iterable[Any], exportable: bool, *, end: bool) -> list[Any]:
-    return _boundary_p.bind(*values, exportable=exportable, end=end, devices=devices_needed())
+def _bind(values: Iterable[Any], how: _How, *, end: bool) -> list[Any]:
+    return _boundary_p.bind(*values, how=how, end=end, devices=devices_needed())
 
 
-def _of_each(values: Sequence[Any], exportable: bool, *, end: bool) -> list[Any]:
+def _of_each(values: Sequence[Any], how: _How, *, end: bool) -> list[Any]:
     """The boundary on those of the values that are not symbolic zeros."""
-    results = iter(_bind((x for x in values if type(x) is not ad.Zero), exportable, end=end))
+    results = iter(_bind((x for x in values if type(x) is not ad.Zero), how, end=end))
     return [x if type(x) is ad.Zero else next(results) for x in values]
 
 
@@ -78,13 +86,13 @@ def _pruned(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | Non
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, exportable: bool, end: bool, **_: Any
+    primals: Sequence[Any], tangents: Sequence[Any], *, how: _How, end: bool, **_: Any
 ) -> tuple[list[Any], list[Any]]:
-    return _bind(primals, exportable, end=end), _of_each(tangents, exportable, end=end)
+    return _bind(primals, how, end=end), _of_each(tangents, how, end=end)
 
 
-def _transpose(cotangents: Sequence[Any], *_: Any, exportable: bool, end: bool, devices: Any) -> list[Any]:
-    return _of_each(cotangents, exportable, end=not end)
+def _transpose(cotangents: Sequence[Any], *_: Any, how: _How, end: bool, devices: Any) -> list[Any]:
+    return _of_each(cotangents, how, end=not end)
 
 
 def _batch(xs: Sequence[Any], axes: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
@@ -92,7 +100,7 @@ def _batch(xs: Sequence[Any], axes: Sequence[Any], **params: Any) -> tuple[list[
 
 
 def _lower(
-    ctx: mlir.LoweringRuleContext, *values: ir.Value[Any], exportable: bool, end: bool, devices: Any
+    ctx: mlir.LoweringRuleContext, *values: ir.Value[Any], how: _How, end: bool, devices: Any
 ) -> list[ir.Value[Any]]:
     if not end:
         return list(values)
@@ -100,7 +108,7 @@ def _lower(
         return list(values)
     distinct = list(dict.fromkeys(values))  # the cotangents of the terms of a sum are one
     if ctx.module_context.lowering_parameters.for_export:
-        if exportable:
+        if how.exportable:
             return hidden(values)
         raise RbydynError("jax.export cannot write the CPU kernels of this library: use rbydyn_jax.export_function")
     results: dict[ir.Value[Any], ir.Value[Any]] = {}
@@ -111,7 +119,10 @@ def _lower(
         is_one = on_one_device(ctx)
         avals = dict(zip(values, ctx.avals_in, strict=True))
         for together in of_type.values():
-            done = in_one_loop(together) if is_one else on_each_device(ctx, together, [avals[x] for x in together])
+            if is_one:
+                done = in_one_loop(together, how.separate_use)
+            else:
+                done = on_each_device(ctx, together, [avals[x] for x in together])
             results.update(zip(together, done, strict=True))
     else:
         results.update(zip(distinct, separate(distinct), strict=True))

@@ -21,7 +21,8 @@ from .emission import Orders, hidden, in_one_loop, in_orders, is_partly_manual, 
 _in_one_loop_p = Primitive("rbydyn_in_one_loop")
 _in_one_loop_p.multiple_results = True
 _in_one_loop_p.def_abstract_eval(lambda *xs: list(xs))
-mlir.register_lowering(_in_one_loop_p, lambda ctx, *values: in_one_loop(list(values)))
+# How a kernel is used is not known here.
+mlir.register_lowering(_in_one_loop_p, lambda ctx, *values: in_one_loop(list(values), separate_use=True))
 
 
 @custom_partitioning

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -193,4 +194,4 @@ def test_pinocchio_keeps_an_inertia_with_a_blank_in_a_number():
     twin, note = pin_twin(model, blank.encode())
     assert "blanks" in note and pin_twin(model, text.encode())[1] == ""
     q = np.asarray(random_configuration(model, jax.random.key(0)))
-    assert_close(np.asarray(crba(model, q)), twin.crba(q))
+    assert_close(np.asarray(crba(model, jnp.asarray(q))), twin.crba(q))
