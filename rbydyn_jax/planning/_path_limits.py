@@ -16,8 +16,11 @@ from jaxtyping import Array, Float
 
 from ..algorithms.inverse_dynamics import gravity_forces, rnea
 from ..model.model import Model
+from ..xla.tiling import tiled
 from ._path import PathPoints, Spline
 from ._reachability import LARGEST_STATE, Bounds, bounds
+
+_PATHS_TOGETHER = 1  # whose points are computed at a time: those of one fill the vectors, those of many leave the cache
 
 
 class Forces(NamedTuple):
@@ -75,7 +78,8 @@ def grid(model: Model, path: Spline, intervals: int, torques: bool) -> Grid:
     at = PathPoints(*(jnp.concatenate([x, y]) for x, y in zip(flat, end, strict=True)))
     parts = jnp.asarray(np.arange(intervals) / intervals, path.knots.dtype)
     nodes = (path.knots[:-1, None] + jnp.diff(path.knots)[:, None] * parts[None]).reshape(-1)
-    return Grid(jnp.append(nodes, path.knots[-1]), at, joint_forces_along(model, at) if torques else None)
+    forces = tiled(joint_forces_along, tile=_PATHS_TOGETHER)(model, at) if torques else None
+    return Grid(jnp.append(nodes, path.knots[-1]), at, forces)
 
 
 def largest_states(model: Model, grid: Grid) -> Float[Array, "i+1"]:
@@ -93,6 +97,10 @@ def linear_program(model: Model, grid: Grid, around: Float[Array, "i+1"]) -> Bou
         grid: The path on a grid.
         around: States at which the square root in viscous forces is replaced by its tangent, which is above.
     """
+    return tiled(_rows, tile=_PATHS_TOGETHER)(model, grid, around)
+
+
+def _rows(model: Model, grid: Grid, around: Array) -> Bounds:
     steps = jnp.diff(grid.s)[:, None]
     speed = joint_limits(model.velocity_limit)
     squares = (grid.at.first * speed.scale[None]) ** 2

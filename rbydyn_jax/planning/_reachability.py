@@ -50,12 +50,12 @@ def bounds(alpha: Array, beta_high: Array, beta_low: Array, high: Array, low: Ar
     r"""Bounds of u: $\alpha u + \beta_h x \le h$ and $\alpha u + \beta_l x \ge l$, rows in the last axis."""
     least = 100.0 * jnp.finfo(alpha.dtype).eps * jnp.maximum(jnp.max(jnp.abs(alpha)), jnp.finfo(alpha.dtype).tiny)
     positive = alpha >= 0.0
-    safe = jnp.where(jnp.abs(alpha) > least, alpha, jnp.where(positive, least, -least))
+    inverse = 1.0 / jnp.where(jnp.abs(alpha) > least, alpha, jnp.where(positive, least, -least))
     return Bounds(
-        jnp.where(positive, high, low) / safe,
-        jnp.where(positive, beta_high, beta_low) / safe,
-        jnp.where(positive, low, high) / safe,
-        jnp.where(positive, beta_low, beta_high) / safe,
+        jnp.where(positive, high, low) * inverse,
+        jnp.where(positive, beta_high, beta_low) * inverse,
+        jnp.where(positive, low, high) * inverse,
+        jnp.where(positive, beta_low, beta_high) * inverse,
         largest,
     )
 

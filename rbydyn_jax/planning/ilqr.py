@@ -12,11 +12,12 @@ from jaxtyping import Array, Float, Int
 
 from .._check import check_integer, check_not_negative, jit_public
 from .._result import Result
-from ..model.configuration import difference
-from ._riccati import Policy, backward, expanded, linearised
-from .control_problem import ControlProblem, checked_problem
+from ..algorithms.inverse_dynamics import rnea
+from ..model.configuration import difference, integrate
+from ._riccati import Policy, backward, expanded, linearised, unchanged
+from .control_problem import ControlProblem, checked_problem, implicit
 
-_SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.01, 0.001)  # of the change of the torques, tried at once
+_SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.01, 0.001)  # of the change of the torques, tried in turn
 _ENOUGH = 1e-4  # of the predicted decrease
 _LESS, _MORE = 0.125, 16.0  # of the damping, after a full step and after none
 _LEAST, _MOST = 1e-4, 1e14  # the smallest damping relative to its start, and the largest relative to the smallest
@@ -97,10 +98,11 @@ def ilqr(
     Differential dynamic programming [Mayne 1966] with limits of the torques [Tassa 2014], Gauss-Newton Hessians and the
     exact derivatives of the dynamics, `aba_derivatives`, on the configuration manifold: floating bases and quaternion
     joints, too. The backward sweep solves a quadratic program within the limits for each time step. Levenberg damping
-    penalises changes of the velocities; it grows until one of eight step sizes, tried at the same time, decreases the
-    cost by at least 1e-4 of what is predicted.
+    penalises changes of the velocities; it grows until one of eight step sizes, tried in turn, decreases the cost by at
+    least 1e-4 of what is predicted.
 
-    Pure: works under `jit` and `vmap`. A batch runs until its last problem is done.
+    Pure: works under `jit` and `vmap`. Motions of a batch are followed together, until its last problem is done; the
+    backward sweeps are those of the problems that are not done, one after another.
 
     Args:
         problem: The problem.
@@ -134,12 +136,11 @@ def ilqr(
     iterations = check_integer(iterations, "iterations", 1)
     single = problem.dt.dtype == jnp.float32
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
-    n, N, dtype = problem.model.nv, problem.steps, tau.dtype
-    none = Policy(jnp.zeros((N, n), dtype), jnp.zeros((N, n, 2 * n), dtype), jnp.zeros((), dtype), jnp.zeros((), dtype))
+    N, dtype = problem.steps, tau.dtype
     qs, vs = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
     start = _State(
         motion=_Motion(qs, vs, tau, jnp.full((), jnp.inf, dtype)),
-        policy=none,
+        policy=unchanged(tau),
         least=jnp.zeros((), dtype),
         damping=jnp.zeros((), dtype),
         costs=jnp.full(iterations + 1, jnp.nan, dtype),
@@ -159,13 +160,8 @@ def ilqr(
         damped = jnp.where(first, begun, jnp.maximum(state.damping * factor, least))
         lost = (share == 0.0) & (first | (damped > _MOST * least))
 
-        def swept() -> Policy:
-            along = motion.qs, motion.vs, motion.taus
-            steps, costs = linearised(problem, *along), expanded(problem, *along, t)
-            return backward(problem, steps, *costs, motion.taus, damped)
-
         last = lost | (state.count >= iterations)
-        policy = jax.lax.cond(last, lambda: state.policy, swept)
+        policy = _improved(problem, motion, t, damped, last | ~unfinished(state), state.policy)
         predicted = policy.predicted(1.0)
         settled = ~last & (predicted <= tolerance * jnp.abs(motion.cost)) & (damped <= _SETTLED * least)
         known = jnp.isfinite(motion.cost) & jnp.isfinite(predicted)
@@ -196,20 +192,73 @@ def ilqr(
     )
 
 
+@jax.custom_batching.sequential_vmap
+def _improved(problem: ControlProblem, motion: _Motion, t: Array, damping: Array, known: Array, old: Policy) -> Policy:
+    """The policy of a motion unless it is `known`; in a batch one after another, each with the steps that it needs.
+
+    The matrices of one horizon stay in cache, where those of a batch would not.
+    """
+
+    def found() -> Policy:
+        steps = linearised(problem, motion.qs, motion.vs)
+        costs = expanded(problem, motion.qs, motion.vs, motion.taus, t)
+        return backward(problem, steps, *costs, motion.taus, damping)
+
+    return jax.lax.cond(known, lambda: old, found)
+
+
 def _searched(problem: ControlProblem, motion: _Motion, policy: Policy, t: Array) -> tuple[_Motion, Array]:
-    """The best motion with one of some shares of the change, and the share; the old one and 0 if none is better."""
+    """The motion with the first share of the change that is enough of a decrease, and the share; 0 if none is."""
     shares = jnp.asarray(np.array(_SHARES), motion.taus.dtype)
-    tried = jax.vmap(lambda share: _followed(problem, motion, policy, share, t))(shares)
-    enough = motion.cost - tried.cost >= _ENOUGH * policy.predicted(shares)
-    costs = jnp.where(enough & (tried.cost <= motion.cost), tried.cost, jnp.inf)
-    best = jnp.argmin(costs)
-    better = jnp.isfinite(costs[best])
-    found = jax.tree.map(lambda new, old: jnp.where(better, new[best], old), tried, motion)
-    return found, jnp.where(better, shares[best], 0.0)
+
+    def unfound(carry: tuple[Array, _Motion, Array]) -> Array:
+        return (carry[0] < len(_SHARES)) & (carry[2] == 0.0)
+
+    def again(carry: tuple[Array, _Motion, Array]) -> tuple[Array, _Motion, Array]:
+        index, _, _ = carry
+        share = shares[index]
+        tried = _followed(problem, motion, policy, share, t)
+        enough = motion.cost - tried.cost >= _ENOUGH * policy.predicted(share)
+        better = enough & (tried.cost <= motion.cost) & (tried.cost < jnp.inf)
+        return index + 1, tried, jnp.where(better, share, 0.0)
+
+    _, tried, share = jax.lax.while_loop(
+        unfound, again, (jnp.zeros((), jnp.int32), motion, jnp.zeros_like(motion.cost))
+    )
+    return jax.tree.map(lambda new, old: jnp.where(share > 0.0, new, old), tried, motion), share
 
 
 def _followed(problem: ControlProblem, motion: _Motion, policy: Policy, share: Array, t: Array) -> _Motion:
     """The motion with a share of the change, and the gains' answer to what follows from it."""
+    unknown = motion.qs, motion.vs, jnp.full_like(motion.taus, jnp.nan)
+    free = jax.lax.cond(policy.bounded, lambda: unknown, lambda: _by_speeds(problem, motion, policy, share))
+    within = ((problem.tau_lower[None] <= free[2]) & (free[2] <= problem.tau_upper[None])).all()
+    qs, vs, taus = jax.lax.cond(within, lambda: free, lambda: _by_torques(problem, motion, policy, share))
+    return _Motion(qs, vs, taus, problem.cost(qs, vs, taus, t))
+
+
+def _by_speeds(problem: ControlProblem, motion: _Motion, policy: Policy, share: Array) -> tuple[Array, Array, Array]:
+    """Positions, velocities and torques with the velocities of the policy: by inverse dynamics of all steps at once."""
+    model, dt = problem.model, problem.dt
+
+    def advance(state: tuple[Array, Array], at: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        q_old, v_old, after_old, change, gains = at
+        q, v = state
+        moved = jnp.concatenate([difference(model, q_old, q), v - v_old])
+        v = after_old + share * change + jnp.sum(gains * moved[None], axis=1)
+        after = integrate(model, q, dt * v), v
+        return after, after
+
+    given = motion.qs[:-1], motion.vs[:-1], motion.vs[1:], policy.speeds, policy.speed_gains
+    start = motion.qs[0], motion.vs[0]
+    qs, vs = _begun(start, jax.lax.scan(advance, start, given)[1])
+    stepped, a = implicit(model, dt), jnp.diff(vs, axis=0) / dt
+    forces = jax.vmap(rnea, (None, 0, 0, 0))(stepped, qs[:-1], vs[:-1], a)
+    return qs, vs, forces + model.damping[None] * vs[:-1]
+
+
+def _by_torques(problem: ControlProblem, motion: _Motion, policy: Policy, share: Array) -> tuple[Array, Array, Array]:
+    """Positions, velocities and torques with the torques of the policy, within their limits."""
 
     def advance(state: tuple[Array, Array], at: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
         q_old, v_old, tau_old, change, gains = at
@@ -220,8 +269,12 @@ def _followed(problem: ControlProblem, motion: _Motion, policy: Policy, share: A
         after = problem.step(q, v, tau)
         return after, (*after, tau)
 
-    start = motion.qs[0], motion.vs[0]
     given = motion.qs[:-1], motion.vs[:-1], motion.taus, policy.change, policy.gains
+    start = motion.qs[0], motion.vs[0]
     _, (qs, vs, taus) = jax.lax.scan(advance, start, given)
-    qs, vs = (jnp.concatenate([first[None], rest]) for first, rest in zip(start, (qs, vs), strict=True))
-    return _Motion(qs, vs, taus, problem.cost(qs, vs, taus, t))
+    return *_begun(start, (qs, vs)), taus
+
+
+def _begun(start: tuple[Array, Array], rest: tuple[Array, Array]) -> tuple[Array, Array]:
+    qs, vs = (jnp.concatenate([first[None], x]) for first, x in zip(start, rest, strict=True))
+    return qs, vs

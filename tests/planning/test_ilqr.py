@@ -149,9 +149,10 @@ def test_steps_on_manifolds_are_linearised_as_differences_say():
     h = 1e-6
     steps = h * jnp.eye(3 * n)
     expected = ((moved(steps) - moved(-steps)) / (2 * h)).T
-    taken = linearised(found, jnp.stack([q, q1]), jnp.stack([v, v1]), tau[None])
+    taken = linearised(found, jnp.stack([q, q1]), jnp.stack([v, v1]))
     assert taken.Tq is not None and taken.Tv is not None
-    F, Tq, Tv = taken.F[0], taken.Tq[0], taken.Tv[0]
+    D, Tq, Tv = taken.D[0], taken.Tq[0], taken.Tv[0]
+    F = jnp.linalg.solve(D[:, :n], jnp.concatenate([-D[:, n:], jnp.eye(n)], axis=1))
     by_position = Tv @ F + jnp.concatenate([Tq, jnp.zeros((n, 2 * n))], axis=1)
     np.testing.assert_allclose(jnp.concatenate([by_position, F]), expected, atol=1e-7)
 

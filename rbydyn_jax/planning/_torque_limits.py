@@ -1,0 +1,111 @@
+r"""Limits of the torques in a step of the backward sweep of iLQR.
+
+The sweep chooses velocities dv' with the Hessian $H = L L^T$ and the gradient g, and torques follow from them,
+$d\tau = D_{v'} dv' + D_x x$. With $E = D_{v'} L^{-T}$, the inverse Hessian by torques is $G = E E^T$. Torques C that
+are held at their limits take $\lambda = G_{CC}^{-1} (d\tau_C - b)$ off what is free of limits, and the cost rises by
+$\frac12 (d\tau_C - b)^T \lambda$.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ..xla.triangular import lower_inverse
+
+_PASSES = 6  # over the set of torques at their limits
+
+
+class Limited(NamedTuple):
+    """What limits change in a step, by (dq, 1, dv).
+
+    Args:
+        taken: What they take off the torques.
+        free: Torques that are at no limit.
+        at_upper: Torques at their upper limit.
+        linear: Predicted decrease of the cost by a share of the constant change, by the share.
+        square: And by the square of the share, taken off.
+    """
+
+    taken: Float[Array, "n 2n+1"]
+    free: Bool[Array, "n"]
+    at_upper: Bool[Array, "n"]
+    linear: Float[Array, ""]
+    square: Float[Array, ""]
+
+
+def limited(
+    value: Float[Array, "2n+1 2n+1"],
+    D: Float[Array, "n 3n+1"],
+    inverse: Float[Array, "n n"],
+    Y: Float[Array, "n 2n+1"],
+    low: Float[Array, "n"],
+    high: Float[Array, "n"],
+) -> tuple[Float[Array, "2n+1 2n+1"], Limited]:
+    """The value of a step within the limits of its torques.
+
+    The set of torques at their limits is found by the primal-dual active set method [Hintermueller et al. 2002].
+
+    Args:
+        value: Its value without limits.
+        D: Torques by dv' and by (dq, 1, dv).
+        inverse: The inverse of L.
+        Y: The inverse of L times the Hessian by dv' and (dq, 1, dv).
+        low: Least changes of the torques.
+        high: Largest changes.
+    """
+    n = len(low)
+    y, still = Y[:, n], low >= high
+    wanted = -_product(D[:, :n], _product(y, inverse))
+    start = still | (wanted < low), ~still & (wanted > high)
+
+    def kept() -> tuple[Array, Limited]:
+        decrease = jnp.sum(y * y)
+        return value, Limited(jnp.zeros_like(Y), ~start[0] & ~start[1], start[1], decrease, 0.5 * decrease)
+
+    def changed() -> tuple[Array, Limited]:
+        E = _product(D[:, :n], inverse.T)
+        G = _product(E, E.T)
+        held, at_upper, factor = _held(G, wanted, low, high, start)
+        by_state = (D[:, n:] - _product(E, Y)).at[:, n].add(-jnp.where(at_upper, high, low))
+        beyond = _product(factor, jnp.where(held[:, None], by_state, 0.0))
+        multipliers = _product(factor.T, beyond)
+        left = y + _product(multipliers[:, n], E)
+        found = Limited(_product(G, multipliers), ~held, at_upper, jnp.sum(y * left), 0.5 * jnp.sum(left * left))
+        return value + _product(beyond.T, beyond), found
+
+    return jax.lax.cond((start[0] | start[1]).any(), changed, kept)
+
+
+_Sets = tuple[Array, Array]  # torques at their lower limits, and at their upper ones
+
+
+def _held(G: Array, wanted: Array, low: Array, high: Array, start: _Sets) -> tuple[Array, Array, Array]:
+    """Torques at their limits, those at the upper one, and the inverse of the Cholesky factor of their block of G."""
+    eye, still = jnp.eye(len(low), dtype=low.dtype), low >= high
+
+    def unsettled(carry: tuple[_Sets, _Sets, Array, Array, Array]) -> Array:
+        return carry[2] & (carry[3] < _PASSES)
+
+    def again(carry: tuple[_Sets, _Sets, Array, Array, Array]) -> tuple[_Sets, _Sets, Array, Array, Array]:
+        sets, _, _, count, _ = carry
+        held = sets[0] | sets[1]
+        factor = jax.lax.linalg.cholesky(jnp.where(held[:, None] & held[None], G, eye), symmetrize_input=False)
+        factor = lower_inverse(factor)
+        beyond = jnp.where(held, wanted - jnp.where(sets[1], high, low), 0.0)
+        multipliers = _product(_product(factor, beyond), factor)
+        tau = wanted - _product(G, multipliers)
+        below, above = jnp.where(held, multipliers, tau - low) < 0.0, jnp.where(held, multipliers, tau - high) > 0.0
+        new = still | (below & ~sets[1]), ~still & above & ~sets[0]
+        return new, sets, (new[0] != sets[0]).any() | (new[1] != sets[1]).any(), count + 1, factor
+
+    first = (start, start, jnp.array(True), jnp.zeros((), jnp.int32), eye)
+    _, sets, _, _, factor = jax.lax.while_loop(unsettled, again, first)
+    return sets[0] | sets[1], sets[1], factor
+
+
+def _product(a: Array, b: Array) -> Array:
+    return jnp.matmul(a, b, precision="highest")
