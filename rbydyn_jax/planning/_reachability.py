@@ -9,6 +9,7 @@ lower bound of u, a concave piecewise linear function, is not negative. Newton's
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,6 +17,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..spatial.safe import safe_divide, safe_sqrt
+from ..xla.tiling import tiled
+from ..xla.tuning import PROGRAM_TILE
 
 LARGEST_STATE = 1e10  # of a path without limits
 _ITERATIONS = 64
@@ -62,7 +65,10 @@ def bounds(alpha: Array, beta_high: Array, beta_low: Array, high: Array, low: Ar
 
 def controllable(rows: Bounds, steps: Float[Array, "i"], end: Float[Array, ""]) -> Reachable:
     """The states from which the end can be reached."""
+    return tiled(_controllable, tile=PROGRAM_TILE)(rows, steps, end)
 
+
+def _controllable(rows: Bounds, steps: Array, end: Array) -> Reachable:
     def back(carry: tuple[Array, Array, Array], at: tuple) -> tuple:
         low, high, exists = carry
         own, step, largest = at
@@ -85,7 +91,10 @@ def forward(
     rows: Bounds, steps: Float[Array, "i"], reach: Reachable, start: Float[Array, ""], *, slow: bool
 ) -> Profile:
     """The fastest, or the slowest, profile from the start within the controllable states."""
+    return tiled(partial(_forward, slow=slow), tile=PROGRAM_TILE)(rows, steps, reach, start)
 
+
+def _forward(rows: Bounds, steps: Array, reach: Reachable, start: Array, *, slow: bool) -> Profile:
     def step(x: Array, at: tuple) -> tuple:
         (upper, upper_slope, lower, lower_slope), length, low, high = at
         if slow:
