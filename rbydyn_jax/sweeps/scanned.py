@@ -178,7 +178,7 @@ class ScannedSweep(Sweep):
                 after, out = step(Body(group.joint, axis, placement, inertia, x), carry, *rest)
                 return _dense(after, shape, self.dtype), out
 
-            carry, one = _dense(carry, shape, self.dtype), kernel(body_step, exportable=True)
+            carry, one = _dense(carry, shape, self.dtype), kernel(body_step, exportable=True, separate_use=True)
             if length == 1:
                 carry, out = one(carry, jax.tree.map(lambda a: a[0], xs))
                 return carry, jax.tree.map(lambda a: a[None], out)

@@ -188,7 +188,7 @@ class Sweep(ABC):
 
     def fused_map(self, f: Callable[..., T], separate_use: bool = False) -> Callable[..., T]:
         """Like `lanes`, as a kernel of its own; a user may take single results where there is `separate_use`."""
-        return self.lanes(kernel(f, exportable=not self.unrolls, separate_use=separate_use))
+        return self.lanes(kernel(f, exportable=not self.unrolls, separate_use=separate_use or not self.unrolls))
 
     def map_tables(self, f: Callable[..., Any], *tables: Table) -> tuple[jax.Array, ...]:
         """The scalars of the quantities that `f` makes of the tables, as the rows of another."""
