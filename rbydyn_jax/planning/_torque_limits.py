@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..xla.triangular import lower_inverse
 
-_PASSES = 6  # over the set of torques at their limits
+_TOGETHER, _PASSES = 4, 32  # passes over the set of torques at their limits: with all changes at a time, and at most
 
 
 class Limited(NamedTuple):
@@ -47,7 +47,8 @@ def limited(
 ) -> tuple[Float[Array, "2n+1 2n+1"], Limited]:
     """The value of a step within the limits of its torques.
 
-    The set of torques at their limits is found by the primal-dual active set method [Hintermueller et al. 2002].
+    The set of torques at their limits is found by the primal-dual active set method [Hintermueller et al. 2002], and by
+    single changes if it does not settle.
 
     Args:
         value: Its value without limits.
@@ -100,7 +101,11 @@ def _held(G: Array, wanted: Array, low: Array, high: Array, start: _Sets) -> tup
         tau = wanted - _product(G, multipliers)
         below, above = jnp.where(held, multipliers, tau - low) < 0.0, jnp.where(held, multipliers, tau - high) > 0.0
         new = still | (below & ~sets[1]), ~still & above & ~sets[0]
-        return new, sets, (new[0] != sets[0]).any() | (new[1] != sets[1]).any(), count + 1, factor
+        changed = (new[0] != sets[0]) | (new[1] != sets[1])
+        last = len(low) - 1 - jnp.argmax(changed[::-1])  # by one at a time it cannot cycle [Murty 1974]
+        moved = changed & ((count < _TOGETHER) | (jnp.arange(len(low)) == last))
+        new = jnp.where(moved, new[0], sets[0]), jnp.where(moved, new[1], sets[1])
+        return new, sets, changed.any(), count + 1, factor
 
     first = (start, start, jnp.array(True), jnp.zeros((), jnp.int32), eye)
     _, sets, _, _, factor = jax.lax.while_loop(unsettled, again, first)

@@ -96,8 +96,10 @@ def ilqr(
     r"""Finds torques within their limits that minimise the cost of a motion: iterative LQR.
 
     Differential dynamic programming [Mayne 1966] with limits of the torques [Tassa 2014], Gauss-Newton Hessians and the
-    exact derivatives of the dynamics, `aba_derivatives`, on the configuration manifold: floating bases and quaternion
-    joints, too. The backward sweep solves a quadratic program within the limits for each time step. Levenberg damping
+    exact derivatives of the dynamics, `rnea_derivatives`, on the configuration manifold: floating bases and quaternion
+    joints, too. The backward sweep chooses the velocities after each step, from which torques follow [Katayama, Ohtsuka
+    2021], and solves a quadratic program where these are beyond their limits. Without torques at limits the motion that
+    is tried follows the velocities, at the cost of integrating them; with some it is simulated. Levenberg damping
     penalises changes of the velocities; it grows until one of eight step sizes, tried in turn, decreases the cost by at
     least 1e-4 of what is predicted.
 

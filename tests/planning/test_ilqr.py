@@ -38,6 +38,7 @@ from rbydyn_jax.planning import (
     ilqr,
 )
 from rbydyn_jax.planning._riccati import linearised
+from rbydyn_jax.planning._torque_limits import limited
 from rbydyn_jax.spatial import so3
 from tests.helpers import X64, assert_close
 from tests.planning import sliders
@@ -75,6 +76,47 @@ def test_limits_are_kept_as_by_bounded_least_squares(bound):
     assert_close(result.cost, reference.cost, 1e-7 if X64 else 1e-4)
     np.testing.assert_allclose(np.asarray(result.taus)[:, 0], reference.x, atol=1e-4 if X64 else 2e-2)
     assert np.abs(np.asarray(result.taus)).max() <= bound
+
+
+def test_a_step_within_limits_is_that_of_bounded_least_squares():
+    """Of random quadratic programs; one torque is held at zero, the others are free or at either limit."""
+    from scipy.optimize import lsq_linear
+
+    rng, n = np.random.default_rng(0), 5
+    solve, counts, exact = jax.jit(limited), np.zeros(n), 0
+    for _ in range(100):
+        root, by_speed = rng.normal(size=(n, n)), rng.normal(size=(n, n)) + 3.0 * np.eye(n)
+        H, crossed, by_state = (
+            root @ root.T + np.eye(n),
+            rng.normal(size=(n, 2 * n + 1)),
+            rng.normal(size=(n, 2 * n + 1)),
+        )
+        by_state[:, n] = 0.0
+        high = np.append(0.0, rng.uniform(0.01, 1.0, n - 1))
+        inverse = np.linalg.inv(np.linalg.cholesky(H))
+        Y = inverse @ crossed
+        value, found = solve(-Y.T @ Y, np.concatenate([by_speed, by_state], axis=1), inverse, Y, -high, high)
+        back = np.linalg.inv(by_speed)  # the quadratic program in the torques
+        by_tau, gradient = back.T @ H @ back, back.T @ crossed[:, n]
+        factor = np.linalg.cholesky(by_tau).T
+        reference = lsq_linear(factor, -np.linalg.solve(factor.T, gradient), (-high - 1e-13, high + 1e-13), tol=1e-15)
+        tau = -by_speed @ np.linalg.solve(H, crossed[:, n]) - np.asarray(found.taken)[:, n]
+        free = np.asarray(found.free)
+        exact += bool(np.abs(tau - reference.x).max() < 1e-6)
+        np.testing.assert_allclose(np.abs(tau[~free]), high[~free], atol=1e-12)
+        np.testing.assert_allclose(found.linear, -gradient @ tau, atol=1e-9)
+        np.testing.assert_allclose(found.square, 0.5 * tau @ by_tau @ tau, atol=1e-9)
+        # The value at another state is the least cost with the same torques at their limits.
+        x = rng.normal(size=2 * n + 1)
+        x[n] = 1.0
+        held = by_speed[~free]
+        zero = np.zeros((len(held), len(held)))
+        right = np.append(-crossed @ x, tau[~free] - (by_state @ x)[~free])
+        w = np.linalg.solve(np.block([[H, held.T], [held, zero]]), right)[:n]
+        np.testing.assert_allclose(0.5 * x @ value @ x, 0.5 * w @ H @ w + w @ crossed @ x, rtol=1e-8, atol=1e-8)
+        counts += free
+    assert exact == 100
+    assert counts[0] == 0 and (counts[1:] > 5).all() and (counts[1:] < 95).all()
 
 
 def pendulum_problem(target=2.5, **options):
