@@ -7,6 +7,8 @@ import importlib
 import inspect
 import math
 import operator
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -14,10 +16,38 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from . import _fork
 from ._errors import ArgumentError, DtypeError, MissingExtraError, RbydynError, ShapeError
 from ._lazy import is_traced, jax, jnp
 from ._signatures import recorded
+
+_forked = False  # this process was forked from one that had used JAX
+
+
+def _after_fork() -> None:
+    global _forked
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    _forked = _forked or (bridge is not None and getattr(bridge, "backends_are_initialized", lambda: True)())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def check_process() -> None:
+    """Raises in a process that was forked from one that had used JAX.
+
+    Of the threads of a process only the one that forks is in the new process. A call that compiles, or that shares its
+    work with JAX's threads, would wait for them forever there.
+
+    Raises:
+        RbydynError: It is such a process.
+    """
+    if _forked:
+        raise RbydynError(
+            "this process was forked from one that had used JAX, whose threads are not in it: the call could wait "
+            'forever. Start processes by spawn: multiprocessing.get_context("spawn"), or '
+            'DataLoader(multiprocessing_context="spawn")'
+        )
 
 
 def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meaning: str = "") -> jax.Array:
@@ -33,8 +63,7 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
         DtypeError: `x` is not an array of floating-point numbers; an int is accepted as a scalar.
         ShapeError: `x` has another shape.
     """
-    if _fork.forked:
-        _fork.refuse()
+    check_process()
     if shape == () and isinstance(x, int) and not isinstance(x, bool):
         x = check_number(x, name)
     if not isinstance(x, jax.Array | np.ndarray | np.floating | float) or _is_object(x):
@@ -163,6 +192,18 @@ def check_mapping(x: Any, name: str, of: str) -> None:
     """
     if not isinstance(x, Mapping):
         raise DtypeError(f"{name} must be a mapping from {of}, got {type(x).__name__}")
+
+
+def real_numbers(x: Any) -> np.ndarray | None:
+    """A new array of real numbers in double precision, of a list or truth values too; None of anything else.
+
+    NumPy alone would drop the imaginary part of a complex number, and make NaN of None.
+    """
+    try:
+        given = np.asarray(x)
+        return None if given.dtype.kind in "cOSUMm" else np.array(given, float)
+    except (TypeError, ValueError):
+        return None
 
 
 def check_real(x: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -354,8 +395,7 @@ def explained(
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _fork.forked:
-            _fork.refuse()
+        check_process()
         if kwargs:  # JAX would compile keyword and positional arguments separately
             for name in names[len(args) :]:
                 if name not in kwargs:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import check_sequence
+from .._check import check_sequence, real_numbers
 from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
 from ..joints import JOINT_TYPES
 from ..shapes import CapsuleGeometry, Geometry, SphereGeometry
@@ -299,13 +299,10 @@ class RobotBuilder:
 
 
 def _array(x: Any, element: str, what: str, expected: str = "numbers") -> np.ndarray:
-    try:
-        given = np.asarray(x)
-        if given.dtype.kind in "cOSUMm":  # NumPy would drop the imaginary part, and make NaN of None
-            raise TypeError
-        return np.array(given, float)
-    except (TypeError, ValueError):
-        raise DtypeError(f"{element}: {what} must be {expected}, got {x!r:.80}") from None
+    numbers = real_numbers(x)
+    if numbers is None:
+        raise DtypeError(f"{element}: {what} must be {expected}, got {x!r:.80}")
+    return numbers
 
 
 def _names(element: str, **names: Any) -> None:

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .. import _fork
-from .._check import check_finite, check_real
+from .._check import check_finite, check_process, check_real
 from .._errors import DtypeError, Finding, ShapeError
 from ..shapes import Shape
 from ..shapes.capsule import Capsule
@@ -251,8 +250,7 @@ def float_dtype(dtype: Any) -> np.dtype:
         DtypeError: `dtype` is another type, or none.
         RbydynError: The process was forked from one that had used JAX.
     """
-    if _fork.forked:
-        _fork.refuse()
+    check_process()
     if dtype is None:
         return jnp.zeros(()).dtype
     try:

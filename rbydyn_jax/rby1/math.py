@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import check_integer, check_number
+from .._check import check_integer, check_number, real_numbers
 from .._errors import ArgumentError, DtypeError, ShapeError, StaleStateError
 
 _SAME_TIME = 1e-5  # [s]: arrival times that are equal for the bisection
@@ -169,13 +169,10 @@ def _checked(
 
 
 def _numbers(x: Any, name: str) -> np.ndarray:
-    try:
-        given = np.asarray(x)
-        if given.dtype.kind in "cOSUMm":  # NumPy would drop the imaginary part, and make NaN of None
-            raise TypeError
-        return np.array(given, float)
-    except (TypeError, ValueError):
-        raise DtypeError(f"{name} must be an array of floats, got {x!r}") from None
+    numbers = real_numbers(x)
+    if numbers is None:
+        raise DtypeError(f"{name} must be an array of floats, got {x!r}")
+    return numbers
 
 
 def _pieces(p: float, v: float, target: float, limit: float, a: float) -> list[TrapezoidalMotionGenerator.Coeff]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._check import check_integer, check_pose
+from ..._check import check_integer, check_pose, real_numbers
 from ..._errors import ArgumentError as _ArgumentError
 from ..._errors import DtypeError
 from ._errors import ArgumentError, ShapeError
@@ -18,13 +18,10 @@ def numbers(x: Any, name: str) -> np.ndarray:
     Raises:
         DtypeError: `x` is not numeric, or complex.
     """
-    try:
-        given = np.asarray(x)
-        if given.dtype.kind in "cOSUMm":  # NumPy would drop the imaginary part, and make NaN of None
-            raise TypeError
-        return np.array(given, np.float64)
-    except (TypeError, ValueError):
-        raise DtypeError(f"{name} must be numbers, got {type(x).__name__}") from None
+    found = real_numbers(x)
+    if found is None:
+        raise DtypeError(f"{name} must be numbers, got {type(x).__name__}")
+    return found
 
 
 def any_vector(x: Any, name: str) -> np.ndarray:
