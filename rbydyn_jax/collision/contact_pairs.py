@@ -22,7 +22,7 @@ from .convex import core_witness
 from .field import signed_distance
 from .field_contacts import AROUND, ball_on_map, point_on_field
 from .hull_points import nearest_hull
-from .hulls import cylinder_core, polytope_core
+from .hulls import cylinder_core, in_one_batch, polytope_core
 from .obstacle_fields import Field, hull_field, solid_field
 from .polytopes import Polytope, polytope
 from .solids import Solid, solid
@@ -79,9 +79,7 @@ def _on_plane(a: Any, b: PlacedHalfSpaces) -> Points:
 
 def _on_solid(a: Any, b: Any) -> Points:
     if isinstance(a, PlacedConvexHulls) or isinstance(b, PlacedConvexHulls):
-        # Kernels want all their arguments in one batch, also where `jax.vmap` has only one of the shapes in it.
-        zero = 0.0 * lax.stop_gradient(sum(jnp.ravel(x)[0] for x in jax.tree.leaves((a, b))))
-        a, b = jax.tree.map(lambda x: x + zero, (a, b))
+        a, b = in_one_batch(a, b)
     core, n, point = _core(a, b)
     radius, other = _radius(a), _radius(b)
     found = [(core - radius - other, add_scaled(point, -radius, n), n)]

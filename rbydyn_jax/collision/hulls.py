@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +35,9 @@ from .vectors import (
     sub,
 )
 from .witness import Witness
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 def polytope_polytope(a: Polytopal, b: Polytopal) -> Witness:
@@ -73,16 +76,20 @@ def hull_cylinder(a: PlacedConvexHulls, b: PlacedCylinders) -> Witness:
     by motions of the solids; where a face or an edge lies along the cylinder, they are the middle of its end or its
     side, and the foot of that in the plane of the face.
     """
-    distance, _, point_a, point_b = cylinder_core(a, b)
+    distance, _, point_a, point_b = cylinder_core(*in_one_batch(a, b))
     return Witness(distance, point_a, point_b, point_a, point_b)
+
+
+def in_one_batch(a: T, b: U) -> tuple[T, U]:
+    """Two shapes, all of whose numbers are in a batch: kernels want that, also where `jax.vmap` has only one in it."""
+    zero = 0.0 * lax.stop_gradient(sum(jnp.ravel(x)[0] for x in jax.tree.leaves((a, b))))
+    return jax.tree.map(lambda x: x + zero, (a, b))
 
 
 def cylinder_core(a: PlacedConvexHulls, b: PlacedCylinders) -> tuple[Array, Vector, Vector, Vector]:
     """The distance of a hull and a cylinder, the normal from the second to the first, and the nearest points."""
-    # Kernels want all their arguments in one batch, also where `jax.vmap` has only one of the shapes in it.
-    zero = 0.0 * lax.stop_gradient(dot(a.position, b.center))
-    a, b = jax.tree.map(lambda x: x + zero, (a, b))
     hull, other = polytope(a), solid(b)
+    zero = 0.0 * lax.stop_gradient(a.position[0])  # in the batch of the shapes, too
 
     def moved(by: Vector, turn_a: Vector, turn_b: Vector) -> Array:
         return _hull_cylinder(_moved(hull, a.position, by, turn_a), other.turned(turn_b))

@@ -17,10 +17,9 @@ from jaxtyping import Array, Float
 from ..algorithms.inverse_dynamics import gravity_forces, rnea
 from ..model.model import Model
 from ..xla.tiling import tiled
+from ..xla.tuning import PATH_TILE
 from ._path import PathPoints, Spline
 from ._reachability import LARGEST_STATE, Bounds, bounds
-
-_PATHS_TOGETHER = 1  # whose points are computed at a time: those of one fill the vectors, those of many leave the cache
 
 
 class Forces(NamedTuple):
@@ -78,7 +77,7 @@ def grid(model: Model, path: Spline, intervals: int, torques: bool) -> Grid:
     at = PathPoints(*(jnp.concatenate([x, y]) for x, y in zip(flat, end, strict=True)))
     parts = jnp.asarray(np.arange(intervals) / intervals, path.knots.dtype)
     nodes = (path.knots[:-1, None] + jnp.diff(path.knots)[:, None] * parts[None]).reshape(-1)
-    forces = tiled(joint_forces_along, tile=_PATHS_TOGETHER)(model, at) if torques else None
+    forces = tiled(joint_forces_along, tile=PATH_TILE)(model, at) if torques else None
     return Grid(jnp.append(nodes, path.knots[-1]), at, forces)
 
 
@@ -97,7 +96,7 @@ def linear_program(model: Model, grid: Grid, around: Float[Array, "i+1"]) -> Bou
         grid: The path on a grid.
         around: States at which the square root in viscous forces is replaced by its tangent, which is above.
     """
-    return tiled(_rows, tile=_PATHS_TOGETHER)(model, grid, around)
+    return tiled(_rows, tile=PATH_TILE)(model, grid, around)
 
 
 def _rows(model: Model, grid: Grid, around: Array) -> Bounds:

@@ -19,6 +19,7 @@ from ..algorithms.derivatives import rnea_derivatives
 from ..joints.base import JointType
 from ..model.configuration import difference, integrate
 from ..xla.triangular import lower_inverse
+from ._ik_problem import product
 from ._torque_limits import Limited, limited
 from .control_problem import ControlProblem, implicit
 from .motion_costs import Quadratic, expansion
@@ -139,15 +140,15 @@ def backward(
         stage, low, high = at
         before, across, after = _before_positions(problem.dt, V, stage)
         inverse = lower_inverse(jax.lax.linalg.cholesky(after + stage.speed + damped, symmetrize_input=False))
-        Y = _product(inverse, jnp.pad(across, ((0, 0), (0, n))) + stage.both)
-        value = jnp.pad(before, (0, n)) + stage.state - _product(Y.T, Y)
+        Y = product(inverse, jnp.pad(across, ((0, 0), (0, n))) + stage.both)
+        value = jnp.pad(before, (0, n)) + stage.state - product(Y.T, Y)
         value, found = limited(value, stage.D, inverse, Y, low, high)
         return value, (inverse, Y, found)
 
     value = _of_state(end, n, dtype)
     _, (inverses, Y, found) = jax.lax.scan(step, value, (stages, lower, upper), reverse=True)
-    speeds = -_product(jnp.swapaxes(inverses, 1, 2), Y)
-    gains = stages.D[:, :, n:] + _product(stages.D[:, :, :n], speeds) - found.taken
+    speeds = -product(jnp.swapaxes(inverses, 1, 2), Y)
+    gains = stages.D[:, :, n:] + product(stages.D[:, :, :n], speeds) - found.taken
     bound = jnp.where(found.at_upper, upper, lower)
     return Policy(
         change=jnp.where(found.free, jnp.clip(gains[:, :, n], lower, upper), bound),
@@ -158,10 +159,6 @@ def backward(
         linear=jnp.sum(found.linear),
         square=jnp.sum(found.square),
     )
-
-
-def _product(a: Array, b: Array) -> Array:
-    return jnp.matmul(a, b, precision="highest")
 
 
 def _by_state(x: Array) -> Array:
@@ -178,9 +175,9 @@ def _before_positions(dt: Array, V: Array, stage: _Stage) -> tuple[Array, Array,
     if Tq is None or Tv is None:
         both = dt * (across[:, :n] + V[:n, n + 1 :]) + (dt * dt) * before[:n, :n]
         return before, across + dt * before[:n], after + both
-    carried = _product(Tv.T, before[:n])
-    half = _product(across[:, :n] + 0.5 * carried[:, :n], Tv)
-    return _product(Tq.T, _product(before, Tq)), _product(across + carried, Tq), after + half + half.T
+    carried = product(Tv.T, before[:n])
+    half = product(across[:, :n] + 0.5 * carried[:, :n], Tv)
+    return product(Tq.T, product(before, Tq)), product(across + carried, Tq), after + half + half.T
 
 
 def _stages(steps: Steps, cost: Quadratic) -> _Stage:
@@ -192,8 +189,8 @@ def _stages(steps: Steps, cost: Quadratic) -> _Stage:
     by_q, by_v = (zero if x is None else x for x in (cost.tau_q, cost.tau_v))
     by_tau = jnp.concatenate([zero, by_q, (none if cost.tau is None else cost.tau)[:, :, None], by_v], axis=2)
     if cost.tau_tau is not None:
-        by_tau = by_tau + 0.5 * _product(cost.tau_tau, D)
-    half = _product(jnp.swapaxes(D, 1, 2), by_tau)
+        by_tau = by_tau + 0.5 * product(cost.tau_tau, D)
+    half = product(jnp.swapaxes(D, 1, 2), by_tau)
     total = half + jnp.swapaxes(half, 1, 2)
     state = total[:, n:, n:] + jax.vmap(lambda x: _of_state(x, n, D.dtype))(cost)
     Tq = None if steps.Tq is None else jnp.pad(steps.Tq, ((0, 0), (0, 1), (0, 1))).at[:, n, n].set(1.0)

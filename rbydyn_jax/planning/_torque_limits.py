@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..xla.triangular import lower_inverse
+from ._ik_problem import product
 
 _TOGETHER, _PASSES = 4, 32  # passes over the set of torques at their limits: with all changes at a time, and at most
 
@@ -60,7 +61,7 @@ def limited(
     """
     n = len(low)
     y, still = Y[:, n], low >= high
-    wanted = -_product(D[:, :n], _product(y, inverse))
+    wanted = -product(D[:, :n], product(y, inverse))
     start = still | (wanted < low), ~still & (wanted > high)
 
     def kept() -> tuple[Array, Limited]:
@@ -68,15 +69,15 @@ def limited(
         return value, Limited(jnp.zeros_like(Y), ~start[0] & ~start[1], start[1], decrease, 0.5 * decrease)
 
     def changed() -> tuple[Array, Limited]:
-        E = _product(D[:, :n], inverse.T)
-        G = _product(E, E.T)
+        E = product(D[:, :n], inverse.T)
+        G = product(E, E.T)
         held, at_upper, factor = _held(G, wanted, low, high, start)
-        by_state = (D[:, n:] - _product(E, Y)).at[:, n].add(-jnp.where(at_upper, high, low))
-        beyond = _product(factor, jnp.where(held[:, None], by_state, 0.0))
-        multipliers = _product(factor.T, beyond)
-        left = y + _product(multipliers[:, n], E)
-        found = Limited(_product(G, multipliers), ~held, at_upper, jnp.sum(y * left), 0.5 * jnp.sum(left * left))
-        return value + _product(beyond.T, beyond), found
+        by_state = (D[:, n:] - product(E, Y)).at[:, n].add(-jnp.where(at_upper, high, low))
+        beyond = product(factor, jnp.where(held[:, None], by_state, 0.0))
+        multipliers = product(factor.T, beyond)
+        left = y + product(multipliers[:, n], E)
+        found = Limited(product(G, multipliers), ~held, at_upper, jnp.sum(y * left), 0.5 * jnp.sum(left * left))
+        return value + product(beyond.T, beyond), found
 
     return jax.lax.cond((start[0] | start[1]).any(), changed, kept)
 
@@ -97,8 +98,8 @@ def _held(G: Array, wanted: Array, low: Array, high: Array, start: _Sets) -> tup
         factor = jax.lax.linalg.cholesky(jnp.where(held[:, None] & held[None], G, eye), symmetrize_input=False)
         factor = lower_inverse(factor)
         beyond = jnp.where(held, wanted - jnp.where(sets[1], high, low), 0.0)
-        multipliers = _product(_product(factor, beyond), factor)
-        tau = wanted - _product(G, multipliers)
+        multipliers = product(product(factor, beyond), factor)
+        tau = wanted - product(G, multipliers)
         below, above = jnp.where(held, multipliers, tau - low) < 0.0, jnp.where(held, multipliers, tau - high) > 0.0
         new = still | (below & ~sets[1]), ~still & above & ~sets[0]
         changed = (new[0] != sets[0]) | (new[1] != sets[1])
@@ -110,7 +111,3 @@ def _held(G: Array, wanted: Array, low: Array, high: Array, start: _Sets) -> tup
     first = (start, start, jnp.array(True), jnp.zeros((), jnp.int32), eye)
     _, sets, _, _, factor = jax.lax.while_loop(unsettled, again, first)
     return sets[0] | sets[1], sets[1], factor
-
-
-def _product(a: Array, b: Array) -> Array:
-    return jnp.matmul(a, b, precision="highest")

@@ -36,6 +36,9 @@ UNFUSED_TILE = 512
 # whole-body programs: configurations of one tile: some 50 KB of matrices each, and all take the steps of the slowest.
 # Talos on two feet, a batch of 256: 120 us with 32, 206 us with 256.
 PROGRAM_TILE = 32
+# timing of paths: paths whose points are computed at a time: those of one fill the vectors, those of many leave the
+# cache. Forces at the 257 points of a path of a Panda: 0.04 ms with 1, 0.27 ms with 256.
+PATH_TILE = 1
 # tiling: bytes of a cache line, and the stride at which arrays drive each other out of the first cache.
 CACHE_LINE, ALIASING_STRIDE = 64, 1024
 # tiling: scalars of one configuration up to which padding its arrays costs less than the aliasing that it avoids.

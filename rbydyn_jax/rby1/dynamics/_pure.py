@@ -9,7 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._errors import DtypeError
+from ._structure import structure_of
 from ._values import array, checked
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def to_jax(state: State) -> JaxState:
 
 def from_jax(robot: _Robot, values: JaxState, link_names: Sequence[str], joint_names: Sequence[str]) -> State:
     """See `State.from_jax`."""
-    if not hasattr(robot, "_structure"):
-        raise DtypeError(f"robot must be a Robot of rby1.dynamics, got {type(robot).__name__}")
+    structure_of(robot)
     checked(values, "values", JaxState)
     state = robot.make_state(link_names, joint_names)
     n = robot.get_dof()

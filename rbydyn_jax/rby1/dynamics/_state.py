@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ..._errors import DtypeError, StaleStateError
 from ._algebra import SWAP
 from ._errors import ArgumentError, NameNotFoundError, ShapeError
+from ._structure import structure_of
 from ._values import any_vector, array, at_least
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ class State:
     """
 
     def __init__(self, robot: _Robot, link_names: Sequence[str] = (), joint_names: Sequence[str] = ()) -> None:
-        structure = getattr(robot, "_structure", None)
-        if structure is None:
-            raise DtypeError(f"robot must be a Robot of rby1.dynamics, got {type(robot).__name__}")
+        structure = structure_of(robot)
         topology, n = structure.topology, structure.dof
         links = _indices(link_names, "link", topology.link_names)
         joints = _indices(joint_names, "joint", topology.joint_names)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..._errors import DtypeError
 from ._algebra import SWAP, ScrewExponentials, adjoint, inverse, swap, swap_both
 from ._errors import ModelError
 from ._links import Joint, Link
@@ -212,3 +214,15 @@ def _unique(kind: str, names: list[str]) -> None:
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ModelError(f"{kind} names must be unique, given more than once: {', '.join(sorted(twice))}")
+
+
+def structure_of(robot: Any) -> Structure:
+    """Returns the links and joints of a robot.
+
+    Raises:
+        DtypeError: It is no robot.
+    """
+    structure = getattr(robot, "_structure", None)
+    if structure is None:
+        raise DtypeError(f"robot must be a Robot of rby1.dynamics, got {type(robot).__name__}")
+    return structure
