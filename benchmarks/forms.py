@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .fresh import records
+from .fresh import KEPT_MEMORY, records
 from .store import Store
 
 FORMS = {
@@ -93,10 +93,7 @@ def _in_process(arguments: argparse.Namespace, form: str, dtype: str, operation:
     environment = {
         "XLA_FLAGS": f"{flags} --xla_force_host_platform_device_count=2" if form == "split" else flags,
         "OMP_NUM_THREADS": "1",
-        # glibc gives large arrays back to the system, and the page faults of the next call would count.
-        "MALLOC_MMAP_THRESHOLD_": "10000000000",
-        "MALLOC_TRIM_THRESHOLD_": "10000000000",
-        "MALLOC_ARENA_MAX": "1",
+        **KEPT_MEMORY,
     }
     for record in records(code, dtype, **environment):
         yield {"form": form, "dtype": dtype, "operation": operation, **record}

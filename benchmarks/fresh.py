@@ -9,6 +9,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+# glibc gives large arrays back to the system, and the page faults of the next call would count.
+KEPT_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": "10000000000",
+    "MALLOC_TRIM_THRESHOLD_": "10000000000",
+    "MALLOC_ARENA_MAX": "1",
+}
+
 
 def records(code: str, dtype: str, interpreter: str = sys.executable, **environment: str) -> Iterator[dict[str, Any]]:
     """The JSON objects that some Python code prints, a line each, as it prints them, in a fresh process with that

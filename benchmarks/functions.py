@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .case import TITLES
-from .fresh import records
+from .fresh import KEPT_MEMORY, records
 from .function_table import GRADIENT, NAMES
 from .store import Store
 from .summary import insert
@@ -70,10 +70,7 @@ def _measure(arguments: argparse.Namespace, found: dict[str, Any], output: Path,
     environment = {
         **{f"{x}_NUM_THREADS": "1" for x in ("OMP", "OPENBLAS", "MKL")},
         "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-        # glibc gives large arrays back to the system, and the page faults of the next call would count.
-        "MALLOC_MMAP_THRESHOLD_": "10000000000",
-        "MALLOC_TRIM_THRESHOLD_": "10000000000",
-        "MALLOC_ARENA_MAX": "1",
+        **KEPT_MEMORY,
     }
     if arguments.cache:
         environment |= {"JAX_ENABLE_COMPILATION_CACHE": "1", "JAX_COMPILATION_CACHE_DIR": str(arguments.cache)}
