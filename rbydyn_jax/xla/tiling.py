@@ -3,7 +3,8 @@
 The arithmetic takes some 10 to 20 KB for each configuration: of a batch of a thousand, it goes to memory and back
 between any two loops. And arrays of a power of two of configurations begin at the same place of the cache, where only a
 few have room side by side. `tiled` is the function itself, but for its batching rule: a large batch becomes a loop
-over parts of it, and a part is filled up to another size where its arrays would drive each other out. In a program that
+over parts of it, and a part is filled up to another size where its arrays would drive each other out. A batch is one
+operation until it is lowered or differentiated, so that another `vmap` makes one larger batch of it. In a program that
 XLA may split over several devices, each device has a part of its share at a time.
 """
 
@@ -16,10 +17,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
-from jax.interpreters import ad, batching, mlir
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
+from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .loops import filled, in_turn
+from .nested import merged, rows_first, size_along
 from .sharding import (
     may_be_split,
     on_each_shard,
@@ -33,6 +35,11 @@ from .tuning import ALIASING_STRIDE, CACHE_LINE, LARGEST_TILE, PADDED_SCALARS, T
 
 _parts_p = Primitive("rbydyn_parts")
 _parts_p.multiple_results = True
+_tiles_p = Primitive("rbydyn_tiles")  # the same for each row of a batch
+_tiles_p.multiple_results = True
+
+Axes = tuple[int | None, ...]
+"""The batch axis of each operand, 0, if it has one."""
 
 
 def tiled(f: Callable[..., Any], cut: bool = True, tile: int = TILE) -> Callable[..., Any]:
@@ -101,26 +108,83 @@ def _jvp(
 
 
 def _batch(
-    operands: Sequence[Any], axes: Sequence[int | None], *, program: ClosedJaxpr, cut: bool, tile: int, **_: Any
-) -> tuple[list[Any], list[Any]]:
-    is_batched = [axis is not None for axis in axes]
-    batched = [jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis is not None]
-    shared = [x for x, axis in zip(operands, axes, strict=True) if axis is None]
+    operands: Sequence[Any], axes: Sequence[int | None], *, f: Callable[..., Any], **how: Any
+) -> tuple[list[Any], list[int]]:
+    batched = tuple(None if axis is None else 0 for axis in axes)
+    return _as_one_batch([rows_first(x, axis) for x, axis in zip(operands, axes, strict=True)], batched, **how)
 
-    size: Any = batched[0].shape[0]  # symbolic in an exported program
+
+def _as_one_batch(operands: list[Any], batched: Axes, **how: Any) -> tuple[list[Any], list[int]]:
+    """The program for each row of the operands that have a batch axis."""
+    size = size_along(operands, batched)
     if isinstance(size, int) and not size:
-        empty = [jnp.zeros((0, *x.shape), x.dtype) for x in program.out_avals]
+        empty = [jnp.zeros((0, *x.shape), x.dtype) for x in how["program"].out_avals]
         return vary_alike(empty, *operands), [0] * len(empty)
-    shares = _shares(size)
+    results = _tiles_p.bind(*operands, batched=batched, shares=_shares(size), **how)
+    return results, [0] * len(results)
+
+
+def _batch_again(
+    operands: Sequence[Any], axes: Sequence[int | None], *, batched: Axes, shares: int, **how: Any
+) -> tuple[list[Any], list[int]]:
+    given = [rows_first(x, axis) for x, axis in zip(operands, axes, strict=True)]
+    of_outer = tuple(None if axis is None else 0 for axis in axes)
+    of_inner = tuple(None if b is None else b + (a is not None) for a, b in zip(axes, batched, strict=True))
+    sizes = size_along(given, of_outer), size_along(given, of_inner)
+    flat = [merged(*each, sizes) for each in zip(given, of_outer, batched, strict=True)]
+    either = tuple(None if a is None and b is None else 0 for a, b in zip(of_outer, batched, strict=True))
+    results, at = _as_one_batch(flat, either, **how)
+    return [x.reshape(*sizes, *x.shape[1:]) for x in results], at
+
+
+def _in_tiles(
+    *operands: jax.Array, program: ClosedJaxpr, batched: Axes, shares: int, cut: bool, tile: int
+) -> list[jax.Array]:
+    is_batched = [axis is not None for axis in batched]
+    rows = [x for x, b in zip(operands, is_batched, strict=True) if b]
+    shared = [x for x, b in zip(operands, is_batched, strict=True) if not b]
+    size: Any = rows[0].shape[0]
     each = size // shares if shares > 1 else size
     if shares > 1:  # one axis of the shares, which XLA splits, and one to cut
-        batched = [jnp.swapaxes(x.reshape(shares, each, *x.shape[1:]), 0, 1) for x in batched]
+        rows = [jnp.swapaxes(x.reshape(shares, each, *x.shape[1:]), 0, 1) for x in rows]
     part = _size_of_part(each, tile) if cut else each
     run = functools.partial(_rows, program, is_batched, shared, is_loop=part != each, axes=1 + (shares > 1))
-    results = in_turn(run, batched, part) if part != each else run(batched)
+    results = in_turn(run, rows, part) if part != each else run(rows)
     if shares > 1:
         results = [jnp.swapaxes(x, 0, 1).reshape(size, *x.shape[2:]) for x in results]
-    return results, [0] * len(results)
+    return results
+
+
+def _lowered(*operands: jax.Array, **how: Any) -> list[Any]:
+    return jaxpr_as_fun(pruned(jax.make_jaxpr(functools.partial(_in_tiles, **how))(*operands)))(*operands)
+
+
+def _types_of_batch(*operands: Any, program: ClosedJaxpr, batched: Axes, **_: Any) -> list[Any]:
+    size, mesh = size_along(operands, batched), operands[0]
+    return [x.update(shape=(size, *x.shape), sharding=replicated(mesh, x.ndim + 1)) for x in program.out_avals]
+
+
+def _jvp_of_batch(primals: Sequence[Any], tangents: Sequence[Any], **how: Any) -> tuple[list[Any], list[Any]]:
+    moved = {k: t for k, t in enumerate(tangents) if type(t) is not ad.Zero}
+    return jvp_along(lambda xs: _in_tiles(*xs, **how), primals, moved)
+
+
+def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
+    eqn: JaxprEqn = context[-1]  # a newer JAX says before it which arguments are live
+    if not any(used):
+        return [False] * len(eqn.invars), None
+    program, batched = eqn.params["program"], eqn.params["batched"]
+    tells_size = [k == batched.index(0) for k in range(len(batched))]
+    jaxpr, needed = partial_eval.dce_jaxpr(program.jaxpr, used, instantiate=tells_size)
+    if all(used) and all(needed):
+        return list(needed), eqn
+    params = eqn.params | {
+        "program": ClosedJaxpr(jaxpr, program.consts),
+        "batched": tuple(axis for axis, is_needed in zip(batched, needed, strict=True) if is_needed),
+    }
+    kept_in = [x for x, is_needed in zip(eqn.invars, needed, strict=True) if is_needed]
+    kept_out = [x for x, is_used in zip(eqn.outvars, used, strict=True) if is_used]
+    return list(needed), eqn.replace(invars=kept_in, outvars=kept_out, params=params)
 
 
 def _shares(size: Any) -> int:
@@ -149,3 +213,10 @@ def _rows(
 
 ad.primitive_jvps[_parts_p] = _jvp
 batching.primitive_batchers[_parts_p] = on_each_shard(_batch)
+
+_tiles_p.def_impl(jax.jit(_in_tiles, static_argnames=("program", "batched", "shares", "cut", "tile")))
+_tiles_p.def_abstract_eval(_types_of_batch)
+ad.primitive_jvps[_tiles_p] = _jvp_of_batch
+batching.primitive_batchers[_tiles_p] = on_each_shard(_batch_again)
+partial_eval.dce_rules[_tiles_p] = _without_unused
+mlir.register_lowering(_tiles_p, mlir.lower_fun(_lowered, multiple_results=True), cacheable=False)

@@ -21,6 +21,7 @@ from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
+from .nested import merged, size_along
 from .sharding import on_each_shard, replicated, vary_alike
 from .tuning import FEW_ARGUMENTS
 
@@ -148,7 +149,7 @@ def _batch(
     tree: Any,
     out: tuple[Shape, ...],
 ) -> tuple[Sequence[Any], list[int]]:
-    size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
+    size = size_along(operands, axes)
     leaves, arguments = _split(operands, tree)
     leaf_axes, argument_axes = _split(axes, tree)
     last = tuple(
@@ -164,10 +165,25 @@ def _batch(
                 image = jnp.matmul(jnp.concatenate(row, axis=1), below, precision=jax.lax.Precision.HIGHEST)
                 images.append(image.reshape(*shape, size))
             return images, [x.ndim - 1 for x in images]
+    if isinstance(linear, _Batched) and any(axis is not None for axis in leaf_axes):
+        return _batch_again(linear, tree, leaves, leaf_axes, last, out)
     batched = _Batched(linear, tuple(leaf_axes))
     grown = tuple((*shape, size) for shape in out)
     images = _linear_p.bind(*leaves, *last, linear=batched, tree=tree, out=grown)
     return images, [len(shape) - 1 for shape in grown]
+
+
+def _batch_again(
+    linear: _Batched, tree: Any, leaves: list[Any], leaf_axes: list[Any], arguments: Arrays, out: tuple[Shape, ...]
+) -> tuple[Sequence[Any], list[int]]:
+    """A batch of batches is one batch: the last two axes of the arguments, of which the last one is the outer."""
+    inner, outer = arguments[0].shape[-2:]
+    flat = [merged(*each, (outer, inner)) for each in zip(leaves, leaf_axes, linear.axes, strict=True)]
+    either = (None if a is None and b is None else 0 for a, b in zip(leaf_axes, linear.axes, strict=True))
+    rows = [jnp.swapaxes(x, -1, -2).reshape(*x.shape[:-2], outer * inner) for x in arguments]
+    grown = tuple((*shape[:-1], outer * inner) for shape in out)
+    images = _linear_p.bind(*flat, *rows, linear=_Batched(linear.inner, tuple(either)), tree=tree, out=grown)
+    return [x.reshape(*x.shape[:-1], outer, inner) for x in images], [len(shape) - 1 for shape in grown]
 
 
 ad.primitive_jvps[_linear_p] = _jvp
