@@ -144,15 +144,20 @@ def _in_tiles(
     rows = [x for x, b in zip(operands, is_batched, strict=True) if b]
     shared = [x for x, b in zip(operands, is_batched, strict=True) if not b]
     size: Any = rows[0].shape[0]
-    each = size // shares if shares > 1 else size
+    each, part = _each_and_part(size, shares, cut, tile)
     if shares > 1:  # one axis of the shares, which XLA splits, and one to cut
         rows = [jnp.swapaxes(x.reshape(shares, each, *x.shape[1:]), 0, 1) for x in rows]
-    part = _size_of_part(each, tile) if cut else each
     run = functools.partial(_rows, program, is_batched, shared, is_loop=part != each, axes=1 + (shares > 1))
     results = in_turn(run, rows, part) if part != each else run(rows)
     if shares > 1:
         results = [jnp.swapaxes(x, 0, 1).reshape(size, *x.shape[2:]) for x in results]
     return results
+
+
+def _each_and_part(size: Any, shares: int, cut: bool, tile: int) -> tuple[Any, Any]:
+    """How much of a batch is one share, and how much of this is computed at a time."""
+    each = size // shares if shares > 1 else size
+    return each, _size_of_part(each, tile) if cut else each
 
 
 def _lowered(*operands: jax.Array, **how: Any) -> list[Any]:
@@ -173,11 +178,13 @@ def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprE
     eqn: JaxprEqn = context[-1]  # a newer JAX says before it which arguments are live
     if not any(used):
         return [False] * len(eqn.invars), None
-    program, batched = eqn.params["program"], eqn.params["batched"]
+    program, batched, *sizes = (eqn.params[name] for name in ("program", "batched", "shares", "cut", "tile"))
+    invars: list[Any] = list(eqn.invars)
+    each, part = _each_and_part(size_along([x.aval for x in invars], batched), *sizes)
     tells_size = [k == batched.index(0) for k in range(len(batched))]
     jaxpr, needed = partial_eval.dce_jaxpr(program.jaxpr, used, instantiate=tells_size)
-    if all(used) and all(needed):
-        return list(needed), eqn
+    if all(used) and (all(needed) or part != each):  # the barrier in a loop needs all operands
+        return [True] * len(eqn.invars), eqn
     params = eqn.params | {
         "program": ClosedJaxpr(jaxpr, program.consts),
         "batched": tuple(axis for axis, is_needed in zip(batched, needed, strict=True) if is_needed),
