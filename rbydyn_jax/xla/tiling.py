@@ -129,11 +129,15 @@ def _batch_again(
 ) -> tuple[list[Any], list[int]]:
     given = [rows_first(x, axis) for x, axis in zip(operands, axes, strict=True)]
     of_outer = tuple(None if axis is None else 0 for axis in axes)
-    of_inner = tuple(None if b is None else b + (a is not None) for a, b in zip(axes, batched, strict=True))
+    if may_be_split() or any(b is None and a is not None for a, b in zip(of_outer, batched, strict=True)):
+        # One batch would gather a split inner one, and repeat a robot for each row of it.
+        once = functools.partial(_in_tiles, batched=batched, shares=shares, **how)
+        results = jax.vmap(once, in_axes=of_outer)(*given)
+        return results, [0] * len(results)
+    of_inner = tuple(None if b is None else b + (a is not None) for a, b in zip(of_outer, batched, strict=True))
     sizes = size_along(given, of_outer), size_along(given, of_inner)
     flat = [merged(*each, sizes) for each in zip(given, of_outer, batched, strict=True)]
-    either = tuple(None if a is None and b is None else 0 for a, b in zip(of_outer, batched, strict=True))
-    results, at = _as_one_batch(flat, either, **how)
+    results, at = _as_one_batch(flat, batched, **how)
     return [x.reshape(*sizes, *x.shape[1:]) for x in results], at
 
 
