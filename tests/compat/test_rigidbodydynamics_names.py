@@ -1,4 +1,4 @@
-"""Every name of RigidBodyDynamics.jl is on our page, or missing for a stated reason; what the page names exists here."""
+"""Every name of RigidBodyDynamics.jl is on our page, or missing for a reason; what the page names exists here."""
 
 from __future__ import annotations
 
