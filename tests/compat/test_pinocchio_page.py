@@ -14,7 +14,9 @@ from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, oracle
 
 pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
-Q, V, A = np.array([0.3]), np.array([0.7]), np.array([-0.4])
+Q: Any = np.array([0.3])
+V: Any = np.array([0.7])
+A: Any = np.array([-0.4])
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,7 @@ def test_mimic_joints(pin, gripper: str):
     ours, untied = rb.load_urdf_string(gripper), rb.load_urdf_string(re.sub(r"<mimic[^>]*>", "", gripper))
     assert (tied.nq, free.nq) == (ours.nq, untied.nq) == (1, 2)
     both = np.array([0.3, -0.5])
-    assert_close(rb.crba(untied, both), symmetric(pin.crba(free, free.createData(), both)))
+    assert_close(rb.crba(untied, jnp.asarray(both)), symmetric(pin.crba(free, free.createData(), both)))
     assert_close(rb.crba(ours, Q), columns(pin, tied, Q))
     assert_close(rb.rnea(ours, Q, V, A), pin.rnea(tied, tied.createData(), Q, V, A))
     coriolis = np.asarray(rb.bias_forces(ours, Q, V) - rb.gravity_forces(ours, Q))
