@@ -15,8 +15,8 @@
 # # Predictive control
 #
 # The right arm of an RB-Y1 follows a target that jumps. `planning.mpc` solves a problem of optimal control again at
-# each tick, from the state that is measured then, and gives the first torques of the solution; `constraints.simulate` is the
-# robot.
+# each tick, from the state that is measured then, and gives the first torques of the solution; `constraints.simulate`
+# is the robot.
 
 # %%
 # %matplotlib inline
