@@ -22,6 +22,8 @@ from rbydyn_jax.constraints import (
     impulse,
     inverse_dynamics,
     state_derivative,
+    static_equilibrium_polygon,
+    zmp_support_area,
 )
 from rbydyn_jax.planning import LinkVelocity, Manipulability, differential_ik, solve_ik, time_parametrize
 from rbydyn_jax.rby1.commands import JointImpedanceControlCommand
@@ -43,6 +45,7 @@ _BAR, _HINGE = four_bar()
 _CLOSED = (0.9, -1.1, 1.8)  # not closed: the constraints count as they are
 _PATCH = ContactPatch(half_sizes=(0.1, 0.05), friction=0.6)
 _POINT = (0.0, 0.0, 0.0)
+_FLAT = (0.1, 0.05, 0.02, -0.01)
 _STRAIGHT, _BENT = (0.3, 0.0), (0.3, 0.8)
 _STIFF = {"stiffness": jnp.array([60.0, 40.0]), "damping_ratio": 0.7, "torque_limit": jnp.array([30.0, 30.0])}
 _LIMITS = {"velocity_limit": jnp.ones(2), "acceleration_limit": jnp.ones(2), "minimum_time": 1.0}
@@ -51,6 +54,11 @@ _IDENTITY, _HALF_TURN = (1.0, 0, 0, 0), (0.0, 0.6, 0, 0.8)
 _TURNS = {"identity": (*_IDENTITY, 0, 0, 0), "half a turn": (*_HALF_TURN, 0, 0, 0)}
 _REST = {"at rest": (*_BENT, 0, 0), "straight, at rest": (*_STRAIGHT, 0, 0)}
 _WIDTH = 0.1
+
+
+def _foot(x: jax.Array) -> ContactPatch:
+    """A flat foot by its half sizes and its place."""
+    return ContactPatch(jnp.eye(4, dtype=x.dtype).at[:2, 3].set(x[2:]), x[:2], 0.6)
 
 
 def _reached(shift: jax.Array) -> jax.Array:
@@ -116,6 +124,13 @@ POINTS: dict[str, Hazard] = {
         lambda x: distribute_wrench([_PATCH], x).forces,
         {"no wrench": (*_POINT, *_POINT), "no friction": (*_POINT, 0, 0, 10.0)},
         ("no wrench",),
+    ),
+    "constraints.static_equilibrium_polygon": Hazard(
+        lambda x: static_equilibrium_polygon([_foot(x)], directions=4).offsets, {"an edge, a flat foot": _FLAT}
+    ),
+    "constraints.zmp_support_area": Hazard(
+        lambda x: zmp_support_area([_foot(x)], jnp.array([0.0, 0, 0.8], x.dtype), directions=4).offsets,
+        {"an edge, a flat foot": _FLAT},
     ),
     "estimation.contact_force": Hazard(
         lambda x: estimation.contact_force(_ARM, x[:2], x[2:], "tool", jnp.zeros(3)).force,
@@ -196,9 +211,5 @@ WITHOUT_DERIVATIVES = {
     "rby1.mobility.with_planar_base": "a robot on the host",
     **{f"planning.{name}": "refuses tracers" for name in ("check_trajectory", "optimize_trajectory", "mpc")},
     **{f"planning.{name}": "a search, which stops at a tolerance" for name in ("ilqr", "mppi", "solve_trajectory")},
-    **{
-        f"constraints.{name}": "linear programs with degenerate solutions, where derivatives may not be finite"
-        for name in ("zmp_support_area", "static_equilibrium_polygon")
-    },
     "planning.rest_to_rest_basis": "constants of a spline",
 }

@@ -16,7 +16,7 @@ every_script = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.
 def test_every_notebook_has_its_script():
     names = {path.stem for path in SCRIPTS}
     wanted = {"quickstart", "batches_and_gradients", "own_robot", "contact", "identification", "rby1"}
-    assert wanted | {"balance", "detect_push", "collision", "inverse_kinematics", "timing"} <= names
+    assert wanted | {"balance", "detect_push", "collision", "inverse_kinematics", "timing", "mpc"} <= names
     assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == names
 
 

@@ -18,7 +18,7 @@ from ..io.load import load_urdf
 from ..model.configuration import clamp, neutral
 from ..model.model import Model
 from ..planning import solve_ik
-from ..spatial import quaternions, rpy, se3, to_linear_first
+from ..spatial import quaternions, rpy, se3, so3, to_linear_first
 from ._numbers import floats, quaternion, rotation
 
 
@@ -117,16 +117,16 @@ class Kinematics:
         """Positions of the arm's joints, within their limits, that bring the end effector to a pose.
 
         The search is for an exact solution; where there is none, as for an arm of five joints and a rounded pose, the
-        nearest configuration found is accepted within the tolerances, whose defaults are those of pyrobot's
-        configuration.
+        nearest configuration found is accepted within the tolerances. They bound each component, as pyrobot's do, whose
+        general configuration has the defaults.
 
         Args:
             position: [x, y, z] in the axes of the base [m].
             orientation: Three Euler angles [rad], a quaternion [x, y, z, w], or a 3x3 rotation matrix.
             init_joint_pos: Where the first attempt starts; default is the neutral position.
             order: Euler angles are ``"rpy"`` (about x, y, z) or ``"ypr"`` (about z, y, x), R = Rz Ry Rx.
-            position_tolerance: Maximum distance of the end effector from the position [m].
-            orientation_tolerance: Maximum angle between the end effector and the orientation [rad].
+            position_tolerance: Maximum distance from the position along each axis of the target [m].
+            orientation_tolerance: Maximum rotation from the orientation about each axis of the target [rad].
 
         Raises:
             ArgumentError: `order` is neither, the orientation is not a rotation, a number is not finite, or a
@@ -144,9 +144,10 @@ class Kinematics:
             check_finite(given, name)
         target = se3.from_R_p(_rotation(orientation, order, self._rest.dtype), place)
         result = solve_ik(self.model, self.ee_frame, target, ref=self.base_frame, q0=start)
-        missed = float(result.position_error), float(result.orientation_error)
+        error = se3.inverse(target) @ link_pose(self.model, result.q, self.ee_frame, self.base_frame)
+        missed = [float(jnp.abs(x).max()) for x in (error[:3, 3], so3.log(error[:3, :3]))]
         if missed[0] > position_tolerance or missed[1] > orientation_tolerance:
-            by = f"{missed[0]:.3g} m and {missed[1]:.3g} rad"
+            by = f"{missed[0]:.3g} m along and {missed[1]:.3g} rad about an axis"
             raise KinematicsError(f"no configuration within the limits found; the nearest misses by {by}")
         return result.q[self._at].tolist()
 

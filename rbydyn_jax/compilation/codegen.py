@@ -19,7 +19,8 @@ from .._signatures import unobserved
 from ..model.edit import with_traversal
 from ..model.model import Model, check_model
 from ..xla.c_source import RESERVED, Array, c_function
-from ..xla.scalar_program import NotScalarError, Scalar, ScalarProgram, scalar_program
+from ..xla.scalar_program import scalar_program
+from ..xla.scalars import NotScalarError, Scalar, ScalarProgram
 from ..xla.transpose import pruned
 from ..xla.tuning import C_OPERATIONS
 from .arguments import Call, Function, float_type, resolve_call

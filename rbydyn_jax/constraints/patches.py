@@ -25,6 +25,8 @@ from ..spatial._quadratic import Program, solve, solved
 from ._vectors import Numbers, scalar
 from ._vectors import pose as rigid
 
+_RANK = {"float64": 1e-9, "float32": 1e-4}  # singular values of active constraints that are zero, of the largest
+
 
 class ContactPatch(eqx.Module):
     """A rectangle that touches its surroundings, z its normal towards the robot; all numbers may be traced.
@@ -162,7 +164,7 @@ def static_equilibrium_polygon(
 
     The horizontal positions c for which forces within friction balance the weight, $\sum f_j = m g e_z$ and
     $\sum p_j \times f_j = c \times m g e_z$. They depend neither on the mass nor on the height of the centre of mass. A
-    linear program for each direction; differentiable, batched by `jax.vmap`.
+    linear program for each direction; derivatives of the vertices by their active constraints; batched by `jax.vmap`.
 
     Args:
         patches: The contacts.
@@ -203,7 +205,7 @@ def zmp_support_area(
     For motions of the centre of mass at constant height and without a change of the angular momentum about it: the
     forces of the contacts have no moment about the centre of mass c, and the vertical force m g. The point is where the
     line of the resultant force f meets the plane, $p = c + (h - c_z) f / f_z$. A linear program for each direction;
-    differentiable, batched by `jax.vmap`.
+    derivatives of the vertices by their active constraints; batched by `jax.vmap`.
 
     Args:
         patches: The contacts.
@@ -245,12 +247,34 @@ def _area(equal: Array, to_plane: Array, origin: Array, faces: Array, directions
     P = jnp.zeros((equal.shape[1],) * 2, dtype)
 
     def outermost(normal: Array) -> tuple[Array, Array]:
-        program = Program(P, -normal @ to_plane, equal, b, F, h)
+        program = jax.lax.stop_gradient(Program(P, -normal @ to_plane, equal, b, F, h))
         solution = solve(program)
-        return origin + to_plane @ solution.x, solved(program, solution)
+        held = (solution.z > solution.s).astype(dtype)
+        return origin + _seen(solution.x, held, to_plane, equal, b, F, h), solved(program, solution)
 
     points, found = jax.vmap(outermost)(normals)
     return SupportArea(points, normals, (normals * points).sum(axis=1), found.all())
+
+
+@jax.custom_jvp
+def _seen(x: Array, held: Array, to_plane: Array, A: Array, b: Array, F: Array, h: Array) -> Float[Array, "2"]:
+    """The point to_plane x of a solution of which the inequalities `held` are active; x itself has no derivative.
+
+    Many forces may give the point. As the data move, it is that of any forces that keep to the active constraints.
+    """
+    return to_plane @ x
+
+
+@_seen.defjvp
+def _seen_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    x, held, *data = primals
+
+    def nearest(to_plane: Array, A: Array, b: Array, F: Array, h: Array) -> Array:
+        active, values = jnp.concatenate([A, held[:, None] * F]), jnp.concatenate([b, held * h])
+        back = jnp.linalg.pinv(active, rtol=_RANK[x.dtype.name])  # rows depend on one another at an apex
+        return to_plane @ (x + back @ (values - active @ x))
+
+    return _seen(*primals), jax.jvp(nearest, tuple(data), tuple(tangents[2:]))[1]
 
 
 def _geometry(patches: Any) -> tuple[Float[Array, "c 3"], Float[Array, "f n"], Float[Array, "k 3"]]:

@@ -29,7 +29,7 @@ from .._check import (
     check_sequence,
 )
 from .._errors import ArgumentError, ModelError, ShapeError
-from ..model.edit import with_geometry
+from ..model.geometry import with_geometry
 from ..model.model import Model, check_model
 from ..spatial import se3
 from .geometry import Geometry, Target, linearised

@@ -18,7 +18,7 @@ from jax import Array
 
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import fk
-from ..model.edit import with_geometry
+from ..model.geometry import with_geometry
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial import motion, se3, so3

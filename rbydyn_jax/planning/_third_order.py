@@ -66,7 +66,7 @@ def lasting(state: State, limits: Limits, duration: Array, alone: Array) -> Segm
     def excess(speed: Array) -> Array:
         return total(_motion(state, limits, speed)) - duration
 
-    braked, _ = _brake_into_limits(state, limits)
+    braked, _ = brake_into_limits(state, limits)
     beyond = jnp.abs(braked.ahead - _stop(braked, limits))  # it is not passed faster than at that speed
     slowest = jnp.minimum(0.5 * safe_divide(beyond, duration), limits.v)
     waits = (alone < duration) & (slowest > 0.0)
@@ -77,7 +77,7 @@ def lasting(state: State, limits: Limits, duration: Array, alone: Array) -> Segm
 
 def _motion(state: State, limits: Limits, speed: Array) -> Segments:
     """The quickest motion whose speed towards the target, seen from where it would stop, is at most `speed`."""
-    state, into = _brake_into_limits(state, limits)
+    state, into = brake_into_limits(state, limits)
     sign = jnp.where(state.ahead < _stop(state, limits), -1.0, 1.0).astype(state.v.dtype)
     state = State(*(sign * x for x in state))
     state, below = _brake(state, limits, speed, jnp.where(speed < limits.v, 0.0, -limits.v))
@@ -96,7 +96,8 @@ def advance(state: State, t: Array, jerk: Array) -> State:
     return State(ahead, state.v + t * (state.a + 0.5 * t * jerk), state.a + t * jerk)
 
 
-def _run(state: State, segments: Segments) -> State:
+def run(state: State, segments: Segments) -> State:
+    """The state after the segments."""
     for t, jerk in zip(segments.durations, segments.jerks, strict=True):
         state = advance(state, t, jerk)
     return state
@@ -118,15 +119,15 @@ def _stop(state: State, limits: Limits) -> Array:
     valley, flat, rise = _fall(v, a, limits)
     durations = jnp.stack([(a - valley) / limits.j, flat, rise])
     jerks = jnp.stack([-limits.j, jnp.zeros_like(flat), limits.j])
-    return -sign * _run(State(jnp.zeros_like(v), v, a), Segments(durations, jerks)).ahead
+    return -sign * run(State(jnp.zeros_like(v), v, a), Segments(durations, jerks)).ahead
 
 
-def _brake_into_limits(state: State, limits: Limits) -> tuple[State, Segments]:
+def brake_into_limits(state: State, limits: Limits) -> tuple[State, Segments]:
     """Brings the acceleration into its limit, then the velocity."""
     V, A, J = limits
     excess, sign = jnp.maximum(jnp.abs(state.a) - A, 0.0), jnp.sign(state.a)
     first = Segments((excess / J)[None], (-sign * J)[None])
-    state = _run(state, first)
+    state = run(state, first)
     state = state._replace(a=jnp.clip(state.a, -A, A))
     falling = _too_fast(State(*(-x for x in state)), limits, V) & ~_too_fast(state, limits, V)
     sign = jnp.where(falling, -1.0, 1.0).astype(A.dtype)
@@ -154,38 +155,55 @@ def _brake(state: State, limits: Limits, speed: Array, floor: Array) -> tuple[St
     needed = _too_fast(state, limits, speed)
     durations = jnp.where(needed[None], jnp.maximum(durations, 0.0), 0.0)
     segments = Segments(durations, jnp.stack([-J, jnp.zeros_like(J)]))
-    return _run(state, segments), segments
+    return run(state, segments), segments
+
+
+def level(state: State, limits: Limits, reached: Array) -> Array:
+    """The acceleration after which falling to zero leads to a velocity, continued beyond its limit."""
+    A, J = limits.a, limits.j
+    square = jnp.maximum(0.5 * state.a * state.a + J * (reached - state.v), 0.0)
+    return jnp.where(square <= A * A, safe_sqrt(square), A + jnp.maximum(square / A - A, 0.0))
+
+
+def least_level(state: State, limits: Limits, final: Array) -> Array:
+    """The acceleration to which the quickest motion to the velocity `final` rises; that at first, if it falls."""
+    falls = state.v + state.a * jnp.abs(state.a) / (2.0 * limits.j) >= final
+    return jnp.where(falls, state.a, level(state, limits, final))
+
+
+def rising(state: State, limits: Limits, theta: Array, cruise: Array, final: Array | float = 0.0) -> Segments:
+    """Up to the acceleration `theta`, then as quickly as possible to the velocity `final`, with a cruise at the top."""
+    J = limits.j
+    peak, flat, top = summit(state, limits, theta)
+    rise = jnp.maximum(peak - state.a, 0.0) / J
+    valley, low, end = _fall(top - final, peak, limits)
+    to_zero = jnp.maximum(peak, 0.0) / J
+    durations = [rise, flat, to_zero, cruise, (jnp.minimum(peak, 0.0) - valley) / J, low, end]
+    lasts = jnp.stack(jnp.broadcast_arrays(*(jnp.maximum(t, 0.0) for t in durations)))
+    no = jnp.zeros_like(J)
+    jerks = (jnp.broadcast_to(x, theta.shape) for x in (J, no, -J, no, -J, no, J))
+    return Segments(lasts, jnp.stack(list(jerks)))
+
+
+def summit(state: State, limits: Limits, theta: Array) -> tuple[Array, Array, Array]:
+    """Peak of the acceleration, how long it is held, and the velocity then."""
+    A, J = limits.a, limits.j
+    peak, flat = jnp.minimum(theta, A), jnp.maximum(theta - A, 0.0) / J
+    rise = jnp.maximum(peak - state.a, 0.0) / J
+    return peak, flat, state.v + rise * (state.a + 0.5 * J * rise) + peak * flat
 
 
 def _ahead(state: State, limits: Limits, speed: Array) -> Segments:
     """The quickest motion to a target that is not before the stop, at most at `speed`."""
-    A, J = limits.a, limits.j
-    _, v, a = state
-    no = jnp.zeros_like(v)
-
-    def level(reached: Array) -> Array:
-        """The acceleration after which falling to zero leads to a velocity, continued beyond its limit."""
-        square = jnp.maximum(0.5 * a * a + J * (reached - v), 0.0)
-        return jnp.where(square <= A * A, safe_sqrt(square), A + jnp.maximum(square / A - A, 0.0))
-
-    def rising(theta: Array, cruise: Array) -> Segments:
-        peak, flat = jnp.minimum(theta, A), jnp.maximum(theta - A, 0.0) / J
-        rise = jnp.maximum(peak - a, 0.0) / J
-        top = v + rise * (a + 0.5 * J * rise) + peak * flat
-        valley, low, end = _fall(top, peak, limits)
-        to_zero = jnp.maximum(peak, 0.0) / J
-        durations = [rise, flat, to_zero, cruise, (jnp.minimum(peak, 0.0) - valley) / J, low, end]
-        jerks = [J, no, -J, no, -J, no, J]
-        return Segments(jnp.stack([jnp.maximum(t, 0.0) for t in durations]), jnp.stack(jerks))
+    no = jnp.zeros_like(state.v)
 
     def short(theta: Array) -> Array:
-        return _run(state, rising(theta, no)).ahead
+        return run(state, rising(state, limits, theta, no)).ahead
 
-    falls = v + a * jnp.abs(a) / (2.0 * J) >= 0.0
-    least, most = jnp.where(falls, a, level(no)), level(speed)
+    least, most = least_level(state, limits, no), level(state, limits, speed)
     most = jnp.maximum(least, most)
     left = short(most)
     cruises = left >= 0.0
     theta = monotone_root(short, (least, short(least)), (most, left))
     theta = jnp.where(cruises, most, theta)
-    return rising(theta, jnp.where(cruises, safe_divide(left, speed), 0.0))
+    return rising(state, limits, theta, jnp.where(cruises, safe_divide(left, speed), 0.0))

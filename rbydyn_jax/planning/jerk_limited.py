@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array, jit_public
+from .._errors import ArgumentError
 from .._result import Result
+from ._moving_target import meeting
 from ._third_order import Limits, State, advance, lasting, quickest, total
 from .profiles import ProfileSamples, check_numbers
 
 
 class JerkLimitedProfile(Result):
-    """A motion in segments of constant jerk for each joint, to rest at its target.
+    """A motion in segments of constant jerk for each joint, to its target.
 
     Args:
         start: Position at time 0 [rad, m].
         start_velocity: Velocity at time 0 [rad/s, m/s].
         start_acceleration: Acceleration at time 0 [rad/s^2, m/s^2].
         target: Position at the end [rad, m].
+        target_velocity: Velocity at the end [rad/s, m/s].
         segments: Durations of the segments, some of them zero [s].
         jerks: Jerk of each segment [rad/s^3, m/s^3].
         duration: Duration, the same for all joints [s].
@@ -28,6 +33,7 @@ class JerkLimitedProfile(Result):
     start_velocity: Float[Array, "n"]
     start_acceleration: Float[Array, "n"]
     target: Float[Array, "n"]
+    target_velocity: Float[Array, "n"]
     segments: Float[Array, "k n"]
     jerks: Float[Array, "k n"]
     duration: Float[Array, ""]
@@ -35,7 +41,7 @@ class JerkLimitedProfile(Result):
     def evaluate(self, t: Float[Array, "..."]) -> ProfileSamples:
         """Position, velocity and acceleration at the times `t` [s], of any shape.
 
-        Before 0 the state is that at 0, after the end the target at rest.
+        Before 0 the state is that at 0; after the end the joints go on at the velocity of the target, or rest on it.
 
         Raises:
             DtypeError: `t` is not an array of floats.
@@ -52,9 +58,10 @@ def jerk_limited_profile(
     *,
     start_velocity: Float[Array, "n"] | None = None,
     start_acceleration: Float[Array, "n"] | None = None,
+    target_velocity: Float[Array, "n"] | None = None,
     minimum_time: Float[Array, ""] | float = 0.0,
 ) -> JerkLimitedProfile:
-    r"""The minimum-time synchronised motion to rest at `target` under limits of velocity, acceleration and jerk.
+    r"""The minimum-time synchronised motion to `target` under limits of velocity, acceleration and jerk.
 
     It starts from any position, velocity and acceleration; what exceeds a limit is brought back first, as quickly as
     the jerk allows. The jerk of a time-optimal motion is at its limit, or zero on a plateau of acceleration or
@@ -63,6 +70,14 @@ def jerk_limited_profile(
     monotone function, found to rounding error. The durations are those of Ruckig [Berscheid, Kroeger 2021]. The slowest
     joint sets the common duration, unless `minimum_time` does; the others move with a lower speed limit. A joint that
     is at rest on its target, or whose quickest stop ends there, waits.
+
+    With `target_velocity` the joints pass their targets together, at these velocities and without acceleration. A joint
+    may then be too late for a duration that is longer than its quickest: of the durations that all joints can keep,
+    the smallest is found, as in Ruckig. Those that could be quicker follow the mean of the motions that lead farthest
+    ahead and farthest back in this duration, weighted so that it ends on the target.
+
+    A start beyond a limit of velocity from which its acceleration leads beyond the opposite limit may stay there longer
+    than it has to.
 
     It works under `jit`, `vmap` and `grad`. The duration is not smooth where another joint becomes the slowest or a
     plateau appears; at rest on the target, where a root has an infinite slope, its derivative is defined as zero.
@@ -75,13 +90,15 @@ def jerk_limited_profile(
         jerk_limit: Maximum jerks [rad/s^3, m/s^3].
         start_velocity: Velocities at time 0 [rad/s, m/s]; default is rest.
         start_acceleration: Accelerations at time 0 [rad/s^2, m/s^2]; default is zero.
+        target_velocity: Velocities at the end [rad/s, m/s]; default is rest.
         minimum_time: Minimum duration [s].
 
     Returns:
-        The profile. If a traced limit is invalid, the duration is NaN.
+        The profile. If a traced limit or target velocity is invalid, the duration is NaN.
 
     Raises:
-        ArgumentError: A limit is not positive and finite, or another value is not finite.
+        ArgumentError: A limit is not positive and finite, another value is not finite, or a target velocity exceeds its
+            limit.
         DtypeError: An argument is not an array of floats.
         ShapeError: An argument has another shape than `start`.
 
@@ -92,6 +109,12 @@ def jerk_limited_profile(
         >>> profile = jerk_limited_profile(0.0 * one, one, one, 2.0 * one, 8.0 * one)
         >>> float(profile.duration), float(profile.evaluate(jnp.array(0.875)).position[0])
         (1.75, 0.5)
+
+        At half of that speed on the target, braking is shorter:
+
+        >>> passing = jerk_limited_profile(0.0 * one, one, one, 2.0 * one, 8.0 * one, target_velocity=0.5 * one)
+        >>> round(float(passing.duration), 4), round(float(passing.evaluate(passing.duration).velocity[0]), 4)
+        (1.5, 0.5)
     """
     start = check_array(start, "start", (None,))
     still = jnp.zeros_like(start)
@@ -100,6 +123,7 @@ def jerk_limited_profile(
         "start_velocity": still if start_velocity is None else start_velocity,
         "start_acceleration": still if start_acceleration is None else start_acceleration,
         "target": target,
+        "target_velocity": still if target_velocity is None else target_velocity,
         "velocity_limit": velocity_limit,
         "acceleration_limit": acceleration_limit,
         "jerk_limit": jerk_limit,
@@ -109,24 +133,49 @@ def jerk_limited_profile(
     arrays["minimum_time"] = check_array(minimum_time, "minimum_time", ())
     for name, x in arrays.items():
         check_numbers(x, name, positive=name.endswith("_limit"), bounded=True)
-    return _profile(*(x.astype(dtype) for x in arrays.values()))
+    _check_target_velocity(arrays["target_velocity"], arrays["velocity_limit"])
+    return _profile(*(x.astype(dtype) for x in arrays.values()), moving=target_velocity is not None)
 
 
-@jit_public()
+def _check_target_velocity(velocity: Array, limit: Array) -> None:
+    """Raises if a known velocity of the target is beyond its limit."""
+    if isinstance(velocity, Tracer) or isinstance(limit, Tracer):
+        return
+    beyond = np.abs(np.asarray(velocity)) > np.asarray(limit)
+    if beyond.any():
+        k = int(np.argmax(beyond))
+        raise ArgumentError(f"target_velocity[{k}] must be within its limit {limit[k]}, got {velocity[k]}")
+
+
+@jit_public("moving")
 def _profile(
-    start: Array, velocity: Array, acceleration: Array, target: Array, V: Array, A: Array, J: Array, least: Array
+    start: Array,
+    velocity: Array,
+    acceleration: Array,
+    target: Array,
+    target_velocity: Array,
+    V: Array,
+    A: Array,
+    J: Array,
+    least: Array,
+    *,
+    moving: bool,
 ) -> JerkLimitedProfile:
     known = jnp.stack([V, A, J])
-    valid = jnp.all((known > 0.0) & (known < jnp.inf))
+    valid = jnp.all((known > 0.0) & (known < jnp.inf)) & jnp.all(jnp.abs(target_velocity) <= V)
     state, limits = State(target - start, velocity, acceleration), Limits(*jnp.where(valid, known, 1.0))
-    alone = total(quickest(state, limits))
-    duration = jnp.maximum(least, jnp.max(alone, initial=0.0))
-    segments = lasting(state, limits, duration, alone)
+    if moving:
+        segments, duration = meeting(state, limits, jnp.where(valid, target_velocity, 0.0), least)
+    else:
+        alone = total(quickest(state, limits))
+        duration = jnp.maximum(least, jnp.max(alone, initial=0.0))
+        segments = lasting(state, limits, duration, alone)
     return JerkLimitedProfile(
         start=start,
         start_velocity=velocity,
         start_acceleration=acceleration,
         target=target,
+        target_velocity=target_velocity,
         segments=segments.durations,
         jerks=segments.jerks,
         duration=jnp.where(valid, duration, jnp.nan),
@@ -152,10 +201,14 @@ def _evaluate(profile: JerkLimitedProfile, t: Array) -> ProfileSamples:
     nodes = State(*(jnp.stack(x[:-1]) for x in zip(*states, strict=True)))
     since, jerk = at(inside - begins.reshape(shape)), at(profile.jerks.reshape(shape))
     moved = advance(State(*(at(x.reshape(shape)) for x in nodes)), since, jerk)
-    over = times[..., 0] >= profile.duration
-    target = jnp.broadcast_to(profile.target.reshape(shape[:-2] + shape[-1:]), moved.v.shape)
+    after = times[..., 0] - profile.duration  # (..., 1)
+    over = after >= 0.0
+    target, velocity = (
+        jnp.broadcast_to(x.reshape(shape[:-2] + shape[-1:]), moved.v.shape)
+        for x in (profile.target, profile.target_velocity)
+    )
     return ProfileSamples(
-        position=jnp.where(over, target, target - moved.ahead),
-        velocity=jnp.where(over, 0.0, moved.v),
+        position=jnp.where(over, target + jnp.maximum(after, 0.0) * velocity, target - moved.ahead),
+        velocity=jnp.where(over, velocity, moved.v),
         acceleration=jnp.where(over | (times[..., 0] < 0.0), 0.0, moved.a),
     )

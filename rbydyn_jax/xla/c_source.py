@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .scalar_program import NotScalarError, Part, Scalar, ScalarProgram, in_parts
+from .scalars import NotScalarError, Part, Scalar, ScalarProgram, in_parts
 
 _INTEGERS = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _TYPES = {"float64": "double", "float32": "float", "bool": "bool", **_INTEGERS}

@@ -22,7 +22,8 @@ from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .ptx import Array, Kernel, Place, kernel_text
-from .scalar_program import Scalar, in_parts, scalar_program
+from .scalar_program import scalar_program
+from .scalars import Scalar, in_parts
 from .transpose import jvp_along, pruned
 from .tuning import GPU_BLOCK, GPU_OPERATIONS
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .scalar_program import Scalar
+from .scalars import Scalar
 
 Place = tuple[int, int]  # of a scalar: the array, and where in it
 

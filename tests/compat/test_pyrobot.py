@@ -86,6 +86,24 @@ def test_poses_that_an_arm_reaches_within_the_tolerances_only():
         flat.inverse_kinematics(above, quaternion, position_tolerance=0.001)
 
 
+@pytest.mark.slow
+def test_tolerances_are_of_each_axis_of_the_target():
+    """A pose above the arm's plane, tilted so that the plane's normal is between two axes of the target."""
+    flat = Kinematics(robots.two_link_arm(), "base", "tool")
+    position, _ = flat.forward_kinematics([0.4, 0.7], "tool")
+    tilted = Rotation.from_euler("z", 1.1) * Rotation.from_euler("x", np.pi / 4)  # needs pi / 4 rad
+    q = flat.inverse_kinematics([*position[:2], 0.006], tilted.as_quat(), orientation_tolerance=0.8)
+    p, xyzw = flat.forward_kinematics(q, "tool")
+    away = tilted.inv().apply(np.subtract(p, [*position[:2], 0.006]))
+    turn = (tilted.inv() * Rotation.from_quat(xyzw)).as_rotvec()
+    needed = {"position_tolerance": np.abs(away).max() + 1e-6, "orientation_tolerance": np.abs(turn).max() + 1e-6}
+    assert needed["position_tolerance"] < 0.8 * np.linalg.norm(away)  # a distance would not do
+    flat.inverse_kinematics([*position[:2], 0.006], tilted.as_quat(), **needed)
+    for name in needed:
+        with pytest.raises(KinematicsError):
+            flat.inverse_kinematics([*position[:2], 0.006], tilted.as_quat(), **needed | {name: needed[name] - 1e-4})
+
+
 def test_the_order_of_euler_angles():
     """The golden case is of yaw, pitch and roll, as pyrobot's code has them."""
     xyzw = [0.5714598517, -0.1201424763, 0.257628538, 0.7698226807]

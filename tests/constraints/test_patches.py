@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 import rbydyn_jax as rb
 from rbydyn_jax import constraints
 from rbydyn_jax.constraints import ContactPatch, distribute_wrench, static_equilibrium_polygon, zmp_support_area
+from rbydyn_jax.spatial import se3
 from tests.helpers import X64, assert_close, untyped
 
 pytestmark = pytest.mark.skipif(not X64, reason="the oracle works in float64")
@@ -147,6 +148,75 @@ def test_zmp_support_area():
     assert_close(area.offsets, want, 1e-6, scale=1.0)
     far = zmp_support_area(PATCHES, jnp.array([5.0, 0.0, 0.8]), directions=4)
     assert not bool(far.feasible)
+
+
+def scipy_points(patches, normals, com):
+    """The outermost points of both areas by linear programs over the rays of the pyramids."""
+    forces, points = rays(patches)
+    heights = np.repeat([np.asarray(p.pose)[:3, 2] for p in patches], 16, axis=0)
+    pressing = (heights * forces).sum(axis=1)
+    G = np.concatenate([np.cross(points, forces), forces], axis=1).T
+    about = np.concatenate([np.cross(points - com, forces), forces], axis=1).T
+    out = []
+    for equal, plane, origin in (
+        (G[[3, 4, 5, 2]], np.stack([-G[1], G[0]]), 0.0),
+        (about[[0, 1, 5, 2]], (0.1 - com[2]) * G[3:5], com[:2]),
+    ):
+        for n in normals:
+            found = linprog(-n @ plane, pressing[None], [100.0], equal, [0, 0, 1, 0], method="highs")
+            assert found.success
+            out.append(plane @ found.x + origin)
+    return np.array(out)
+
+
+@pytest.mark.slow
+def test_derivatives_of_areas():
+    """Of contacts that move, grow and change their friction, and of the centre of mass, at vertices."""
+    com, n = np.array([0.05, 0.0, 0.8]), 7
+    twists = jax.random.normal(jax.random.key(5), (3, 6))
+
+    def moved(x):
+        patches = [
+            ContactPatch(
+                se3.exp(x[0] * t) @ p.pose, jnp.asarray(p.half_sizes) * (1 + x[1]), p.friction * (1 + k * x[2])
+            )
+            for k, (t, p) in enumerate(zip(twists, PATCHES, strict=True))
+        ]
+        return patches, jnp.asarray(com) + x[3] * jnp.array([1.0, -0.5, 0.3])
+
+    def points(x):
+        patches, c = moved(x)
+        areas = static_equilibrium_polygon(patches, directions=n), zmp_support_area(patches, c, 0.1, directions=n)
+        return jnp.concatenate([area.points for area in areas])
+
+    origin, h = jnp.zeros(4), 1e-5
+    normals = np.asarray(static_equilibrium_polygon(PATCHES, directions=n).normals)
+    got = jax.jit(jax.jacfwd(points))(origin)
+    for i in range(4):
+        up, down = ((patches, np.asarray(c)) for patches, c in (moved(origin.at[i].set(s * h)) for s in (1, -1)))
+        want = (scipy_points(up[0], normals, up[1]) - scipy_points(down[0], normals, down[1])) / (2 * h)
+        assert_close(got[:, :, i], want, 1e-5)
+    assert_close(jax.jit(jax.jacrev(points))(origin), got, 1e-9)
+    along = jnp.array([0.5, 0.2, -0.3, 0.4])
+    slope = jax.jit(lambda t: jax.jvp(points, (t * along,), (along,))[1])
+    curvature = jax.jit(jax.jacfwd(slope))(0.0)
+    assert_close(curvature, (slope(1e-4) - slope(-1e-4)) / 2e-4, 1e-4)
+
+
+@pytest.mark.slow
+def test_derivatives_where_directions_are_normal_to_edges():
+    """The offsets of a flat foot: its half sizes and place."""
+
+    def offsets(x):
+        foot = ContactPatch(jnp.eye(4).at[:2, 3].set(x[2:]), x[:2], 0.5)
+        areas = (
+            static_equilibrium_polygon([foot], directions=4),
+            zmp_support_area([foot], jnp.array([0.0, 0, 0.8]), directions=4),
+        )
+        return jnp.stack([area.offsets for area in areas])
+
+    want = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, -1, 0], [0, 1, 0, -1]]).T
+    assert_close(jax.jacfwd(offsets)(jnp.array([0.1, 0.05, 0.0, 0.0])), np.stack([want, want]), 1e-6)
 
 
 @pytest.mark.slow

@@ -18,7 +18,8 @@ from rbydyn_jax.model.edit import with_traversal
 from rbydyn_jax.sweeps import plan
 from rbydyn_jax.xla.gpu_kernel import gpu_kernel, launches
 from rbydyn_jax.xla.ptx import UnsupportedError
-from rbydyn_jax.xla.scalar_program import NotScalarError, scalar_program
+from rbydyn_jax.xla.scalar_program import scalar_program
+from rbydyn_jax.xla.scalars import NotScalarError
 from tests.algorithms.cases import by_rows, pin_robot, robot, states
 from tests.helpers import assert_close, oracle
 

@@ -73,7 +73,7 @@ class _Robot(Generic[S]):
         named after the joint with ``_axis`` behind it.
 
         Raises:
-                    ModelError: The robot has something that a pure model lacks: a zero or scaled screw, unsymmetric
+            ModelError: The robot has something that a pure model lacks: a zero or scaled screw, unsymmetric
                 limits of velocity or acceleration, or an inertia that no rigid body has.
         """
         from ._model import to_model
