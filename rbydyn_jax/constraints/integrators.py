@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..model.configuration import difference, integrate, qdot_from_v
+from ..model.configuration import difference, drift, glide, integrate, qdot_from_v
 from ..model.model import Model
 
 State = tuple[Array, Array, Array]
@@ -37,11 +37,15 @@ RUNGE_KUTTA_4 = Tableau(
 
 
 def semi_implicit_euler(model: Model, field: Field, t: Array, state: State, dt: Array) -> State:
-    """v' = v + dt a(q, v), then q' = q (+) dt v': first order, and symplectic for a separable Hamiltonian."""
+    """v' = v + dt a(q, v), then q' = q (+) dt v': first order, and symplectic for a separable Hamiltonian.
+
+    The velocity of a floating base is taken in axes that keep still during the step: in those of the base, which turn,
+    a free body would gain energy.
+    """
     q, v, x = state
     a, xdot = field(t, state)
-    v = v + dt * a
-    return integrate(model, q, dt * v), v, x + dt * xdot
+    q, v = glide(model, q, v + dt * (a + drift(model, v)), dt)
+    return q, v, x + dt * xdot
 
 
 def munthe_kaas(tableau: Tableau, model: Model, field: Field, t: Array, state: State, dt: Array) -> State:

@@ -19,7 +19,7 @@ from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import bias_forces
 from ..collision.obstacles import World
-from ..model.configuration import integrate, normalize, qdot_from_v
+from ..model.configuration import drift, glide, normalize, qdot_from_v
 from ..model.model import Model, check_model
 from ._bodies import body_motions
 from .contact import Contact, check_contacts, contact_forces
@@ -229,10 +229,10 @@ def simulate(
             return _EXPLICIT[method](model, lambda t, state: forces(t, state)[:2], t, state, h), impulses
         q, v, x = state
         a, xdot, extra = forces(t, state)
-        v_new = v + h * a
+        v_new = v + h * (a + drift(model, v))
         if rows and extra is not None:
             v_new, impulses = hard_impulses(model, extra, q, v, v_new, h, touching, impulses, loops, stabilization)
-        return (integrate(model, q, h * v_new), v_new, x + h * xdot), impulses
+        return (*glide(model, q, v_new, h), x + h * xdot), impulses
 
     def advance(carry: tuple[State, Array], t: Array) -> tuple[tuple[State, Array], tuple[State, Array]]:
         h = jnp.asarray(dt, t.dtype)

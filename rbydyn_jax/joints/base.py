@@ -96,6 +96,14 @@ class JointType:
         """Velocity of which `qdot` is the rate of the position."""
         return qdot
 
+    def drift(self, v: jax.Array) -> jax.Array:
+        """What is added to the rate of `v` to give the acceleration in axes that do not turn with the joint."""
+        return jnp.zeros_like(v)
+
+    def glide(self, q: jax.Array, v: jax.Array, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Position and velocity after a time at the velocity `v`, constant in axes that do not turn with the joint."""
+        return self.integrate(q, t * v), v
+
     def normalize(self, q: jax.Array) -> jax.Array:
         """The same position in its normal form."""
         return q

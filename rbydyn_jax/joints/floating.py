@@ -69,6 +69,14 @@ class Floating(JointType):
         turning = quaternions.angular_velocity(q[:4], qdot[:4])
         return jnp.concatenate([turning, quaternions.to_matrix(q[:4]).T @ qdot[4:]])
 
+    def drift(self, v: jax.Array) -> jax.Array:
+        return jnp.concatenate([jnp.zeros_like(v[:3]), jnp.cross(v[:3], v[3:])])
+
+    def glide(self, q: jax.Array, v: jax.Array, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+        turning, slide = quaternions.exp(t * v[:3]), t * (quaternions.to_matrix(q[:4]) @ v[3:])
+        moved = jnp.concatenate([quaternions.multiply(q[:4], turning), q[4:] + slide])
+        return moved, jnp.concatenate([v[:3], quaternions.to_matrix(turning).T @ v[3:]])
+
     def normalize(self, q: jax.Array) -> jax.Array:
         return jnp.concatenate([quaternions.normalize(q[:4]), q[4:]])
 

@@ -43,6 +43,10 @@ class MrpFloating(Floating):
     def v_from_qdot(self, q: jax.Array, qdot: jax.Array) -> jax.Array:
         return jnp.concatenate([mrp.angular_velocity(q[:3], qdot[:3]), mrp.to_matrix(q[:3]).T @ qdot[3:]])
 
+    def glide(self, q: jax.Array, v: jax.Array, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+        moved, v = super().glide(_with_quaternion(q), v, t)
+        return jnp.concatenate([mrp.from_quaternion(moved[:4]), moved[4:]]), v
+
     def normalize(self, q: jax.Array) -> jax.Array:
         return jnp.concatenate([mrp.principal(q[:3]), q[3:]])
 

@@ -42,5 +42,11 @@ class Planar(JointType):
     def v_from_qdot(self, q: jax.Array, qdot: jax.Array) -> jax.Array:
         return jnp.stack([*(turn(q[2]).T @ qdot[:2]), qdot[2]])
 
+    def drift(self, v: jax.Array) -> jax.Array:
+        return jnp.stack([-v[2] * v[1], v[2] * v[0], jnp.zeros_like(v[2])])
+
+    def glide(self, q: jax.Array, v: jax.Array, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return q + t * self.qdot_from_v(q, v), jnp.stack([*(turn(t * v[2]).T @ v[:2]), v[2]])
+
 
 register(Planar())

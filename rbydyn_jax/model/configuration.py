@@ -100,6 +100,25 @@ def integrate(model: Model, q: Float[Array, "nq"], dv: Float[Array, "nv"]) -> Fl
     return _by_joint(model, lambda j, qs, vs: j.integrate(q[qs], dv[vs]), lambda: q + dv)
 
 
+def drift(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    """What is added to the rate of `v` to give the acceleration in axes that do not turn with the joints."""
+    return _by_joint(model, lambda j, qs, vs: j.drift(v[vs]), lambda: jnp.zeros_like(v))
+
+
+def glide(
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], t: Array
+) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
+    """Configuration and velocity after the time t at the velocity `v`, constant in axes that do not turn.
+
+    A floating base moves in a straight line while it turns, which `integrate` leads along a helix.
+    """
+    parts = _independent(model)
+    if all(_is_line(joint) for joint, _, _ in parts):
+        return q + t * v, v
+    moved = [joint.glide(q[qs], v[vs], t) for joint, qs, vs in parts]
+    return jnp.concatenate([q for q, _ in moved]), jnp.concatenate([v for _, v in moved])
+
+
 @jit_public()
 def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> Float[Array, "nv"]:
     r"""The velocity $q_1 \ominus q_0$ from `q0` to `q1` in one second: `integrate(model, q0, difference)` is `q1`.

@@ -225,6 +225,34 @@ def test_a_convex_hull_rests_and_slides_as_a_box_does(obstacle):
 
 @needs_x64
 @pytest.mark.slow
+def test_a_ball_rolls_on_and_slips_until_it_rolls():
+    """No energy is gained; a ball that does not turn at first loses 2/7 of its speed and of its energy."""
+    radius, speed = 0.1, 0.9
+    b = rb.RobotBuilder("ball").link("w").link("body", 1.0, (0, 0, 0), (0.4 * radius**2,) * 3)
+    model = rb.build_model(b.floating("free", "w", "body").collision("body", CapsuleGeometry(0.0, radius)))
+    world = collision.World(collision.half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 1.0])))
+
+    @jax.jit
+    def move(turning):
+        v = jnp.array([0.0, 0.0, 0.0, speed, 0.0, 0.0]).at[1].set(turning)
+        q = jnp.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, radius])
+        motion = simulate(model, q, v, 1.0, 0.002, method="implicit", world=world, friction=0.5)
+        energy = lambda q, v: rb.kinetic_energy(model, q, v) + rb.potential_energy(model, q)  # noqa: E731
+        return motion, jax.vmap(energy)(motion.qs, motion.vs)
+
+    rolled, energies = move(speed / radius)
+    assert np.diff(energies).max() < 1e-12
+    assert energies[0] - energies[-1] < 1e-6
+    assert_close(rolled.qs[-1, 4:], [speed, 0.0, radius], 1e-6)
+    slipped, energies = move(0.0)
+    assert np.diff(energies).max() < 1e-12
+    assert_close(np.linalg.norm(slipped.vs[-1, 3:]), 5 / 7 * speed, 1e-9)
+    assert_close(slipped.vs[-1, 1], 5 / 7 * speed / radius, 1e-9)
+    assert_close(energies[0] - energies[-1], 0.5 * speed**2 * 2 / 7, 1e-5)
+
+
+@needs_x64
+@pytest.mark.slow
 def test_a_ball_on_a_height_map_rolls_as_in_mujoco():
     """Through a shallow bowl of 0.1 m triangles, whose edges cost both a little energy."""
     mujoco = oracle("mujoco")

@@ -91,6 +91,24 @@ def test_a_free_body_keeps_its_momentum_and_energy():
 
 
 @pytest.mark.slow
+@needs_x64
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "implicit"])
+def test_free_bodies_turn_and_fly_straight(method):
+    """Balls on every joint that turns and slides, and a disc in a plane; Runge-Kutta has them straight to its order."""
+    b = rb.RobotBuilder().link("w").link("disc", 1.0, inertia=0.004).planar("plane", "w", "disc", axis=(0, 0.6, 0.8))
+    for kind in ("floating", "mrp_floating"):
+        b.link(kind, 1.0, inertia=0.004).joint(kind, f"free_{kind}", "w", kind)
+    model = rb.with_gravity(rb.build_model(b), jnp.zeros(3))
+    v = jnp.array([0.5, -0.3, 7.0, *[3.0, 9.0, -2.0, 0.9, 0.2, 0.1] * 2])
+    motion = jax.jit(lambda v: simulate(model, rb.neutral(model), v, 0.5, 0.01, method=method))(v)
+    assert_close(_energies(model, motion), np.full(51, _energies(model, motion)[0]), 1e-12)
+    ends = rb.fk(model, motion.qs[-1])[1:, :3, 3]
+    assert_close(ends[1:], np.tile([0.45, 0.1, 0.05], (2, 1)), 1e-12)
+    start = rb.link_velocity(model, motion.qs[0], v, "disc")[3:]
+    assert_close(ends[0], 0.5 * start, 1e-12)
+
+
+@pytest.mark.slow
 def test_a_ball_joint_swings_without_becoming_nan():
     """P26: a pendulum on a ball joint, let go from rest in its neutral position and from aside."""
     b = rb.RobotBuilder().link("w").link("bob", 1.0, (0, 0, -0.5), 0.01)

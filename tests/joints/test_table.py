@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -106,6 +107,24 @@ def test_what_every_type_declares_is_consistent():
             rate = (ahead - behind) / (2 * step)
             got = [rate[2, 1], rate[0, 2], rate[1, 0], *rate[:3, 3]]
             assert_close(np.array(got), S[:, k], kind="difference", scale=1.0)
+
+
+def test_every_type_glides_at_a_velocity_that_is_constant_outside():
+    """In the frame before the joint both velocities are the same after 0.3 s, and the origin moved along a line."""
+    rng = np.random.default_rng(1)
+    for joint in JOINT_TYPES.values():
+        axis = rng.normal(size=3)
+        axis /= np.linalg.norm(axis)
+        own = rng.uniform(0.1, 0.2, len(joint.parameters)).tolist()
+        S, v = joint.columns(axis, own), jnp.asarray(rng.normal(size=joint.nv))
+        q = joint.integrate(jnp.asarray(joint.neutral()), jnp.asarray(rng.normal(size=joint.nv)))
+        (q_then, v_then), rates = jax.jvp(lambda t, joint=joint, q=q, v=v: joint.glide(q, v, t), (0.3,), (1.0,))
+        now, then = (joint.matrix(axis, own, np.asarray(x)) for x in (q, q_then))
+        before, after = ((T[:3, :3] @ (S @ np.asarray(u)).reshape(2, 3).T).T for T, u in ((now, v), (then, v_then)))
+        assert_close(after, before)
+        assert_close(then[:3, 3], now[:3, 3] + 0.3 * before[1], scale=1.0)
+        assert_close(joint.qdot_from_v(q_then, v_then), rates[0], scale=1.0)
+        assert_close(joint.drift(v_then), -rates[1], scale=1.0)
 
 
 @pytest.mark.parametrize(("name", "problem"), [("revolute", "is taken"), ("two words", "is no Python identifier")])
