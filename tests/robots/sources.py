@@ -71,12 +71,16 @@ def _swept(model: Model) -> Model:
 def robots() -> list[Robot]:
     """All of them, small ones first, files of equal content once; every second file is put on a floating base."""
     seen: set[bytes] = set()
+    taken: set[tuple[str, str]] = set()
     found: list[Robot] = []
     for source, path in _files():
         digest = hashlib.sha256(path.read_bytes()).digest()
         if digest not in seen:
             seen.add(digest)
             name = path.stem if path.stem != "model" else path.parent.name
+            if (source, name) in taken:  # by a file of other content
+                name = f"{path.parent.name}/{name}"
+            taken.add((source, name))
             found.append(Robot(source, name, path, floating_base=len(found) % 2 == 1))
     found += [Robot("random trees", f"tree {seed}", seed=seed) for seed in range(len(_TREES))]
     return sorted(found, key=Robot.size)
