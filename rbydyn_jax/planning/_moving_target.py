@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..spatial.safe import safe_divide, safe_sqrt
+from ._extremes import larger, smaller
 from ._roots import monotone_root
 from ._third_order import (
     Limits,
@@ -59,7 +60,7 @@ def meeting(state: State, limits: Limits, final: Array, least: Array) -> tuple[S
     before = total(first)
     opens, closes = (before[None, None] + x for x in _reach(sides, limits, ends))
     duration = _first_common(opens, closes, least)
-    left = jnp.maximum(jnp.where(jnp.isfinite(duration), duration, 0.0) - before, 0.0)
+    left = larger(jnp.where(jnp.isfinite(duration), duration, 0.0) - before, 0.0)
     extremes = _farthest(sides, limits, ends, jnp.stack([left, left]))
     beyond = -run(sides, extremes).ahead  # how far each leads past the target, in its direction
     weight = jnp.clip(safe_divide(beyond[1], beyond[0] + beyond[1]), 0.0, 1.0)
@@ -84,7 +85,7 @@ def _reach(state: State, limits: Limits, final: Array) -> tuple[Array, Array]:
     signs = jnp.asarray(np.array([1.0, -1.0, 1.0]), no.dtype)[:, None, None]
     starts, stops = (nodes[:-1], signs * at[:-1]), (nodes[1:], signs * at[1:])
     theta = _within(lambda theta: signs * jax.vmap(short)(theta), starts, stops)
-    cruise = jnp.stack([no, no, safe_divide(jnp.maximum(at[3], 0.0), limits.v)])
+    cruise = jnp.stack([no, no, safe_divide(larger(at[3], 0.0), limits.v)])
     durations = jax.vmap(lambda theta, cruise: total(rising(state, limits, theta, cruise, final)))(theta, cruise)
     opens = jnp.stack([jnp.where(at[1] <= 0.0, durations[0], jnp.inf), durations[2]])
     closes = jnp.stack([jnp.where(at[2] > 0.0, durations[1], jnp.inf), jnp.full_like(no, jnp.inf)])
@@ -95,18 +96,18 @@ def _pieces(state: State, limits: Limits, final: Array) -> tuple[Array, Array, A
     """The least and the largest level, and the two between which the displacement falls."""
     A, J = limits.a, limits.j
     low = least_level(state, limits, final)
-    high = jnp.maximum(low, level(state, limits, limits.v))
+    high = larger(low, level(state, limits, limits.v))
 
     def slope(theta: Array) -> Array:
         """h, which has the sign of the derivative of the displacement by the level."""
         peak, _, top = summit(state, limits, theta)
-        valley = safe_sqrt(jnp.maximum(0.5 * peak * peak + J * (top - final), 0.0))
-        return top + peak * (peak + jnp.minimum(valley, A)) / (2.0 * J)
+        valley = safe_sqrt(larger(0.5 * peak * peak + J * (top - final), 0.0))
+        return top + peak * (peak + smaller(valley, A)) / (2.0 * J)
 
     # The minimum of h, at a negative acceleration: below the limit of the valley, on it, or where it is just reached.
-    excess = jnp.maximum(J * (state.v - final) - 0.5 * state.a * state.a, 0.0)
+    excess = larger(J * (state.v - final) - 0.5 * state.a * state.a, 0.0)
     free = safe_sqrt(excess / (1.0 - _TURN**2))
-    corner = safe_sqrt(jnp.maximum(A * A - excess, 0.0))
+    corner = safe_sqrt(larger(A * A - excess, 0.0))
     turn = jnp.where(free <= A, -_TURN * free, jnp.where(excess >= 15.0 / 16.0 * A * A, -0.25 * A, -corner))
     turn = jnp.clip(turn, low, high)
     nodes = jax.lax.stop_gradient(jnp.stack([low, turn, high]))
@@ -132,21 +133,22 @@ def _first_common(opens: Array, closes: Array, least: Array) -> Array:
     candidates = jnp.append(opens.reshape(-1), least)
     t = candidates[:, None, None, None]
     inside = jnp.all(jnp.any((t >= opens[None]) & (t <= closes[None]), axis=1), axis=(1, 2))
-    return jnp.min(jnp.where(inside & (candidates >= least), candidates, jnp.inf))
+    possible = jnp.where(inside & (candidates >= least), candidates, jnp.inf)
+    return possible[jnp.argmin(possible)]
 
 
 def _farthest(state: State, limits: Limits, final: Array, duration: Array) -> Segments:
     """The motions that lead farthest in a duration."""
     no = jnp.zeros_like(state.v)
     low = least_level(state, limits, final)
-    high = jnp.maximum(low, level(state, limits, limits.v))
+    high = larger(low, level(state, limits, limits.v))
 
     def left(theta: Array) -> Array:
         return duration - total(rising(state, limits, theta, no, final))
 
     rest = left(high)
     theta = _within(left, (low, left(low)), (high, rest))
-    return rising(state, limits, theta, jnp.maximum(rest, 0.0), final)
+    return rising(state, limits, theta, larger(rest, 0.0), final)
 
 
 def _mean(up: Segments, down: Segments, weight: Array) -> Segments:
@@ -158,7 +160,7 @@ def _mean(up: Segments, down: Segments, weight: Array) -> Segments:
     def jerk(motion: Segments, ends_here: Array) -> Array:
         """By the number of its segments that are over: where two nodes coincide, derivatives need it in their order."""
         over = jnp.cumsum(ends_here, axis=0) - ends_here
-        return jnp.take_along_axis(motion.jerks, jnp.minimum(over, len(motion.jerks) - 1), axis=0)
+        return jnp.take_along_axis(motion.jerks, smaller(over, len(motion.jerks) - 1), axis=0)
 
     of_up = (order < len(up.jerks)).astype(order.dtype)
     mean = weight[None] * jerk(up, of_up) + (1.0 - weight)[None] * jerk(down, 1 - of_up)

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..spatial.safe import safe_divide, safe_sqrt
+from ._extremes import larger, smaller
 from ._roots import monotone_root
 
 SEGMENTS = 12  # three that brake into the limits, two that brake below the cruise speed, seven of the motion
@@ -68,7 +69,7 @@ def lasting(state: State, limits: Limits, duration: Array, alone: Array) -> Segm
 
     braked, _ = brake_into_limits(state, limits)
     beyond = jnp.abs(braked.ahead - _stop(braked, limits))  # it is not passed faster than at that speed
-    slowest = jnp.minimum(0.5 * safe_divide(beyond, duration), limits.v)
+    slowest = smaller(0.5 * safe_divide(beyond, duration), limits.v)
     waits = (alone < duration) & (slowest > 0.0)
     early = jnp.where(waits, alone - duration, 0.0)
     speed = monotone_root(excess, (slowest, jnp.zeros_like(alone) + duration), (limits.v, early))
@@ -106,9 +107,9 @@ def run(state: State, segments: Segments) -> State:
 def _fall(v: Array, a: Array, limits: Limits) -> tuple[Array, Array, Array]:
     """Valley of the acceleration, time there, and time of the rise, of the quickest motion from v down to rest."""
     A, J = limits.a, limits.j
-    valley = safe_sqrt(jnp.maximum(0.5 * a * a + J * v, 0.0))
-    flat = jnp.maximum((v + 0.5 * a * a / J) / A - A / J, 0.0)
-    valley = jnp.minimum(valley, A)
+    valley = safe_sqrt(larger(0.5 * a * a + J * v, 0.0))
+    flat = larger((v + 0.5 * a * a / J) / A - A / J, 0.0)
+    valley = smaller(valley, A)
     return -valley, flat, valley / J
 
 
@@ -125,7 +126,7 @@ def _stop(state: State, limits: Limits) -> Array:
 def brake_into_limits(state: State, limits: Limits) -> tuple[State, Segments]:
     """Brings the acceleration into its limit, then the velocity."""
     V, A, J = limits
-    excess, sign = jnp.maximum(jnp.abs(state.a) - A, 0.0), jnp.sign(state.a)
+    excess, sign = larger(jnp.abs(state.a) - A, 0.0), jnp.sign(state.a)
     first = Segments((excess / J)[None], (-sign * J)[None])
     state = run(state, first)
     state = state._replace(a=jnp.clip(state.a, -A, A))
@@ -146,14 +147,14 @@ def _brake(state: State, limits: Limits, speed: Array, floor: Array) -> tuple[St
     """Brings the velocity down to `speed`, but not below `floor`."""
     A, J = limits.a, limits.j
     _, v, a = state
-    to_speed = (a + safe_sqrt(jnp.maximum(a * a + 2.0 * J * (v - speed), 0.0))) / J
-    to_floor = (a + safe_sqrt(jnp.maximum(0.5 * a * a + J * (v - floor), 0.0))) / J
-    first, to_valley = jnp.minimum(to_speed, to_floor), (a + A) / J
+    to_speed = (a + safe_sqrt(larger(a * a + 2.0 * J * (v - speed), 0.0))) / J
+    to_floor = (a + safe_sqrt(larger(0.5 * a * a + J * (v - floor), 0.0))) / J
+    first, to_valley = smaller(to_speed, to_floor), (a + A) / J
     at_valley = v + to_valley * (a - 0.5 * J * to_valley)
-    held = jnp.minimum((at_valley - speed) / A, (at_valley - floor) / A - 0.5 * A / J)
-    durations = jnp.stack([jnp.minimum(first, to_valley), jnp.where(to_valley < first, held, 0.0)])
+    held = smaller((at_valley - speed) / A, (at_valley - floor) / A - 0.5 * A / J)
+    durations = jnp.stack([smaller(first, to_valley), jnp.where(to_valley < first, held, 0.0)])
     needed = _too_fast(state, limits, speed)
-    durations = jnp.where(needed[None], jnp.maximum(durations, 0.0), 0.0)
+    durations = jnp.where(needed[None], larger(durations, 0.0), 0.0)
     segments = Segments(durations, jnp.stack([-J, jnp.zeros_like(J)]))
     return run(state, segments), segments
 
@@ -161,8 +162,8 @@ def _brake(state: State, limits: Limits, speed: Array, floor: Array) -> tuple[St
 def level(state: State, limits: Limits, reached: Array) -> Array:
     """The acceleration after which falling to zero leads to a velocity, continued beyond its limit."""
     A, J = limits.a, limits.j
-    square = jnp.maximum(0.5 * state.a * state.a + J * (reached - state.v), 0.0)
-    return jnp.where(square <= A * A, safe_sqrt(square), A + jnp.maximum(square / A - A, 0.0))
+    square = larger(0.5 * state.a * state.a + J * (reached - state.v), 0.0)
+    return jnp.where(square <= A * A, safe_sqrt(square), A + larger(square / A - A, 0.0))
 
 
 def least_level(state: State, limits: Limits, final: Array) -> Array:
@@ -175,11 +176,11 @@ def rising(state: State, limits: Limits, theta: Array, cruise: Array, final: Arr
     """Up to the acceleration `theta`, then as quickly as possible to the velocity `final`, with a cruise at the top."""
     J = limits.j
     peak, flat, top = summit(state, limits, theta)
-    rise = jnp.maximum(peak - state.a, 0.0) / J
+    rise = larger(peak - state.a, 0.0) / J
     valley, low, end = _fall(top - final, peak, limits)
-    to_zero = jnp.maximum(peak, 0.0) / J
-    durations = [rise, flat, to_zero, cruise, (jnp.minimum(peak, 0.0) - valley) / J, low, end]
-    lasts = jnp.stack(jnp.broadcast_arrays(*(jnp.maximum(t, 0.0) for t in durations)))
+    to_zero = larger(peak, 0.0) / J
+    durations = [rise, flat, to_zero, cruise, (smaller(peak, 0.0) - valley) / J, low, end]
+    lasts = jnp.stack(jnp.broadcast_arrays(*(larger(t, 0.0) for t in durations)))
     no = jnp.zeros_like(J)
     jerks = (jnp.broadcast_to(x, theta.shape) for x in (J, no, -J, no, -J, no, J))
     return Segments(lasts, jnp.stack(list(jerks)))
@@ -188,8 +189,8 @@ def rising(state: State, limits: Limits, theta: Array, cruise: Array, final: Arr
 def summit(state: State, limits: Limits, theta: Array) -> tuple[Array, Array, Array]:
     """Peak of the acceleration, how long it is held, and the velocity then."""
     A, J = limits.a, limits.j
-    peak, flat = jnp.minimum(theta, A), jnp.maximum(theta - A, 0.0) / J
-    rise = jnp.maximum(peak - state.a, 0.0) / J
+    peak, flat = smaller(theta, A), larger(theta - A, 0.0) / J
+    rise = larger(peak - state.a, 0.0) / J
     return peak, flat, state.v + rise * (state.a + 0.5 * J * rise) + peak * flat
 
 
@@ -201,7 +202,7 @@ def _ahead(state: State, limits: Limits, speed: Array) -> Segments:
         return run(state, rising(state, limits, theta, no)).ahead
 
     least, most = least_level(state, limits, no), level(state, limits, speed)
-    most = jnp.maximum(least, most)
+    most = larger(least, most)
     left = short(most)
     cruises = left >= 0.0
     theta = monotone_root(short, (least, short(least)), (most, left))
