@@ -66,6 +66,7 @@ def test_a_box_rests_or_slides_as_it_must(moved):
 
 
 @needs_x64
+@pytest.mark.slow
 def test_a_box_that_falls_comes_to_rest_without_bounce(moved):
     """It tumbles, its energy never grows, forces stay in their cones, and it ends flat on the slope."""
     motion = moved(jnp.asarray(ON_SLOPE).at[4:].add(0.1 * NORMAL), jnp.array([1.0, 2.0, 3.0, 0, 0, 0]), 0.6)

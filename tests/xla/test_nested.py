@@ -168,6 +168,7 @@ def test_scans_inside_and_outside():
     assert_close(jax.jit(inside)(q, v, a), want)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outer", "inner"), [(0, 4), (4, 0), (0, 0), (1, 1)])
 def test_empty_and_single_batches(outer, inner):
     model, xs = model_and_states(outer, inner)
@@ -176,6 +177,7 @@ def test_empty_and_single_batches(outer, inner):
     assert got.shape == (outer, inner, 2) and got.dtype == xs[0].dtype
 
 
+@pytest.mark.slow
 def test_results_without_use_are_not_computed():
     model, xs = model_and_states(4, 8)
     f = FUNCTIONS["rnea_derivatives"]
