@@ -30,7 +30,7 @@ class InWorld(Layout):
         return jnp.concatenate([R @ v[3:], v[:3]])
 
     def drift(self, v: jax.Array) -> jax.Array:
-        return jnp.concatenate([jnp.zeros_like(v[:3]), jnp.cross(v[:3], v[3:])])
+        return Floating().drift(v)
 
 
 class Floating(JointType):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,12 +36,12 @@ def _is_line(joint: JointType) -> bool:
     return type(joint).integrate is JointType.integrate
 
 
-def _by_joint(model: Model, on_joint: Callable, on_lines: Callable) -> Array:
-    """Assembles a vector joint by joint, or at once if all coordinates form a vector space."""
+def _by_joint(model: Model, on_joint: Callable, on_lines: Callable) -> Any:
+    """Assembles a vector, or several, joint by joint, or at once if all coordinates form a vector space."""
     parts = _independent(model)
     if all(_is_line(joint) for joint, _, _ in parts):
         return on_lines()
-    return jnp.concatenate([on_joint(joint, qs, vs) for joint, qs, vs in parts])
+    return jax.tree.map(lambda *xs: jnp.concatenate(xs), *(on_joint(joint, qs, vs) for joint, qs, vs in parts))
 
 
 def neutral(model: Model) -> Float[Array, "nq"]:
@@ -112,11 +113,7 @@ def glide(
 
     A floating base moves in a straight line while it turns, which `integrate` leads along a helix.
     """
-    parts = _independent(model)
-    if all(_is_line(joint) for joint, _, _ in parts):
-        return q + t * v, v
-    moved = [joint.glide(q[qs], v[vs], t) for joint, qs, vs in parts]
-    return jnp.concatenate([q for q, _ in moved]), jnp.concatenate([v for _, v in moved])
+    return _by_joint(model, lambda j, qs, vs: j.glide(q[qs], v[vs], t), lambda: (q + t * v, v))
 
 
 @jit_public()

@@ -160,7 +160,7 @@ def _mean(up: Segments, down: Segments, weight: Array) -> Segments:
     def jerk(motion: Segments, ends_here: Array) -> Array:
         """By the number of its segments that are over: where two nodes coincide, derivatives need it in their order."""
         over = jnp.cumsum(ends_here, axis=0) - ends_here
-        return jnp.take_along_axis(motion.jerks, smaller(over, len(motion.jerks) - 1), axis=0)
+        return jnp.take_along_axis(motion.jerks, jnp.minimum(over, len(motion.jerks) - 1), axis=0)
 
     of_up = (order < len(up.jerks)).astype(order.dtype)
     mean = weight[None] * jerk(up, of_up) + (1.0 - weight)[None] * jerk(down, 1 - of_up)

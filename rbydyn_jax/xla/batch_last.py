@@ -17,6 +17,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .._signatures import unobserved
+from .nested import size_along
 from .partitioned import devices_needed, lower_ordered
 from .sharding import on_each_shard, replicated, vary_alike
 from .transpose import jvp_along, pruned
@@ -121,7 +122,7 @@ def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **p
 
 
 def _batch(xs: Sequence[Any], axes: Sequence[Any], *, spread: bool, **params: Any) -> tuple[list[Any], list[Any]]:
-    size = next(x.shape[axis] for x, axis in zip(xs, axes, strict=True) if axis is not None)
+    size = size_along(xs, axes)
     last = [
         jnp.broadcast_to(x[..., None], (*x.shape, size if spread else 1)) if axis is None else jnp.moveaxis(x, axis, -1)
         for x, axis in zip(xs, axes, strict=True)

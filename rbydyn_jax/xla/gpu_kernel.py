@@ -21,6 +21,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir, partial_eval
 
+from .nested import size_along
 from .ptx import Array, Kernel, Place, kernel_text
 from .scalar_program import scalar_program
 from .scalars import Scalar, in_parts
@@ -116,7 +117,7 @@ def _transpose(
 def _batch(
     xs: Sequence[Any], axes: Sequence[Any], *, program: ClosedJaxpr, batched: Flags, lanes: int | None
 ) -> tuple[list[Any], list[Any]]:
-    size = next(x.shape[axis] for x, axis in zip(xs, axes, strict=True) if axis is not None)
+    size = size_along(xs, axes)
     if not size or lanes == 0:
         empty = () if lanes is None else (lanes,)
         shapes = [(*x.shape, size, *empty) for x in program.out_avals]

@@ -18,6 +18,7 @@ from jax.extend.core import Primitive
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 
+from .nested import size_along
 from .partitioned import devices_needed, lower_ordered
 from .sharding import on_each_shard, replicated, vary_alike
 from .structural import BY_VALUE, Scalar, Structural
@@ -92,7 +93,7 @@ def _same_shape(x: Any, **_: Any) -> Any:
 
 
 def _join_batch(rows: Sequence[Any], axes: Sequence[int | None], *, layout: Layout) -> tuple[Any, int]:
-    size = next(x.shape[axis] for x, axis in zip(rows, axes, strict=True) if axis is not None)
+    size = size_along(rows, axes)
     last = [
         jnp.broadcast_to(jnp.expand_dims(x, -1), (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
         for x, axis in zip(rows, axes, strict=True)
