@@ -75,6 +75,15 @@ def test_gradients_inside_of_shard_map(name):
     check(on_shards(slope)(q), slope(q))
 
 
+@pytest.mark.parametrize("name", ["fk", "rnea", "aba"])
+def test_a_loop_over_tiles_inside_of_shard_map(name):
+    model, _, f = batched(name)
+    q = normal(1, 2 * 512, 2)
+    check(on_shards(lambda q: f(model, q))(q), f(model, q))
+    slope = jax.grad(lambda q: half_square(f(model, q)))
+    check(on_shards(slope)(q), slope(q))
+
+
 @every_function
 def test_gradients_through_shard_map(name):
     model, q, f = batched(name)

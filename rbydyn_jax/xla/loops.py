@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from .on_cpu import on_cpu
+from .sharding import vary_alike
 from .tuning import late_barriers
 
 
@@ -28,7 +29,8 @@ def in_turn(f: Callable[[list[Any]], Any], rows: list[Any], width: int) -> Any:
         k, rows = jax.lax.optimization_barrier((in_kernels(k), rows))  # nothing uses the counter but the loop itself
         return k + 1, f(rows)
 
-    _, results = jax.lax.scan(body, jnp.zeros((), jnp.int32), cut)
+    (first,) = vary_alike([jnp.zeros((), jnp.int32)], *cut)
+    _, results = jax.lax.scan(body, first, cut)
     return jax.tree.map(lambda x: x.reshape(number * width, *x.shape[2:])[:size], results)
 
 
