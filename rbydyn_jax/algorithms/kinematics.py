@@ -22,6 +22,7 @@ from ..spatial import se3
 from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Motion, Transform, skew
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep, transform_from_numbers
+from ..xla.loops import Pieces
 from ..xla.structural import Scalars
 from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
 from .arguments import arguments
@@ -34,7 +35,10 @@ def body_pose_step(body: Body, parent: Transform) -> tuple[Transform, Transform]
 
 
 def _plain(model: Model, q: Array) -> Array:
-    return traverse(model, lambda run: run.link_poses(run.outward(body_pose_step, IDENTITY)), q)
+    def poses(run: Sweep) -> Pieces:
+        return run.link_poses(run.outward(body_pose_step, IDENTITY))
+
+    return traverse(model, poses, q, result="poses").whole()
 
 
 def _outward(body: Body, parent: Motion, numbers: Scalars, v: Scalars) -> tuple[Motion, Motion]:
@@ -149,7 +153,7 @@ def link_pose(
 
     def poses(run: Sweep) -> list[Array]:
         frames = run.outward(body_pose_step, IDENTITY)
-        return [run.link_poses(frames, k) for k in links]
+        return [run.link_pose(frames, k) for k in links]
 
     found = traverse(model, poses, q, links=links)
     return found[0] if ref is None else se3.inverse(found[1]) @ found[0]

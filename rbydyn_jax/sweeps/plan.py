@@ -21,6 +21,7 @@ from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..xla.fusion import barrier
 from ..xla.gpu_kernel import gpu_kernel
+from ..xla.loops import one_piece
 from ..xla.tiling import tiled
 from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, tile, warn_if_untested
 from .coordinates import Coordinates
@@ -30,10 +31,11 @@ from .sweep import Sweep
 from .unrolled import KernelSweep, UnrolledSweep
 
 T = TypeVar("T")
-Result = Literal["links", "joints", "joint_matrix", "world_matrix"]
+Result = Literal["links", "poses", "joints", "joint_matrix", "world_matrix"]
 """What an algorithm computes, from which follows how it is computed:
 
-- ``"links"``: quantities of links or bodies. Little arithmetic for each number: never in tiles.
+- ``"links"``: quantities of a few links or bodies. Little arithmetic for each number: never in tiles.
+- ``"poses"``: those of all links. In tiles, whose results are written in place.
 - ``"joints"``: a number for each degree of freedom, by sweeps. Large batches in tiles; isomorphic limbs as one, since
   few results have to be put in order.
 - ``"joint_matrix"``: a joint-space matrix. In tiles; it does not depend on where the root is, which is taken to the
@@ -130,7 +132,7 @@ def traverse(
 
     def on_gpu(model: Model, q: jax.Array, *rest: Any) -> T:
         def in_kernel(model: Model, q: jax.Array, sines: tuple[jax.Array, jax.Array], *rest: Any) -> T:
-            return algorithm(KernelSweep(model, q, one_by_one(tree, bodies), sines), *rest)
+            return one_piece(algorithm(KernelSweep(model, q, one_by_one(tree, bodies), sines), *rest))
 
         angles = Coordinates(model).spread_q(q)
         return gpu_kernel(in_kernel)(model, q, (jnp.sin(angles), jnp.cos(angles)), *rest)

@@ -22,7 +22,7 @@ from ..model.model import Model, numbers_from_pattern
 from ..spatial.algebra import Force, Motion, Transform, Vec3
 from ..xla.batch_last import broadcast_leading, in_lanes
 from ..xla.fusion import kernel
-from ..xla.loops import in_kernels
+from ..xla.loops import Pieces, in_kernels
 from ..xla.structural import Scalars, Structural
 from .schedule import RevoluteOrPrismatic, Runs
 from .sweep import Body, Field, Sweep, Table, inertia_from_row, scalars_of, transform_from_numbers
@@ -308,10 +308,11 @@ class ScannedSweep(Sweep):
 
         return in_lanes(placed, spread=False)(self.table(poses, 12), self.model.link_placements)
 
-    def link_poses(self, poses: Field[Transform], link: int | None = None) -> jax.Array:
-        if link is not None:
-            return self._placed(poses, [link], lambda pose: _matrices(pose, 1.0)[0])
-        return self._placed(poses, range(len(self.tree.link_bodies)), lambda pose: _matrices(pose, 1.0))
+    def link_pose(self, poses: Field[Transform], link: int) -> jax.Array:
+        return self._placed(poses, [link], lambda pose: _matrices(pose, 1.0)[0])
+
+    def link_poses(self, poses: Field[Transform]) -> Pieces:
+        return Pieces((self._placed(poses, range(len(self.tree.link_bodies)), lambda pose: _matrices(pose, 1.0)),))
 
     def link_transform(self, poses: Field[Transform], link: int) -> Transform:
         return self._placed(poses, [link], lambda pose: jax.tree.map(lambda x: x[0], pose))

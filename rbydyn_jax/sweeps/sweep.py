@@ -19,6 +19,7 @@ from ..joints import JointType
 from ..model.model import Model
 from ..spatial.algebra import NO_MOTION, Force, Inertia, Mat3, Motion, Sym3, Transform, Vec3
 from ..xla.fusion import kernel
+from ..xla.loops import Pieces
 from ..xla.structural import ZERO, Scalar, Scalars, Structural
 from .coordinates import Coordinates
 
@@ -219,8 +220,12 @@ class Sweep(ABC):
         """The pose of one link, from the poses of the bodies."""
 
     @abstractmethod
-    def link_poses(self, poses: Field[Transform], link: int | None = None) -> jax.Array:
-        """The array (n_links, 4, 4) of all links, or (4, 4) of one, from the poses of the bodies."""
+    def link_pose(self, poses: Field[Transform], link: int) -> jax.Array:
+        """The matrix (4, 4) of one link, from the poses of the bodies."""
+
+    @abstractmethod
+    def link_poses(self, poses: Field[Transform]) -> Pieces:
+        """The array (n_links, 4, 4) of all links, from the poses of the bodies."""
 
     @abstractmethod
     def sum_links(self, f: Callable[..., T], *links: jax.Array) -> Field[T]:

@@ -20,8 +20,9 @@ from ..spatial.algebra import IDENTITY, O3, ZERO_MAT3, Motion, Transform
 from ..xla.batch_last import broadcast_leading, in_lanes
 from ..xla.fusion import kernel, kernel_inputs
 from ..xla.layout import batch_last, rows_of
+from ..xla.loops import Pieces
 from ..xla.structural import ONE, ZERO, Scalar, Scalars, Structural, add
-from ..xla.tuning import BODIES_TOGETHER, LINKS_TOGETHER
+from ..xla.tuning import BODIES_TOGETHER, LINKS_OF_PIECE, LINKS_TOGETHER
 from .per_body import Numbers, PerBody
 from .schedule import Group, constants
 from .sweep import Body, Field, Table, inertia_from_row, transform_from_numbers
@@ -284,11 +285,14 @@ class UnrolledSweep(PerBody):
         pose, lane = self._places(poses, [link])[link]
         return jax.tree.map(lambda x: x[lane], pose)
 
-    def link_poses(self, poses: Field[Transform], link: int | None = None) -> jax.Array:
-        links = range(len(self.tree.link_names)) if link is None else [link]
+    def link_pose(self, poses: Field[Transform], link: int) -> jax.Array:
+        return self._matrices([self._places(poses, [link])[link]])[0]
+
+    def link_poses(self, poses: Field[Transform]) -> Pieces:
+        links = range(len(self.tree.link_names))
         places = self._places(poses, links)
-        found = self._matrices([places[k] for k in links])
-        return found if link is None else found[0]
+        some = (links[k : k + LINKS_OF_PIECE] for k in range(0, len(links), LINKS_OF_PIECE))
+        return Pieces(tuple(self._matrices([places[k] for k in piece]) for piece in some))
 
     def _matrices(self, transforms: list[tuple[Transform, int]], corner: Scalar = ONE) -> jax.Array:
         entries: list[tuple[Scalar, int]] = []

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax.core import ShapedArray
 
 from .on_cpu import on_cpu
 from .sharding import vary_alike
 from .tuning import late_barriers
+
+T = TypeVar("T")
 
 
 def filled(x: Any, size: int, xp: Any) -> Any:
@@ -19,11 +22,26 @@ def filled(x: Any, size: int, xp: Any) -> Any:
     return x if missing <= 0 else xp.concatenate([x, xp.broadcast_to(x[-1:], (missing, *x.shape[1:]))])
 
 
+class Pieces(NamedTuple):
+    """An array in pieces along its first axis; after `tiled` it is one piece."""
+
+    arrays: tuple[jax.Array, ...]
+
+    def whole(self, axis: int = 0) -> jax.Array:
+        """The array; with axes of a batch before it, the pieces are along a later one."""
+        return self.arrays[0] if len(self.arrays) == 1 else jnp.concatenate(self.arrays, axis)
+
+
+def one_piece(tree: T) -> T:
+    """A pytree in which each array in pieces is one piece."""
+    return jax.tree.map(
+        lambda x: Pieces((x.whole(),)) if isinstance(x, Pieces) else x, tree, is_leaf=lambda x: isinstance(x, Pieces)
+    )
+
+
 def in_turn(f: Callable[[list[Any]], Any], rows: list[Any], width: int) -> Any:
     """`f(rows)` in a loop over `width` of them at a time, within one program."""
-    size = rows[0].shape[0]
-    number = -(-size // width)
-    cut = [filled(x, number * width, jnp).reshape(number, width, *x.shape[1:]) for x in rows]
+    cut = _cut(rows, width)
 
     def body(k: jax.Array, rows: list[Any]) -> tuple[jax.Array, Any]:
         k, rows = jax.lax.optimization_barrier((in_kernels(k), rows))  # nothing uses the counter but the loop itself
@@ -31,7 +49,48 @@ def in_turn(f: Callable[[list[Any]], Any], rows: list[Any], width: int) -> Any:
 
     (first,) = vary_alike([jnp.zeros((), jnp.int32)], *cut)
     _, results = jax.lax.scan(body, first, cut)
-    return jax.tree.map(lambda x: x.reshape(number * width, *x.shape[2:])[:size], results)
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[: rows[0].shape[0]], results)
+
+
+def in_place(
+    f: Callable[[list[Any]], list[Pieces]], rows: list[Any], width: int, types: Sequence[ShapedArray], axis: int
+) -> list[jax.Array]:
+    """As `in_turn`, with each piece of a result written to where it belongs.
+
+    Args:
+        f: Computes `width` rows.
+        rows: Arrays of all rows.
+        width: How many rows are computed at a time.
+        types: Of the results for all rows.
+        axis: Along which the pieces of a result are.
+    """
+    size, cut = rows[0].shape[0], _cut(rows, width)
+    wide = cut[0].shape[0] * width
+    first = [jnp.zeros((), jnp.int32), *(jnp.zeros((wide, *x.shape[1:]), x.dtype) for x in types)]
+
+    def body(carry: list[jax.Array], rows: list[Any]) -> tuple[list[jax.Array], None]:
+        k, rows = jax.lax.optimization_barrier((in_kernels(carry[0]), rows))
+        results = [_written(x, pieces, k * width, axis) for x, pieces in zip(carry[1:], f(rows), strict=True)]
+        return [k + 1, *results], None
+
+    (_, *results), _ = jax.lax.scan(body, vary_alike(first, *cut), cut)
+    return [x[:size] for x in results]
+
+
+def _cut(rows: list[Any], width: int) -> list[jax.Array]:
+    """So many rows, the last ones filled up, along a second axis."""
+    number = -(-rows[0].shape[0] // width)
+    return [filled(x, number * width, jnp).reshape(number, width, *x.shape[1:]) for x in rows]
+
+
+def _written(x: jax.Array, pieces: Pieces, row: jax.Array, axis: int) -> jax.Array:
+    """The array with the pieces of some rows in place."""
+    at = 0
+    for piece in pieces.arrays:
+        start = [row, *(jnp.int32(at if k == axis else 0) for k in range(1, x.ndim))]
+        x = jax.lax.dynamic_update_slice(x, piece, start)
+        at += piece.shape[axis]
+    return x
 
 
 def in_kernels(k: jax.Array) -> jax.Array:

@@ -24,6 +24,7 @@ from .composed import COMPOSED
 from .layout import join_rows
 from .scalar_moves import MOVES, Numbers, array, constant, known, result_type, values_of
 from .scalars import OPERATIONS, Builder, NotScalarError, Scalar, ScalarProgram, in_depth
+from .tiling import all_parts
 from .transpose import apply_operands, pruned
 
 _IDENTITIES = frozenset(
@@ -40,7 +41,6 @@ _CALLS = {
     "custom_vmap_call": "call",
     "checkpoint": "jaxpr",
     "remat2": "jaxpr",
-    "rbydyn_parts": "program",
 }
 _OTHER_NAMES = {"add_any": "add"}
 _BITS = {
@@ -123,6 +123,8 @@ class _Evaluation:
             raise NotScalarError(name, "away from zero is not written for single numbers")
         if name == "rbydyn_lanes":
             return self.of_closed(pruned(lanes_program(params["f"], [x.aval for x in eqn.invars])), operands)
+        if name == "rbydyn_parts":
+            return self.of_function(functools.partial(all_parts, **params), eqn, operands)
         if name == "rbydyn_join":
             return self.of_function(functools.partial(join_rows, **params), eqn, operands)
         if name == "rbydyn_on_cpu":

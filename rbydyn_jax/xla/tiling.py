@@ -5,12 +5,14 @@ between any two loops. And arrays of a power of two of configurations begin at t
 few have room side by side. `tiled` is the function itself, but for its batching rule: a large batch becomes a loop
 over parts of it, and a part is filled up to another size where its arrays would drive each other out. A batch is one
 operation until it is lowered or differentiated, so that another `vmap` makes one larger batch of it. In a program that
-XLA may split over several devices, each device has a part of its share at a time.
+XLA may split over several devices, each device has a part of its share at a time. A large result can be given in
+`Pieces`, which are written into the result of the batch one by one: to put them together first takes as long again.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +22,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
-from .loops import filled, in_turn
+from .loops import Pieces, filled, in_place, in_turn
 from .nested import merged, rows_first, size_along
 from .sharding import (
     may_be_split,
@@ -40,10 +42,15 @@ _tiles_p.multiple_results = True
 
 Axes = tuple[int | None, ...]
 """The batch axis of each operand, 0, if it has one."""
+Numbers = tuple[int, ...]
+"""Of how many of the results of the program each result consists: more than one are pieces of it."""
 
 
 def tiled(f: Callable[..., Any], cut: bool = True, tile: int = TILE) -> Callable[..., Any]:
-    """`f`, of pytrees of arrays; what it closes over must be static. Without `cut` any batch is one part."""
+    """`f`, of pytrees of arrays; what it closes over must be static. Without `cut` any batch is one part.
+
+    `Pieces` in the result come back as one piece.
+    """
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
@@ -54,8 +61,11 @@ def tiled(f: Callable[..., Any], cut: bool = True, tile: int = TILE) -> Callable
         with without_explicit_mesh():  # its constants would keep it, inside of a `shard_map` too
             types = [type_without_mesh(x) for x in given]
             traced, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*types)
-        results = _parts_p.bind(*given, program=pruned(traced), cut=cut, tile=tile, f=of_leaves)
-        return jax.tree.unflatten(jax.tree.structure(shape), results)
+        found, structure = jax.tree.flatten(shape, is_leaf=_is_in_pieces)
+        numbers = tuple(len(x.arrays) if _is_in_pieces(x) else 1 for x in found)
+        results = _parts_p.bind(*given, program=pruned(traced), numbers=numbers, cut=cut, tile=tile, f=of_leaves)
+        one = [Pieces((x,)) if _is_in_pieces(y) else x for x, y in zip(results, found, strict=True)]
+        return jax.tree.unflatten(structure, one)
 
     return call
 
@@ -76,18 +86,38 @@ def _spread(size: Any, itemsize: int) -> Any:
     return size + CACHE_LINE // itemsize
 
 
-def _whole(*operands: jax.Array, program: ClosedJaxpr, **_: Any) -> list[jax.Array]:
-    return jaxpr_as_fun(program)(*operands)
+def _is_in_pieces(x: Any) -> bool:
+    return isinstance(x, Pieces)
 
 
-def _types(*operands: Any, program: ClosedJaxpr, **_: Any) -> list[Any]:
+def _of_each(found: Sequence[Any], numbers: Numbers) -> list[Pieces]:
+    """What each result consists of."""
+    rest = iter(found)
+    return [Pieces(tuple(itertools.islice(rest, number))) for number in numbers]
+
+
+def _put_together(found: Sequence[jax.Array], numbers: Numbers) -> list[jax.Array]:
+    return [x.whole() for x in _of_each(found, numbers)]
+
+
+def _types_of_results(program: ClosedJaxpr, numbers: Numbers) -> list[Any]:
+    each = [x.arrays for x in _of_each(program.out_avals, numbers)]
+    return [x[0].update(shape=(sum(y.shape[0] for y in x), *x[0].shape[1:])) if len(x) > 1 else x[0] for x in each]
+
+
+def all_parts(*operands: jax.Array, program: ClosedJaxpr, numbers: Numbers, **_: Any) -> list[jax.Array]:
+    """The results of the program of `rbydyn_parts`."""
+    return _put_together(jaxpr_as_fun(program)(*operands), numbers)
+
+
+def _types(*operands: Any, program: ClosedJaxpr, numbers: Numbers, **_: Any) -> list[Any]:
     """The results on the mesh of the operands, which the program does not know."""
-    return [x.update(sharding=replicated(operands[0], x.ndim)) for x in program.out_avals]
+    return [x.update(sharding=replicated(operands[0], x.ndim)) for x in _types_of_results(program, numbers)]
 
 
-_parts_p.def_impl(jax.jit(_whole, static_argnames=("program", "cut", "tile", "f")))
+_parts_p.def_impl(jax.jit(all_parts, static_argnames=("program", "numbers", "cut", "tile", "f")))
 _parts_p.def_abstract_eval(_types)
-mlir.register_lowering(_parts_p, mlir.lower_fun(_whole, multiple_results=True))
+mlir.register_lowering(_parts_p, mlir.lower_fun(all_parts, multiple_results=True))
 
 
 def _jvp(
@@ -95,16 +125,16 @@ def _jvp(
     tangents: Sequence[Any],
     *,
     program: ClosedJaxpr,
-    cut: bool,
-    tile: int,
+    numbers: Numbers,
     f: Callable[..., Any],
+    **how: Any,
 ) -> tuple[list[Any], list[Any]]:
     moved = {k: t for k, t in enumerate(tangents) if type(t) is not ad.Zero}
     # Under a `vmap` over an explicit axis JAX wants that axis in all of a program: there it is traced once more.
     whole = jaxpr_as_fun(program) if all(type_without_mesh(x) == jax.typeof(x) for x in primals) else f
-    values, along = jvp_along(lambda xs: jax.tree.leaves(whole(*xs)), primals, moved)
+    values, along = jvp_along(lambda xs: _put_together(jax.tree.leaves(whole(*xs)), numbers), primals, moved)
     # What is worth being cut is worth being computed once more, cut; what is not shares with its derivative.
-    return _parts_p.bind(*primals, program=program, cut=cut, tile=tile, f=f) if cut else values, along
+    return _parts_p.bind(*primals, program=program, numbers=numbers, f=f, **how) if how["cut"] else values, along
 
 
 def _batch(
@@ -118,7 +148,7 @@ def _as_one_batch(operands: list[Any], batched: Axes, **how: Any) -> tuple[list[
     """The program for each row of the operands that have a batch axis."""
     size = size_along(operands, batched)
     if isinstance(size, int) and not size:
-        empty = [jnp.zeros((0, *x.shape), x.dtype) for x in how["program"].out_avals]
+        empty = [jnp.zeros((0, *x.shape), x.dtype) for x in _types_of_results(how["program"], how["numbers"])]
         return vary_alike(empty, *operands), [0] * len(empty)
     results = _tiles_p.bind(*operands, batched=batched, shares=_shares(size), **how)
     return results, [0] * len(results)
@@ -142,8 +172,16 @@ def _batch_again(
 
 
 def _in_tiles(
-    *operands: jax.Array, program: ClosedJaxpr, batched: Axes, shares: int, cut: bool, tile: int
+    *operands: jax.Array,
+    program: ClosedJaxpr,
+    numbers: Numbers,
+    batched: Axes,
+    shares: int,
+    cut: bool,
+    tile: int,
+    writes: bool = False,
 ) -> list[jax.Array]:
+    """The rows in a loop over tiles, which `writes` pieces into the results instead of putting them together."""
     is_batched = [axis is not None for axis in batched]
     rows = [x for x, b in zip(operands, is_batched, strict=True) if b]
     shared = [x for x, b in zip(operands, is_batched, strict=True) if not b]
@@ -151,8 +189,23 @@ def _in_tiles(
     each, part = _each_and_part(size, shares, cut, tile)
     if shares > 1:  # one axis of the shares, which XLA splits, and one to cut
         rows = [jnp.swapaxes(x.reshape(shares, each, *x.shape[1:]), 0, 1) for x in rows]
-    run = functools.partial(_rows, program, is_batched, shared, is_loop=part != each, axes=1 + (shares > 1))
-    results = in_turn(run, rows, part) if part != each else run(rows)
+    axes = 1 + (shares > 1)
+    run = functools.partial(_rows, program, is_batched, shared, is_loop=part != each, axes=axes)
+
+    def in_pieces(rows: list[Any]) -> list[Pieces]:
+        return _of_each(run(rows), numbers)
+
+    def together(rows: list[Any]) -> list[jax.Array]:
+        return [x.whole(axes) for x in in_pieces(rows)]
+
+    if part == each:
+        results = together(rows)
+    elif writes and max(numbers) > 1:
+        before = (each, shares)[:axes]
+        types = [x.update(shape=(*before, *x.shape)) for x in _types_of_results(program, numbers)]
+        results = in_place(in_pieces, rows, part, types, axes)
+    else:
+        results = in_turn(together, rows, part)
     if shares > 1:
         results = [jnp.swapaxes(x, 0, 1).reshape(size, *x.shape[2:]) for x in results]
     return results
@@ -165,12 +218,14 @@ def _each_and_part(size: Any, shares: int, cut: bool, tile: int) -> tuple[Any, A
 
 
 def _lowered(*operands: jax.Array, **how: Any) -> list[Any]:
-    return jaxpr_as_fun(pruned(jax.make_jaxpr(functools.partial(_in_tiles, **how))(*operands)))(*operands)
+    run = functools.partial(_in_tiles, writes=True, **how)
+    return jaxpr_as_fun(pruned(jax.make_jaxpr(run)(*operands)))(*operands)
 
 
-def _types_of_batch(*operands: Any, program: ClosedJaxpr, batched: Axes, **_: Any) -> list[Any]:
+def _types_of_batch(*operands: Any, program: ClosedJaxpr, numbers: Numbers, batched: Axes, **_: Any) -> list[Any]:
     size, mesh = size_along(operands, batched), operands[0]
-    return [x.update(shape=(size, *x.shape), sharding=replicated(mesh, x.ndim + 1)) for x in program.out_avals]
+    types = _types_of_results(program, numbers)
+    return [x.update(shape=(size, *x.shape), sharding=replicated(mesh, x.ndim + 1)) for x in types]
 
 
 def _jvp_of_batch(primals: Sequence[Any], tangents: Sequence[Any], **how: Any) -> tuple[list[Any], list[Any]]:
@@ -182,15 +237,18 @@ def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprE
     eqn: JaxprEqn = context[-1]  # a newer JAX says before it which arguments are live
     if not any(used):
         return [False] * len(eqn.invars), None
-    program, batched, *sizes = (eqn.params[name] for name in ("program", "batched", "shares", "cut", "tile"))
+    program, numbers, batched = (eqn.params[name] for name in ("program", "numbers", "batched"))
+    sizes = (eqn.params[name] for name in ("shares", "cut", "tile"))
     invars: list[Any] = list(eqn.invars)
     each, part = _each_and_part(size_along([x.aval for x in invars], batched), *sizes)
     tells_size = [k == batched.index(0) for k in range(len(batched))]
-    jaxpr, needed = partial_eval.dce_jaxpr(program.jaxpr, used, instantiate=tells_size)
+    used_pieces = [is_used for is_used, number in zip(used, numbers, strict=True) for _ in range(number)]
+    jaxpr, needed = partial_eval.dce_jaxpr(program.jaxpr, used_pieces, instantiate=tells_size)
     if all(used) and (all(needed) or part != each):  # the barrier in a loop needs all operands
         return [True] * len(eqn.invars), eqn
     params = eqn.params | {
         "program": ClosedJaxpr(jaxpr, program.consts),
+        "numbers": tuple(number for number, is_used in zip(numbers, used, strict=True) if is_used),
         "batched": tuple(axis for axis, is_needed in zip(batched, needed, strict=True) if is_needed),
     }
     kept_in = [x for x, is_needed in zip(eqn.invars, needed, strict=True) if is_needed]
@@ -225,7 +283,7 @@ def _rows(
 ad.primitive_jvps[_parts_p] = _jvp
 batching.primitive_batchers[_parts_p] = on_each_shard(_batch)
 
-_tiles_p.def_impl(jax.jit(_in_tiles, static_argnames=("program", "batched", "shares", "cut", "tile")))
+_tiles_p.def_impl(jax.jit(_in_tiles, static_argnames=("program", "numbers", "batched", "shares", "cut", "tile")))
 _tiles_p.def_abstract_eval(_types_of_batch)
 ad.primitive_jvps[_tiles_p] = _jvp_of_batch
 batching.primitive_batchers[_tiles_p] = on_each_shard(_batch_again)
