@@ -21,7 +21,7 @@ from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..xla.fusion import barrier
 from ..xla.gpu_kernel import gpu_kernel
-from ..xla.loops import one_piece
+from ..xla.loops import Pieces, one_piece
 from ..xla.tiling import tiled
 from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, tile, warn_if_untested
 from .coordinates import Coordinates
@@ -128,7 +128,8 @@ def traverse(
     def unrolled(*inputs: Any) -> T:
         chosen = groups(tree) if result == "joints" else one_by_one(tree, bodies)
         model, q, *rest = barrier(inputs[0]), *inputs[1:]
-        return barrier(algorithm(UnrolledSweep(model, q, chosen), *rest))
+        found = algorithm(UnrolledSweep(model, q, chosen), *rest)
+        return found if isinstance(found, Pieces) else barrier(found)
 
     def on_gpu(model: Model, q: jax.Array, *rest: Any) -> T:
         def in_kernel(model: Model, q: jax.Array, sines: tuple[jax.Array, jax.Array], *rest: Any) -> T:

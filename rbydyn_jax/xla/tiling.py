@@ -101,7 +101,7 @@ def _put_together(found: Sequence[jax.Array], numbers: Numbers) -> list[jax.Arra
 
 
 def _types_of_results(program: ClosedJaxpr, numbers: Numbers) -> list[Any]:
-    each = [x.arrays for x in _of_each(program.out_avals, numbers)]
+    each: list[Any] = [list(x.arrays) for x in _of_each(program.out_avals, numbers)]
     return [x[0].update(shape=(sum(y.shape[0] for y in x), *x[0].shape[1:])) if len(x) > 1 else x[0] for x in each]
 
 
@@ -189,21 +189,24 @@ def _in_tiles(
     each, part = _each_and_part(size, shares, cut, tile)
     if shares > 1:  # one axis of the shares, which XLA splits, and one to cut
         rows = [jnp.swapaxes(x.reshape(shares, each, *x.shape[1:]), 0, 1) for x in rows]
-    axes = 1 + (shares > 1)
+    axes, in_pieces = 1 + (shares > 1), max(numbers) > 1
     run = functools.partial(_rows, program, is_batched, shared, is_loop=part != each, axes=axes)
 
-    def in_pieces(rows: list[Any]) -> list[Pieces]:
-        return _of_each(run(rows), numbers)
+    def pieces(rows: list[Any]) -> list[Pieces]:
+        found = run(rows)
+        if in_pieces:  # the batch of each goes first by itself, and then it is copied
+            found = jax.lax.optimization_barrier(found)
+        return _of_each(found, numbers)
 
     def together(rows: list[Any]) -> list[jax.Array]:
-        return [x.whole(axes) for x in in_pieces(rows)]
+        return [x.whole(axes) for x in pieces(rows)]
 
     if part == each:
         results = together(rows)
-    elif writes and max(numbers) > 1:
+    elif writes and in_pieces:
         before = (each, shares)[:axes]
         types = [x.update(shape=(*before, *x.shape)) for x in _types_of_results(program, numbers)]
-        results = in_place(in_pieces, rows, part, types, axes)
+        results = in_place(pieces, rows, part, types, axes)
     else:
         results = in_turn(together, rows, part)
     if shares > 1:

@@ -26,7 +26,7 @@ BODIES_TOGETHER = 4
 # unrolled sweep: bodies whose links are summed in one kernel; in a kernel of one XLA transposes the poses with strides.
 LINKS_TOGETHER = 2
 # unrolled sweep: links whose poses are one piece of the result.
-LINKS_OF_PIECE = 2
+LINKS_OF_PIECE = 4
 # plan: more bodies than this are scanned: the unrolled program grows with their number. On a loaded machine `rnea` of a
 # chain of 64 compiled in 21 s, of 65, scanned, in 1.6 s.
 UNROLLED_LIMIT = 64
