@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -85,11 +86,10 @@ def _cut(rows: list[Any], width: int) -> list[jax.Array]:
 
 def _written(x: jax.Array, pieces: Pieces, row: jax.Array, axis: int) -> jax.Array:
     """The array with the pieces of some rows in place."""
-    at = 0
-    for piece in pieces.arrays:
+    sizes = [piece.shape[axis] for piece in pieces.arrays[:-1]]  # none of a single piece, which may be scalars
+    for piece, at in zip(pieces.arrays, itertools.accumulate(sizes, initial=0), strict=True):
         start = [row, *(jnp.int32(at if k == axis else 0) for k in range(1, x.ndim))]
         x = jax.lax.dynamic_update_slice(x, piece, start)
-        at += piece.shape[axis]
     return x
 
 
