@@ -128,8 +128,7 @@ def traverse(
     def unrolled(*inputs: Any) -> T:
         chosen = groups(tree) if result == "joints" else one_by_one(tree, bodies)
         model, q, *rest = barrier(inputs[0]), *inputs[1:]
-        found = algorithm(UnrolledSweep(model, q, chosen), *rest)
-        return found if isinstance(found, Pieces) else barrier(found)
+        return _separated(algorithm(UnrolledSweep(model, q, chosen), *rest))
 
     def on_gpu(model: Model, q: jax.Array, *rest: Any) -> T:
         def in_kernel(model: Model, q: jax.Array, sines: tuple[jax.Array, jax.Array], *rest: Any) -> T:
@@ -156,6 +155,11 @@ def traverse(
     if platforms == {"cpu"}:
         return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
     return jax.lax.platform_dependent(model, q, *arrays, **branches, default=scanned)
+
+
+def _separated(found: Any) -> Any:
+    """Behind a barrier; pieces get theirs when they are written into the result of a batch."""
+    return found if isinstance(found, Pieces) else barrier(found)
 
 
 def _platforms() -> set[str]:
