@@ -36,12 +36,17 @@ def _is_line(joint: JointType) -> bool:
     return type(joint).integrate is JointType.integrate
 
 
+def is_vector_space(model: Model) -> bool:
+    """Whether configurations add up, and their rates are the velocities."""
+    return all(_is_line(joint) for joint, _, _ in _independent(model))
+
+
 def _by_joint(model: Model, on_joint: Callable, on_lines: Callable) -> Any:
     """Assembles a vector, or several, joint by joint, or at once if all coordinates form a vector space."""
-    parts = _independent(model)
-    if all(_is_line(joint) for joint, _, _ in parts):
+    if is_vector_space(model):
         return on_lines()
-    return jax.tree.map(lambda *xs: jnp.concatenate(xs), *(on_joint(joint, qs, vs) for joint, qs, vs in parts))
+    found = (on_joint(joint, qs, vs) for joint, qs, vs in _independent(model))
+    return jax.tree.map(lambda *xs: jnp.concatenate(xs), *found)
 
 
 def neutral(model: Model) -> Float[Array, "nq"]:

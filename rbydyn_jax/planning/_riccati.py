@@ -16,12 +16,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..algorithms.derivatives import rnea_derivatives
-from ..joints.base import JointType
-from ..model.configuration import difference, integrate
+from ..model.configuration import difference, drift, integrate, is_vector_space
 from ..xla.triangular import lower_inverse
 from ._ik_problem import product
-from ._torque_limits import Limited, limited
-from .control_problem import ControlProblem, implicit
+from ._parallel_riccati import by_state, values
+from ._torque_limits import Limited, limited, unlimited
+from .control_problem import ControlProblem, implicit, reached
 from .motion_costs import Quadratic, expansion
 
 
@@ -77,18 +77,23 @@ def unchanged(taus: Float[Array, "N n"]) -> Policy:
 def linearised(problem: ControlProblem, qs: Array, vs: Array) -> Steps:
     """The time steps of a motion."""
     model, dt = problem.model, problem.dt
-    stepped = implicit(model, dt)
+    stepped, steady = implicit(model, dt), is_vector_space(model)
+
+    def acceleration(q: Array, v: Array, v_next: Array) -> Array:
+        return (reached(problem, q, v_next)[1] - v) / dt - drift(model, v)
 
     def one(q: Array, v: Array, q_next: Array, v_next: Array) -> Steps:
-        d = rnea_derivatives(stepped, q, v, (v_next - v) / dt)
-        after = d.dtau_da / dt
-        D = jnp.concatenate([after, d.dtau_dq, d.dtau_dv + jnp.diag(model.damping) - after], axis=1)
-        if all(type(joint).integrate is JointType.integrate for joint in model.tree.joints):
-            return Steps(D, None, None)
+        d = rnea_derivatives(stepped, q, v, acceleration(q, v, v_next))
+        by_v = d.dtau_dv + jnp.diag(model.damping)
+        if steady:
+            after = d.dtau_da / dt
+            return Steps(jnp.concatenate([after, d.dtau_dq, by_v - after], axis=1), None, None)
 
         def moved(dq: Array, dv: Array) -> Array:
-            return difference(model, q_next, integrate(model, integrate(model, q, dq), dt * (v_next + dv)))
+            return difference(model, q_next, reached(problem, integrate(model, q, dq), v_next + dv)[0])
 
+        a_v, a_next = jax.jacfwd(acceleration, argnums=(1, 2))(q, v, v_next)
+        D = jnp.concatenate([product(d.dtau_da, a_next), d.dtau_dq, by_v + product(d.dtau_da, a_v)], axis=1)
         return Steps(D, *jax.jacfwd(moved, argnums=(0, 1))(jnp.zeros_like(v), jnp.zeros_like(v)))
 
     return jax.vmap(one)(qs[:-1], vs[:-1], qs[1:], vs[1:])
@@ -125,46 +130,66 @@ class _Stage(NamedTuple):
 
 
 def backward(
-    problem: ControlProblem, steps: Steps, running: Quadratic, end: Quadratic, taus: Array, damping: Array
+    problem: ControlProblem,
+    steps: Steps,
+    running: Quadratic,
+    end: Quadratic,
+    taus: Array,
+    damping: Array,
+    parallel: bool = False,
 ) -> Policy:
     """The changes of the torques, within their limits, that minimise the quadratic cost [Tassa 2014].
 
-    Damped by half of `damping` times the squared change of each velocity.
+    Damped by half of `damping` times the squared change of each velocity. In parallel, all steps are taken at once if
+    no torque comes to a limit, and else one after another.
     """
     n, dtype = taus.shape[1], taus.dtype
     lower, upper = problem.tau_lower[None] - taus, problem.tau_upper[None] - taus
-    damped = damping * jnp.eye(n, dtype=dtype)
-    stages = _stages(steps, running)
+    stages, value = _stages(steps, running, damping), _of_state(end, n, dtype)
+
+    def chosen(V: Array, stage: _Stage) -> tuple[Array, Array, Array]:
+        before, across, after = _before_positions(problem.dt, V, stage)
+        inverse = lower_inverse(jax.lax.linalg.cholesky(after + stage.speed, symmetrize_input=False))
+        return before, inverse, product(inverse, jnp.pad(across, ((0, 0), (0, n))) + stage.both)
 
     def step(V: Array, at: tuple[_Stage, Array, Array]) -> tuple[Array, tuple[Array, Array, Limited]]:
         stage, low, high = at
-        before, across, after = _before_positions(problem.dt, V, stage)
-        inverse = lower_inverse(jax.lax.linalg.cholesky(after + stage.speed + damped, symmetrize_input=False))
-        Y = product(inverse, jnp.pad(across, ((0, 0), (0, n))) + stage.both)
+        before, inverse, Y = chosen(V, stage)
         value = jnp.pad(before, (0, n)) + stage.state - product(Y.T, Y)
         value, found = limited(value, stage.D, inverse, Y, low, high)
         return value, (inverse, Y, found)
 
-    value = _of_state(end, n, dtype)
-    _, (inverses, Y, found) = jax.lax.scan(step, value, (stages, lower, upper), reverse=True)
+    def in_turn() -> tuple[Array, Array, Limited]:
+        return jax.lax.scan(step, value, (stages, lower, upper), reverse=True)[1]
+
+    if parallel:
+        _, inverses, Y = jax.vmap(chosen)(_values(problem.dt, stages, value), stages)
+        wanted = -product(stages.D[:, :, :n], product(jnp.swapaxes(inverses, 1, 2), Y[:, :, n : n + 1]))[:, :, 0]
+        within = ((lower < upper) & (lower <= wanted) & (wanted <= upper)).all()
+        inverses, Y, found = jax.lax.cond(within, lambda: (inverses, Y, jax.vmap(unlimited)(Y)), in_turn)
+    else:
+        inverses, Y, found = in_turn()
     speeds = -product(jnp.swapaxes(inverses, 1, 2), Y)
     gains = stages.D[:, :, n:] + product(stages.D[:, :, :n], speeds) - found.taken
     bound = jnp.where(found.at_upper, upper, lower)
     return Policy(
         change=jnp.where(found.free, jnp.clip(gains[:, :, n], lower, upper), bound),
-        gains=jnp.where(found.free[:, :, None], _by_state(gains), 0.0),
+        gains=jnp.where(found.free[:, :, None], by_state(gains), 0.0),
         speeds=speeds[:, :, n],
-        speed_gains=_by_state(speeds),
+        speed_gains=by_state(speeds),
         bounded=~found.free.all(),
         linear=jnp.sum(found.linear),
         square=jnp.sum(found.square),
     )
 
 
-def _by_state(x: Array) -> Array:
-    """By (dq, dv), of what is by (dq, 1, dv)."""
-    n = x.shape[-1] // 2
-    return jnp.concatenate([x[..., :n], x[..., n + 1 :]], axis=-1)
+def _values(dt: Array, stages: _Stage, end: Array) -> Array:
+    """The value after each step, without limits."""
+    N, n, _ = stages.speed.shape
+    eye = jnp.broadcast_to(jnp.eye(n, dtype=end.dtype), (N, n, n))
+    Tq, Tv = (eye if stages.Tq is None else stages.Tq[:, :n, :n]), (dt * eye if stages.Tv is None else stages.Tv)
+    F, B = jnp.pad(Tq, ((0, 0), (0, n), (0, n))), jnp.concatenate([Tv, eye], axis=1)
+    return values(F, B, stages.speed, stages.both, stages.state, end)
 
 
 def _before_positions(dt: Array, V: Array, stage: _Stage) -> tuple[Array, Array, Array]:
@@ -180,7 +205,7 @@ def _before_positions(dt: Array, V: Array, stage: _Stage) -> tuple[Array, Array,
     return product(Tq.T, product(before, Tq)), product(across + carried, Tq), after + half + half.T
 
 
-def _stages(steps: Steps, cost: Quadratic) -> _Stage:
+def _stages(steps: Steps, cost: Quadratic, damping: Array) -> _Stage:
     """The costs of all steps."""
     N, n, _ = steps.D.shape
     none = jnp.zeros((N, n), steps.D.dtype)
@@ -194,7 +219,8 @@ def _stages(steps: Steps, cost: Quadratic) -> _Stage:
     total = half + jnp.swapaxes(half, 1, 2)
     state = total[:, n:, n:] + jax.vmap(lambda x: _of_state(x, n, D.dtype))(cost)
     Tq = None if steps.Tq is None else jnp.pad(steps.Tq, ((0, 0), (0, 1), (0, 1))).at[:, n, n].set(1.0)
-    return _Stage(D, total[:, :n, :n], total[:, :n, n:], state, Tq, steps.Tv)
+    speed = total[:, :n, :n] + damping * jnp.eye(n, dtype=D.dtype)[None]
+    return _Stage(D, speed, total[:, :n, n:], state, Tq, steps.Tv)
 
 
 def _of_state(cost: Quadratic, n: int, dtype: jnp.dtype) -> Array:

@@ -65,8 +65,7 @@ def limited(
     start = still | (wanted < low), ~still & (wanted > high)
 
     def kept() -> tuple[Array, Limited]:
-        decrease = jnp.sum(y * y)
-        return value, Limited(jnp.zeros_like(Y), ~start[0] & ~start[1], start[1], decrease, 0.5 * decrease)
+        return value, unlimited(Y)
 
     def changed() -> tuple[Array, Limited]:
         E = product(D[:, :n], inverse.T)
@@ -80,6 +79,13 @@ def limited(
         return value + product(beyond.T, beyond), found
 
     return jax.lax.cond((start[0] | start[1]).any(), changed, kept)
+
+
+def unlimited(Y: Float[Array, "n 2n+1"]) -> Limited:
+    """What limits change where no torque is at one: nothing."""
+    n = len(Y)
+    free, decrease = jnp.ones(n, bool), jnp.sum(Y[:, n] ** 2)
+    return Limited(jnp.zeros_like(Y), free, ~free, decrease, 0.5 * decrease)
 
 
 _Sets = tuple[Array, Array]  # torques at their lower limits, and at their upper ones

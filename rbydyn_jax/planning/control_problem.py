@@ -16,7 +16,7 @@ from .._check import check_array, check_integer
 from .._errors import ArgumentError, DtypeError
 from ..algorithms.aba import aba
 from ..algorithms.inverse_dynamics import gravity_forces
-from ..model.configuration import integrate
+from ..model.configuration import drift, glide
 from ..model.model import Model, check_model
 from .costs import Cost
 from .motion_costs import MotionCost, MotionFunction, motion_costs, total
@@ -30,6 +30,7 @@ class ControlProblem(eqx.Module):
     over each time step and within their limits. The steps are those of semi-implicit Euler on the configuration
     manifold, with viscous damping taken implicitly:
     $v_{k+1} = v_k + \Delta t\, (M + \Delta t D)^{-1} (\tau - D v_k - c)$, $q_{k+1} = q_k \oplus \Delta t\, v_{k+1}$.
+    As in `constraints.simulate`, the velocity of a floating or planar base is taken in axes that keep still in a step.
     There is no Coulomb friction and no contact; position limits are a cost, `JointLimits`.
 
     Arrays, those in the costs and the parameters of the robot included, are traced: another problem of the same
@@ -99,8 +100,7 @@ class ControlProblem(eqx.Module):
         nq, nv = self.model.nq, self.model.nv
         q, v, tau = self._array(q, "q", nq), self._array(v, "v", nv), self._array(tau, "tau", nv)
         a = aba(implicit(self.model, self.dt), q, v, tau - self.model.damping * v)
-        v = v + self.dt * a
-        return integrate(self.model, q, self.dt * v), v
+        return glide(self.model, q, v + self.dt * (a + drift(self.model, v)), self.dt)
 
     def times(self, t: Float[Array, ""] | float) -> Float[Array, "N+1"]:
         """The times of the horizon that begins at t [s].
@@ -158,6 +158,15 @@ class ControlProblem(eqx.Module):
 def implicit(model: Model, dt: Array) -> Model:
     """The robot whose rotors take the place of viscous damping over a time step."""
     return eqx.tree_at(lambda m: m.armature, model, model.armature + dt * model.damping)
+
+
+def reached(problem: ControlProblem, q: Array, v: Array) -> tuple[Array, Array]:
+    """The configuration after a step that ends with the velocity `v`, and this velocity in the axes of its start.
+
+    Gliding back in time gives the latter.
+    """
+    _, steady = glide(problem.model, q, v, -problem.dt)
+    return glide(problem.model, q, steady, problem.dt)[0], steady
 
 
 def _effort(model: Model) -> Array:

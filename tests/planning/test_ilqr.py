@@ -37,7 +37,7 @@ from rbydyn_jax.planning import (
     SoftGoal,
     ilqr,
 )
-from rbydyn_jax.planning._riccati import linearised
+from rbydyn_jax.planning._riccati import backward, expanded, linearised
 from rbydyn_jax.planning._torque_limits import limited
 from rbydyn_jax.spatial import so3
 from tests.helpers import X64, assert_close
@@ -250,6 +250,41 @@ def test_costs_are_expanded_as_their_residuals_are():
         for a, b in zip(known, given, strict=True):
             assert b is not None
             assert_close(jnp.zeros_like(b) if a is None else a, b, scale=float(jnp.abs(expected)))
+
+
+@pytest.mark.parametrize(
+    "make", [sliders.slider, *(pytest.param(make, marks=pytest.mark.slow) for make in (robots.two_link_arm, flyer))]
+)
+def test_steps_all_at_once_are_those_one_after_another(make):
+    model = make()
+    n, N = model.nv, 9
+    everywhere = jnp.full(n, jnp.inf)
+    costs = [JointEffort(1e-2), JointVelocity(0.1), lambda model, q, v, tau, t: tau[:2] + v[:2] + q[:2]]
+    found = ControlProblem(model, costs, costs[1:2], dt=0.05, steps=N, tau_lower=-everywhere, tau_upper=everywhere)
+
+    @jax.jit
+    def policies(problem, key):
+        q, taus = random_configuration(model, key), jax.random.normal(key, (N, n))
+        qs, vs = problem.rollout(q, jax.random.normal(key, (n,)), taus)
+        given = linearised(problem, qs, vs), *expanded(problem, qs, vs, taus, jnp.zeros(())), taus, jnp.full((), 1e-3)
+        return backward(problem, *given), backward(problem, *given, parallel=True)
+
+    for limit in (everywhere, jnp.full(n, 0.5)):
+        limited = eqx.tree_at(lambda p: (p.tau_lower, p.tau_upper), found, (-limit, limit))
+        in_turn, at_once = policies(limited, jax.random.key(2))
+        assert bool(in_turn.bounded) == bool(at_once.bounded) == bool(jnp.isfinite(limit).all())
+        for a, b in zip(at_once, in_turn, strict=True):
+            assert_close(1.0 * a, 1.0 * b, kind="solve")
+
+
+@pytest.mark.slow
+def test_a_solution_in_parallel_is_the_same():
+    q, v = jnp.asarray(START[:1]), jnp.asarray(START[1:])
+    for limit in (100.0, 4.0):
+        problem = sliders.problem(tau_lower=jnp.full(1, -limit), tau_upper=jnp.full(1, limit))
+        one, other = (ilqr(problem, q, v, parallel=parallel) for parallel in (False, True))
+        assert int(one.status) == int(other.status) == IlqrStatus.CONVERGED
+        assert_close(other.taus, one.taus, 1e-6 if X64 else 1e-3)
 
 
 def test_what_is_not_finite_is_said():
