@@ -17,15 +17,15 @@ from ..model.model import Model, check_model
 from ..spatial.safe import safe_sqrt
 from ._jerk_timing import jerk_limited, stretched
 from ._path import Spline, chord_lengths, spline
-from ._path_limits import Grid, grid, largest_states, linear_program
-from ._reachability import Bounds, Profile, Reachable, controllable, forward, interval_times
+from ._path_limits import Grid, grid, largest_states, rows, stages_of
+from ._reachability import Profile, Reachable, Stages, controllable, forward, interval_times
 from ._roots import monotone_root
 from .problem import positive
 from .profiles import check_numbers
 from .trajectory import TrajectorySamples
 
 _VISCOUS_PASSES = 6
-_INTERVALS, _SPANS = 128, 32  # on the whole path, by default
+_INTERVALS, _SPANS = 160, 32  # on the whole path, by default
 
 
 class TimingStatus(IntEnum):
@@ -232,15 +232,15 @@ def _time(
 ) -> TimedPath:
     geometry = spline(path, chord_lengths(path) if knots is None else knots)
     points = grid(model, geometry, intervals, torques)
-    rows, reach = _reachable(model, points, end_speed**2)
+    stages, reach = _reachable(model, points, len(path) - 1, end_speed**2)
     start, steps = start_speed**2, jnp.diff(points.s)
-    feasible = reach.exists & (start >= reach.low[0] * (1.0 - 1e-9)) & (start <= reach.high[0] * (1.0 + 1e-9))
-    profile = forward(rows, steps, reach, start, slow=False)
+    feasible = reach.exists & (end_speed**2 <= largest_states(model, points)[-1] * (1.0 + 1e-9)) & (start >= reach.low[0] * (1.0 - 1e-9)) & (start <= reach.high[0] * (1.0 + 1e-9))
+    profile = forward(rows, stages, reach, start, slow=False)
     shortest = jnp.sum(interval_times(profile.x, steps))
     status = jnp.where(feasible & (shortest < jnp.inf), TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
     if duration is not None:
         status = jnp.where((status == TimingStatus.SOLVED) & (duration < shortest), TimingStatus.TOO_SHORT, status)
-        slowest = forward(rows, steps, reach, start, slow=True)
+        slowest = forward(rows, stages, reach, start, slow=True)
         profile, longest = _slowed(profile, slowest, steps, duration, shortest)
         status = jnp.where((status == TimingStatus.SOLVED) & (duration > longest), TimingStatus.NOT_FEASIBLE, status)
     lasting = interval_times(profile.x, steps)
@@ -271,20 +271,18 @@ def _time_smoothly(
     return TimedPath(geometry, phase.times, phase.coefficients, status)
 
 
-def _reachable(model: Model, points: Grid, end: Array) -> tuple[Bounds, Reachable]:
-    """The rows of the limits and the states that they leave.
+def _reachable(model: Model, points: Grid, segments: int, end: Array) -> tuple[Stages, Reachable]:
+    """What is known of the limits, and the states that they leave.
 
     Viscous forces are concave in the state: their tangents at the states of the last pass are above them.
     """
-    steps = jnp.diff(points.s)
-
-    known = jax.lax.stop_gradient((model, points, steps, end))
+    known = jax.lax.stop_gradient((model, points, end))
 
     def fastest(around: Array) -> Array:
-        model, points, steps, end = known
-        rows = linear_program(model, points, around)
-        reach = controllable(rows, steps, end)
-        return forward(rows, steps, reach, reach.high[0], slow=False).x
+        model, points, end = known
+        stages, states = stages_of(model, points, segments, around)
+        reach = controllable(rows, stages, states, end)
+        return forward(rows, stages, reach, reach.high[0], slow=False).x
 
     def go_on(carry: tuple) -> Array:
         count, _, change = carry
@@ -299,8 +297,8 @@ def _reachable(model: Model, points: Grid, end: Array) -> tuple[Bounds, Reachabl
     if points.forces is not None:
         start = (jnp.asarray(0), around, jnp.asarray(jnp.inf, around.dtype))
         _, around, _ = jax.lax.while_loop(go_on, again, jax.lax.stop_gradient(start))
-    rows = linear_program(model, points, around)
-    return rows, controllable(rows, steps, end)
+    stages, states = stages_of(model, points, segments, around)
+    return stages, controllable(rows, stages, states, end)
 
 
 def _slowed(fast: Profile, slow: Profile, steps: Array, duration: Array, shortest: Array) -> tuple[Profile, Array]:
