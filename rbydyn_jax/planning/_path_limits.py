@@ -20,9 +20,9 @@ from ..algorithms.inverse_dynamics import gravity_forces, rnea
 from ..model.model import Model
 from ..xla.tiling import tiled
 from ..xla.tuning import PATH_TILE
+from ._extremes import larger
 from ._path import PathPoints, Spline
-from ._reachability import LARGEST_STATE, Row, Stages, States, admissible
-
+from ._reachability import LARGEST_STATE, Row, States, admissible
 
 _GRADING = 1.5
 
@@ -50,16 +50,27 @@ class Grid(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The path at one point of each interval, its forces, and the state around which a root has its tangent."""
+    """The path at one point of each interval, and its forces; the tangent of a square root there.
+
+    Args:
+        first: First derivative of the path.
+        second: Second derivative.
+        forces: Joint forces.
+        root: Root of the state at which the tangent is.
+        inverse: Its inverse.
+        rise: How much larger this state is than that at the start.
+    """
 
     first: Float[Array, "n i"]
     second: Float[Array, "n i"]
     forces: Forces | None
-    around: Float[Array, "i"]
+    root: Float[Array, "i"]
+    inverse: Float[Array, "i"]
+    rise: Float[Array, "i"]
 
 
 class Interval(NamedTuple):
-    """What is known of the intervals: four samples, and the weights of two control points of the cubic through them.
+    """What is known of intervals: four samples, and the weights of two control points of the cubic through them.
 
     Args:
         samples: At the start, in the middle, at the end, and in the middle of the next interval or of the one before.
@@ -70,7 +81,7 @@ class Interval(NamedTuple):
 
     samples: tuple[Sample, Sample, Sample, Sample]
     last: Float[Array, "i"]
-    weights: Float[Array, "2 4 i"]
+    weights: Float[Array, "i 2 4"]
     step: Float[Array, "i"]
 
 
@@ -126,42 +137,56 @@ def _nodes(segments: int, intervals: int) -> np.ndarray:
     return even
 
 
-def _neighbours(segments: int, intervals: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each interval the one whose middle is the fourth sample, where this is, and the weights of the samples."""
-    nodes, each = _nodes(segments, intervals), np.arange(intervals)
-    width, other = np.diff(nodes), np.minimum(each + 1, intervals - 1) - (each == intervals - 1)
-    if intervals == 1:  # no other: the parabola through three samples
+def _neighbours(segments: int, intervals: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the fourth sample of each interval is, in its lengths, and the weights of the samples."""
+    if intervals == 1:  # there is none: the parabola through three samples
         weights = np.array([[0.0, 4.0, -1.0, 0.0], [-1.0, 4.0, 0.0, 0.0]]) / 3.0
-        return np.arange(segments), np.full(segments, 0.5), np.tile(weights[..., None], (1, 1, segments))
+        return np.full(segments, 0.5), np.tile(weights, (segments, 1, 1))
+    nodes, each = _nodes(segments, intervals), np.arange(intervals)
+    other = np.where(each < intervals - 1, each + 1, intervals - 2)
     last = 0.5 * (nodes[:, other] + nodes[:, other + 1]) - nodes[:, :-1]
-    last = (last / width).reshape(-1)
+    last = (last / np.diff(nodes)).reshape(-1)
     at = np.stack([np.zeros_like(last), np.full_like(last, 0.5), np.ones_like(last), last], axis=1)
     powers = np.linalg.inv(at[:, :, None] ** np.arange(4))  # of the cubic: (i, power, sample)
-    inner = np.stack([powers[:, 0] + powers[:, 1] / 3.0, powers[:, 0] + (2.0 * powers[:, 1] + powers[:, 2]) / 3.0])
-    chosen = (np.arange(segments)[:, None] * intervals + other).reshape(-1)
-    return chosen, last, np.moveaxis(inner, 1, 2)
+    inner = [powers[:, 0] + powers[:, 1] / 3.0, powers[:, 0] + (2.0 * powers[:, 1] + powers[:, 2]) / 3.0]
+    return last, np.stack(inner, axis=1)
 
 
 def intervals_of(grid: Grid, segments: int, around: Float[Array, "i+1"]) -> Interval:
-    """What is known of the intervals; `around` are states at which a root in viscous forces has its tangent."""
+    """What is known of the intervals, along the first axis; a batch may be the last.
+
+    Args:
+        grid: The path on a grid.
+        segments: Number of segments of the path.
+        around: States at which the square root in viscous forces is replaced by its tangent, which is above.
+    """
     count, dtype = len(grid.s) - 1, grid.s.dtype
-    chosen, last, weights = _neighbours(segments, count // segments)
-    around = jnp.maximum(around, 1e-6 * jnp.max(around))
-    rise, place = jnp.diff(around), jnp.asarray(last, dtype)
-    states = [around[:-1], around[:-1] + 0.5 * rise, around[1:]]
-    states.append(jnp.maximum(around[:-1] + place * rise, 1e-6 * jnp.max(around)))
+    each = count // segments
+    last, weights = _neighbours(segments, each)
+    lanes = (count, *(1,) * (grid.s.ndim - 1))
+    least = 1e-6 * jnp.max(around, axis=0)
+    around = larger(around, least)
+    rise = around[1:] - around[:-1]
+    fourth = larger(around[:-1] + jnp.asarray(last.reshape(lanes), dtype) * rise, least)
+    states = [around[:-1], around[:-1] + 0.5 * rise, around[1:], fourth]
+    roots = [jnp.sqrt(x) for x in states]
+    tangents = [(root, 1.0 / root, x - states[0]) for root, x in zip(roots, states, strict=True)]
 
     def four(x: Array) -> list[Array]:
-        x = x.T
-        middle = x[:, count + 1 :]
-        return [x[:, :count], middle, x[:, 1 : count + 1], middle[:, chosen]]
+        middle = x[count + 1 :]
+        others = [middle]
+        if each > 1:
+            begins = range(0, count, each)
+            others = [y for k in begins for y in (middle[k + 1 : k + each], middle[k + each - 2 : k + each - 1])]
+        return [x[:count], middle, x[1 : count + 1], jnp.concatenate(others)]
 
     first, second = four(grid.at.first), four(grid.at.second)
     forces: list = [None] * 4
     if grid.forces is not None:
         forces = [Forces(*x) for x in zip(*(four(y) for y in grid.forces), strict=True)]
-    samples = [Sample(*x) for x in zip(first, second, forces, states, strict=True)]
-    return Interval(tuple(samples), place, jnp.asarray(weights, dtype), jnp.diff(grid.s))
+    samples = [Sample(*x, *y) for *x, y in zip(first, second, forces, tangents, strict=True)]
+    steps = grid.s[1:] - grid.s[:-1]
+    return Interval(tuple(samples), jnp.asarray(last, dtype), jnp.asarray(weights, dtype), steps)
 
 
 def largest_states(model: Model, grid: Grid) -> Float[Array, "i+1"]:
@@ -189,27 +214,21 @@ def limits_of(model: Model) -> Limits:
     return Limits(velocity, acceleration, effort, model.friction * effort.scale, model.damping * effort.scale)
 
 
-def stages_of(model: Model, grid: Grid, segments: int, around: Float[Array, "i+1"]) -> tuple[Stages, States]:
-    """What the passes know, and the states of each interval that its limits leave.
-
-    Args:
-        model: The robot.
-        grid: The path on a grid.
-        segments: Number of segments of the path.
-        around: States at which the square root in viscous forces is replaced by its tangent, which is above.
-    """
-    return tiled(partial(_stages, segments), tile=PATH_TILE)(model, grid, around)
+def admissible_states(
+    model: Model, grid: Grid, segments: int, around: Float[Array, "i+1"]
+) -> tuple[States, Float[Array, ""]]:
+    """The states of each interval that its limits leave, and the control below which a row does not bound u."""
+    return tiled(partial(_admissible, segments), tile=PATH_TILE)(model, grid, around)
 
 
-def _stages(segments: int, model: Model, grid: Grid, around: Array) -> tuple[Stages, States]:
-    limits, at = limits_of(model), intervals_of(grid, segments, around)
-    found = rows(jax.tree.map(lambda x: x[:, None], limits), at)
+def _admissible(segments: int, model: Model, grid: Grid, around: Array) -> tuple[States, Array]:
+    limits = jax.tree.map(lambda x: x[:, None], limits_of(model))
+    at = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), intervals_of(grid, segments, around))
+    found = rows(limits, at)
     most = jnp.max(jnp.stack([jnp.max(jnp.abs(x.control)) for x in found]))
-    tiny = jnp.finfo(most.dtype)
-    least = 100.0 * tiny.eps * jnp.maximum(most, tiny.tiny)
-    states = admissible(found, least, largest_states(model, grid)[:-1])
-    each = jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), at)
-    return Stages(limits, each, at.step, least), states
+    kind = jnp.finfo(most.dtype)
+    least = 100.0 * kind.eps * jnp.maximum(most, kind.tiny)
+    return admissible(found, least, largest_states(model, grid)[:-1]), least
 
 
 def rows(limits: Limits, at: Interval) -> list[Row]:
@@ -219,11 +238,10 @@ def rows(limits: Limits, at: Interval) -> list[Row]:
     the interval as the states around which it has its tangents.
     """
     place = (0.0, 0.5, 1.0, at.last)
-    begin = at.samples[0].around
     one = jnp.ones_like(at.samples[0].first)
 
     def along(a: Array, b: Array, slope: Array | float, high: Array, low: Array, k: int) -> Row:
-        narrower = slope * (at.samples[k].around - begin)
+        narrower = slope * at.samples[k].rise
         return Row(a + 2.0 * at.step * place[k] * b, b + slope, b - slope, high - narrower, low + narrower)
 
     speeds, accelerations, forces = [], [], []
@@ -235,10 +253,9 @@ def rows(limits: Limits, at: Interval) -> list[Row]:
         accelerations.append(along(first, second, 0.0, most, -most, k))
         if x.forces is not None:
             a, b, c = (y * limits.effort.scale for y in x.forces)
-            root = jnp.sqrt(x.around)
             viscous = 0.5 * jnp.abs(x.first) * limits.damping
-            most = limits.effort.bound - jnp.minimum(limits.friction, limits.effort.bound) - viscous * root
-            forces.append(along(a, b, viscous / root, most - c, -most - c, k))
+            most = limits.effort.bound - jnp.minimum(limits.friction, limits.effort.bound) - viscous * x.root
+            forces.append(along(a, b, viscous * x.inverse, most - c, -most - c, k))
 
     def inner(values: list[Row]) -> list[Row]:
         mixed = []

@@ -19,14 +19,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..spatial.safe import safe_divide, safe_sqrt
-from ..xla.batch_last import in_lanes
 from ..xla.fusion import kernel
-from ..xla.tiling import tiled
+from ..xla.reciprocal import reciprocal
 from ._extremes import larger, smaller
 
 LARGEST_STATE = 1e10  # of a path without limits
 _ITERATIONS = 64
-_TILE = 64  # paths whose points are passed at a time
 
 
 class Row(NamedTuple):
@@ -87,15 +85,20 @@ def admissible(rows: list[Row], least: Float[Array, ""], largest: Float[Array, "
         least: Controls that are smaller count as this.
         largest: The largest states.
     """
-    bounds = []  # of u: intercept and slope from below, from above
-    for row in rows:
-        lower, upper = sides(row)
-        inverse = 1.0 / larger(lower.control, least)
-        bounds.append((lower.bound * inverse, lower.state * inverse, upper.bound * inverse, upper.state * inverse))
+    bounds = kernel(_bounds)(rows, least)
     zero = jnp.zeros_like(largest)
     high, found = _extreme(bounds, largest, largest)
     low, some = _extreme(bounds, zero, largest)
     return States(low, high, jnp.all(found & some & (low <= high)))
+
+
+def _bounds(rows: list[Row], least: Array) -> list[_Lines]:
+    found = []
+    for row in rows:
+        lower, upper = sides(row)
+        inverse = reciprocal(larger(lower.control, least))
+        found.append((lower.bound * inverse, lower.state * inverse, upper.bound * inverse, upper.state * inverse))
+    return found
 
 
 class Stages(NamedTuple):
@@ -119,58 +122,70 @@ RowsOf = Callable[[Any, Any], list[Row]]
 
 
 def controllable(rows_of: RowsOf, stages: Stages, states: States, end: Float[Array, ""]) -> Reachable:
-    """The states from which the end can be reached."""
-    return tiled(in_lanes(partial(_controllable, rows_of)), tile=_TILE)(stages, states, end)
+    """The states from which the end can be reached; in lanes of paths."""
 
-
-def _controllable(rows_of: RowsOf, stages: Stages, states: States, end: Array) -> Reachable:
     def back(carry: tuple[Array, Array, Array], at: tuple) -> tuple:
         low, high, exists = carry
-        known, step, least, most = at
-        bottoms, tops = kernel(_before)(rows_of(stages.shared, known), step, low, high)
-        top, bottom = reduce(smaller, list(tops), most), reduce(larger, list(bottoms), least)
+        known, half, least, most = at
+        bottom, top = kernel(_before)(rows_of(stages.shared, known), half, low, high)
+        top = smaller(_quotient(reduce(partial(_lesser, 1.0), _of_each(top)), jnp.inf), most)
+        bottom = larger(_quotient(reduce(partial(_lesser, -1.0), _of_each(bottom)), -jnp.inf), least)
         exists = exists & (bottom <= top * (1.0 + 1e-9))
         top = jnp.where(exists, top, 0.0)
         bottom = jnp.where(exists, smaller(bottom, top), 0.0)
         return (bottom, top, exists), (bottom, top)
 
-    start, along = (end, end, states.exists), (stages.each, stages.steps, states.low, states.high)
+    start, along = (end, end, states.exists), (stages.each, 0.5 / stages.steps, states.low, states.high)
     (_, _, exists), (low, high) = jax.lax.scan(back, start, along, reverse=True)
     return Reachable(jnp.concatenate([low, end[None]]), jnp.concatenate([high, end[None]]), exists)
 
 
-def _before(rows: list[Row], step: Array, low: Array, high: Array) -> tuple[Array, Array]:
+_Fraction = tuple[Array, Array]  # the denominator is not negative; it is zero for an infinite one
+
+
+def _lesser(sign: float, a: _Fraction, b: _Fraction) -> _Fraction:
+    """The lesser of two fractions, or the greater one with a sign of -1: without a division for each."""
+    first = sign * (a[0] * b[1] - b[0] * a[1]) <= 0.0
+    return jnp.where(first, a[0], b[0]), jnp.where(first, a[1], b[1])
+
+
+def _quotient(x: _Fraction, infinite: float) -> Array:
+    return jnp.where(x[1] > 0.0, x[0] / jnp.where(x[1] > 0.0, x[1], 1.0), infinite)
+
+
+def _of_each(x: _Fraction) -> list[_Fraction]:
+    """The fractions of the joints."""
+    return list(zip(*x, strict=True))
+
+
+def _before(rows: list[Row], half: Array, low: Array, high: Array) -> tuple[_Fraction, _Fraction]:
     """Bounds of the state for each joint: where the controls that lead to the next states meet those of a row."""
-    half = 0.5 / step
-    least, most = jnp.full_like(rows[0].control, -jnp.inf), jnp.full_like(rows[0].control, jnp.inf)
+    bottoms, tops = [], []
     for row in rows:
         lower, upper = sides(row)
         a = lower.control * half
         for slope, bound in ((a - lower.state, a * high - lower.bound), (upper.state - a, upper.bound - a * low)):
-            meets = bound / jnp.where(slope == 0.0, 1.0, slope)
-            most = smaller(most, jnp.where(slope > 0.0, meets, jnp.inf))
-            least = larger(least, jnp.where(slope < 0.0, meets, -jnp.inf))
-    return least, most
+            up, down = slope > 0.0, slope < 0.0
+            tops.append((jnp.where(up, bound, 1.0), jnp.where(up, slope, 0.0)))
+            bottoms.append((jnp.where(down, -bound, -1.0), jnp.where(down, -slope, 0.0)))
+    return reduce(partial(_lesser, -1.0), bottoms), reduce(partial(_lesser, 1.0), tops)
 
 
 def forward(
-    rows_of: RowsOf, stages: Stages, reach: Reachable, start: Float[Array, ""], *, slow: bool
+    rows_of: RowsOf, stages: Stages, reach: Reachable, start: Float[Array, ""], *, slow: bool = False
 ) -> Profile:
-    """The fastest, or the slowest, profile from the start within the controllable states."""
-    return tiled(in_lanes(partial(_forward, rows_of, slow)), tile=_TILE)(stages, reach, start)
+    """The fastest, or the slowest, profile from the start within the controllable states; in lanes of paths."""
+    choose, sign, side = (larger, -1.0, 0) if slow else (smaller, 1.0, 1)
 
-
-def _forward(rows_of: RowsOf, slow: bool, stages: Stages, reach: Reachable, start: Array) -> Profile:
-    choose, side = (larger, 0) if slow else (smaller, 1)
-
-    def of_joints(rows: list[Row], least: Array, x: Array) -> Array:
+    def of_joints(rows: list[Row], least: Array, x: Array) -> _Fraction:
         found = (sides(row)[side] for row in rows)
-        return reduce(choose, [(y.bound - y.state * x) / larger(y.control, least) for y in found])
+        return reduce(partial(_lesser, sign), [(y.bound - y.state * x, larger(y.control, least)) for y in found])
 
     def step(x: Array, at: tuple) -> tuple:
         known, length, low, high = at
-        u = list(of_joints(rows_of(stages.shared, known), stages.least, x))
-        u = reduce(choose, u, ((low if slow else high) - x) / (2.0 * length))
+        each = kernel(of_joints)(rows_of(stages.shared, known), stages.least, x)
+        numerator, denominator = reduce(partial(_lesser, sign), _of_each(each))
+        u = choose(numerator / denominator, ((low if slow else high) - x) / (2.0 * length))
         after = smaller(larger(x + 2.0 * length * u, low), high)
         return after, (after, (after - x) / (2.0 * length))
 

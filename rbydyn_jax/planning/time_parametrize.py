@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +16,28 @@ from .._errors import ArgumentError, ModelError
 from .._result import Result
 from ..model.model import Model, check_model
 from ..spatial.safe import safe_sqrt
+from ..xla.batch_last import in_lanes
+from ..xla.tiling import tiled
 from ._jerk_timing import jerk_limited, stretched
 from ._path import Spline, chord_lengths, spline
-from ._path_limits import Grid, grid, largest_states, rows, stages_of
-from ._reachability import Profile, Reachable, Stages, controllable, forward, interval_times
+from ._path_limits import (
+    Grid,
+    Limits,
+    admissible_states,
+    grid,
+    intervals_of,
+    largest_states,
+    limits_of,
+    rows,
+)
+from ._reachability import Profile, Reachable, Stages, States, controllable, forward, interval_times
 from ._roots import monotone_root
 from .problem import positive
 from .profiles import check_numbers
 from .trajectory import TrajectorySamples
 
 _VISCOUS_PASSES = 6
+_TILE = 64  # paths that are passed together
 _INTERVALS, _SPANS = 160, 32  # on the whole path, by default
 
 
@@ -232,16 +245,15 @@ def _time(
 ) -> TimedPath:
     geometry = spline(path, chord_lengths(path) if knots is None else knots)
     points = grid(model, geometry, intervals, torques)
-    stages, reach = _reachable(model, points, len(path) - 1, end_speed**2)
-    start, steps = start_speed**2, jnp.diff(points.s)
-    feasible = reach.exists & (end_speed**2 <= largest_states(model, points)[-1] * (1.0 + 1e-9)) & (start >= reach.low[0] * (1.0 - 1e-9)) & (start <= reach.high[0] * (1.0 + 1e-9))
-    profile = forward(rows, stages, reach, start, slow=False)
+    start, end, steps = start_speed**2, end_speed**2, jnp.diff(points.s)
+    reach, profile, *slowest = _profiles(model, points, len(path) - 1, start, end, slow=duration is not None)
+    feasible = reach.exists & (end <= largest_states(model, points)[-1] * (1.0 + 1e-9))
+    feasible &= (start >= reach.low[0] * (1.0 - 1e-9)) & (start <= reach.high[0] * (1.0 + 1e-9))
     shortest = jnp.sum(interval_times(profile.x, steps))
     status = jnp.where(feasible & (shortest < jnp.inf), TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
     if duration is not None:
         status = jnp.where((status == TimingStatus.SOLVED) & (duration < shortest), TimingStatus.TOO_SHORT, status)
-        slowest = forward(rows, stages, reach, start, slow=True)
-        profile, longest = _slowed(profile, slowest, steps, duration, shortest)
+        profile, longest = _slowed(profile, slowest[0], steps, duration, shortest)
         status = jnp.where((status == TimingStatus.SOLVED) & (duration > longest), TimingStatus.NOT_FEASIBLE, status)
     lasting = interval_times(profile.x, steps)
     times = jnp.append(jnp.zeros_like(lasting[:1]), jnp.cumsum(lasting))
@@ -271,18 +283,20 @@ def _time_smoothly(
     return TimedPath(geometry, phase.times, phase.coefficients, status)
 
 
-def _reachable(model: Model, points: Grid, segments: int, end: Array) -> tuple[Stages, Reachable]:
-    """What is known of the limits, and the states that they leave.
+def _profiles(
+    model: Model, points: Grid, segments: int, start: Array, end: Array, *, slow: bool
+) -> tuple[Reachable, *tuple[Profile, ...]]:
+    """The states that the limits leave, the fastest profile, and the slowest if wanted.
 
     Viscous forces are concave in the state: their tangents at the states of the last pass are above them.
     """
-    known = jax.lax.stop_gradient((model, points, end))
 
-    def fastest(around: Array) -> Array:
-        model, points, end = known
-        stages, states = stages_of(model, points, segments, around)
-        reach = controllable(rows, stages, states, end)
-        return forward(rows, stages, reach, reach.high[0], slow=False).x
+    def passes(model: Model, points: Grid, around: Array, end: Array, start: Array | None, slow: bool) -> tuple:
+        states, least = admissible_states(model, points, segments, around)
+        both = tiled(in_lanes(partial(_passes, segments, slow)), tile=_TILE)
+        return both(limits_of(model), points, around, states, least, end, start)
+
+    known = jax.lax.stop_gradient((model, points))
 
     def go_on(carry: tuple) -> Array:
         count, _, change = carry
@@ -290,15 +304,33 @@ def _reachable(model: Model, points: Grid, segments: int, end: Array) -> tuple[S
 
     def again(carry: tuple) -> tuple:
         count, around, _ = carry
-        x = fastest(around)
+        x = passes(*known, around, jax.lax.stop_gradient(end), None, False)[1].x
         return count + 1, x, jnp.max(jnp.abs(x - around)) / jnp.max(around)
 
     around = largest_states(model, points)
     if points.forces is not None:
-        start = (jnp.asarray(0), around, jnp.asarray(jnp.inf, around.dtype))
-        _, around, _ = jax.lax.while_loop(go_on, again, jax.lax.stop_gradient(start))
-    stages, states = stages_of(model, points, segments, around)
-    return stages, controllable(rows, stages, states, end)
+        begin = (jnp.asarray(0), around, jnp.asarray(jnp.inf, around.dtype))
+        _, around, _ = jax.lax.while_loop(go_on, again, jax.lax.stop_gradient(begin))
+    return passes(model, points, around, end, start, slow)
+
+
+def _passes(
+    segments: int,
+    slow: bool,
+    limits: Limits,
+    points: Grid,
+    around: Array,
+    states: States,
+    least: Array,
+    end: Array,
+    start: Array | None,
+) -> tuple[Reachable, *tuple[Profile, ...]]:
+    """Backwards and forwards over the grid, from the largest state if no start is given; in lanes of paths."""
+    at = intervals_of(points, segments, around)
+    stages = Stages(limits, at, at.step, least)
+    reach = controllable(rows, stages, states, end)
+    begin = reach.high[0] if start is None else start
+    return reach, *(forward(rows, stages, reach, begin, slow=x) for x in (False, True)[: 1 + slow])
 
 
 def _slowed(fast: Profile, slow: Profile, steps: Array, duration: Array, shortest: Array) -> tuple[Profile, Array]:
