@@ -163,11 +163,12 @@ def intervals_of(grid: Grid, segments: int, around: Float[Array, "i+1"]) -> Inte
     count, dtype = len(grid.s) - 1, grid.s.dtype
     each = count // segments
     last, weights = _neighbours(segments, each)
-    lanes = (count, *(1,) * (grid.s.ndim - 1))
+    lanes = (1,) * (grid.s.ndim - 1)
+    place, mixing = (jnp.asarray(x.reshape(*x.shape, *lanes), dtype) for x in (last, weights))
     least = 1e-6 * jnp.max(around, axis=0)
-    around = larger(around, least)
+    around = larger(around, least[None])
     rise = around[1:] - around[:-1]
-    fourth = larger(around[:-1] + jnp.asarray(last.reshape(lanes), dtype) * rise, least)
+    fourth = larger(around[:-1] + place * rise, least[None])
     states = [around[:-1], around[:-1] + 0.5 * rise, around[1:], fourth]
     roots = [jnp.sqrt(x) for x in states]
     tangents = [(root, 1.0 / root, x - states[0]) for root, x in zip(roots, states, strict=True)]
@@ -186,7 +187,7 @@ def intervals_of(grid: Grid, segments: int, around: Float[Array, "i+1"]) -> Inte
         forces = [Forces(*x) for x in zip(*(four(y) for y in grid.forces), strict=True)]
     samples = [Sample(*x, *y) for *x, y in zip(first, second, forces, tangents, strict=True)]
     steps = grid.s[1:] - grid.s[:-1]
-    return Interval(tuple(samples), jnp.asarray(last, dtype), jnp.asarray(weights, dtype), steps)
+    return Interval(tuple(samples), place, mixing, steps)
 
 
 def largest_states(model: Model, grid: Grid) -> Float[Array, "i+1"]:
@@ -237,12 +238,12 @@ def rows(limits: Limits, at: Interval) -> list[Row]:
     What differs above and below has the slope of a square root, by the state at the start: it is taken to change along
     the interval as the states around which it has its tangents.
     """
-    place = (0.0, 0.5, 1.0, at.last)
+    place, step = (0.0, 0.5, 1.0, at.last[None]), at.step[None]
     one = jnp.ones_like(at.samples[0].first)
 
     def along(a: Array, b: Array, slope: Array | float, high: Array, low: Array, k: int) -> Row:
-        narrower = slope * at.samples[k].rise
-        return Row(a + 2.0 * at.step * place[k] * b, b + slope, b - slope, high - narrower, low + narrower)
+        narrower = slope * at.samples[k].rise[None]
+        return Row(a + 2.0 * step * place[k] * b, b + slope, b - slope, high - narrower, low + narrower)
 
     speeds, accelerations, forces = [], [], []
     for k, x in enumerate(at.samples):
@@ -254,13 +255,13 @@ def rows(limits: Limits, at: Interval) -> list[Row]:
         if x.forces is not None:
             a, b, c = (y * limits.effort.scale for y in x.forces)
             viscous = 0.5 * jnp.abs(x.first) * limits.damping
-            most = limits.effort.bound - jnp.minimum(limits.friction, limits.effort.bound) - viscous * x.root
-            forces.append(along(a, b, viscous * x.inverse, most - c, -most - c, k))
+            most = limits.effort.bound - jnp.minimum(limits.friction, limits.effort.bound) - viscous * x.root[None]
+            forces.append(along(a, b, viscous * x.inverse[None], most - c, -most - c, k))
 
     def inner(values: list[Row]) -> list[Row]:
         mixed = []
         for w in at.weights:
-            mixed.append(Row(*(sum(w[k] * y for k, y in enumerate(x)) for x in zip(*values, strict=True))))
+            mixed.append(Row(*(sum(w[k][None] * y for k, y in enumerate(x)) for x in zip(*values, strict=True))))
         return mixed
 
     found = inner(speeds)

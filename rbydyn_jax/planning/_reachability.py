@@ -163,8 +163,11 @@ def _before(rows: list[Row], half: Array, low: Array, high: Array) -> tuple[_Fra
     bottoms, tops = [], []
     for row in rows:
         lower, upper = sides(row)
-        a = lower.control * half
-        for slope, bound in ((a - lower.state, a * high - lower.bound), (upper.state - a, upper.bound - a * low)):
+        a = lower.control * half[None]
+        for slope, bound in (
+            (a - lower.state, a * high[None] - lower.bound),
+            (upper.state - a, upper.bound - a * low[None]),
+        ):
             up, down = slope > 0.0, slope < 0.0
             tops.append((jnp.where(up, bound, 1.0), jnp.where(up, slope, 0.0)))
             bottoms.append((jnp.where(down, -bound, -1.0), jnp.where(down, -slope, 0.0)))
@@ -179,7 +182,9 @@ def forward(
 
     def of_joints(rows: list[Row], least: Array, x: Array) -> _Fraction:
         found = (sides(row)[side] for row in rows)
-        return reduce(partial(_lesser, sign), [(y.bound - y.state * x, larger(y.control, least)) for y in found])
+        return reduce(
+            partial(_lesser, sign), [(y.bound - y.state * x[None], larger(y.control, least[None])) for y in found]
+        )
 
     def step(x: Array, at: tuple) -> tuple:
         known, length, low, high = at
@@ -205,7 +210,7 @@ _Lines = tuple[Array, Array, Array, Array]  # a lower bound of u at x and its sl
 
 def _at(bounds: _Lines, x: Array) -> _Lines:
     lower, lower_slope, upper, upper_slope = bounds
-    return lower - lower_slope * x, lower_slope, upper - upper_slope * x, upper_slope
+    return lower - lower_slope * x[None], lower_slope, upper - upper_slope * x[None], upper_slope
 
 
 def _tightest(first: _Lines, second: _Lines) -> _Lines:
