@@ -139,9 +139,9 @@ def time_parametrize(
 
     The path is the natural cubic spline through the waypoints. Its timing, with constant $\ddot s$ on each interval
     of a grid, is found by reachability analysis [Pham, Pham 2018]. Limits of velocity, acceleration and force are
-    those of the model, kept on each interval and not only at its ends, to the third order of its length. Coulomb and
+    those of the model, kept on each interval and not only at its ends, to the fourth order of its length. Coulomb and
     viscous friction count in full against the limit of force, whatever their direction. The duration is above the
-    shortest one by the first order: about 0.3 % on random paths of an arm through five waypoints. With `jerk_limit` a
+    shortest one by the first order: about 0.15 % on random paths of an arm through five waypoints. With `jerk_limit` a
     barrier method finds a local minimum among timings of limited resolution, which is stretched until it is within
     the limits between its nodes: 0.4 to 3 % above the shortest on straight paths, more on winding ones. Limits of
     position are not looked at: between the waypoints a spline may swing out; `check_trajectory` tells.
@@ -159,7 +159,7 @@ def time_parametrize(
         start_speed: Path velocity $\dot s$ at the start [1/s]; default is at rest. Not with `jerk_limit`.
         end_speed: Path velocity at the end [1/s].
         torques: Whether joint forces are limited. Static.
-        intervals: Number of intervals between two waypoints; default is such that there are about 128 on the path.
+        intervals: Number of intervals between two waypoints; default is such that there are about 160 on the path.
             Static.
 
     Returns:
