@@ -8,7 +8,7 @@ differences.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import jax
@@ -195,7 +195,7 @@ def largest_states(model: Model, grid: Grid) -> Float[Array, "i+1"]:
     scale, bound = joint_limits(model.velocity_limit)
     nodes = grid.at.first[: len(grid.s)]
     squares = (nodes * scale[None]) ** 2 / jnp.maximum(bound, 1e-9)[None]
-    return 1.0 / jnp.max(squares, axis=-1, initial=1.0 / LARGEST_STATE)
+    return 1.0 / reduce(larger, list(squares.T), jnp.full_like(grid.s, 1.0 / LARGEST_STATE))
 
 
 class Limits(NamedTuple):
@@ -226,7 +226,8 @@ def _admissible(segments: int, model: Model, grid: Grid, around: Array) -> tuple
     limits = jax.tree.map(lambda x: x[:, None], limits_of(model))
     at = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), intervals_of(grid, segments, around))
     found = rows(limits, at)
-    most = jnp.max(jnp.stack([jnp.max(jnp.abs(x.control)) for x in found]))
+    controls = jax.lax.stop_gradient([x.control for x in found])  # a threshold
+    most = jnp.max(jnp.stack([jnp.max(jnp.abs(x)) for x in controls]))
     kind = jnp.finfo(most.dtype)
     least = 100.0 * kind.eps * jnp.maximum(most, kind.tiny)
     return admissible(found, least, largest_states(model, grid)[:-1]), least
