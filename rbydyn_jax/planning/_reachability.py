@@ -214,6 +214,7 @@ def _at(bounds: _Lines, x: Array) -> _Lines:
 
 
 def _tightest(first: _Lines, second: _Lines) -> _Lines:
+    """The tighter bounds; of equal ones the first, as any tangent of a concave function has its root outside."""
     more, less = second[0] > first[0], second[2] < first[2]
     return (
         jnp.where(more, second[0], first[0]),
