@@ -79,7 +79,7 @@ class Interval(NamedTuple):
         step: Lengths.
     """
 
-    samples: tuple[Sample, Sample, Sample, Sample]
+    samples: tuple[Sample, ...]
     last: Float[Array, "i"]
     weights: Float[Array, "i 2 4"]
     step: Float[Array, "i"]
@@ -185,9 +185,9 @@ def intervals_of(grid: Grid, segments: int, around: Float[Array, "i+1"]) -> Inte
     forces: list = [None] * 4
     if grid.forces is not None:
         forces = [Forces(*x) for x in zip(*(four(y) for y in grid.forces), strict=True)]
-    samples = [Sample(*x, *y) for *x, y in zip(first, second, forces, tangents, strict=True)]
+    samples = tuple(Sample(a, b, c, *y) for a, b, c, y in zip(first, second, forces, tangents, strict=True))
     steps = grid.s[1:] - grid.s[:-1]
-    return Interval(tuple(samples), place, mixing, steps)
+    return Interval(samples, place, mixing, steps)
 
 
 def largest_states(model: Model, grid: Grid) -> Float[Array, "i+1"]:
@@ -262,7 +262,8 @@ def rows(limits: Limits, at: Interval) -> list[Row]:
     def inner(values: list[Row]) -> list[Row]:
         mixed = []
         for w in at.weights:
-            mixed.append(Row(*(sum(w[k][None] * y for k, y in enumerate(x)) for x in zip(*values, strict=True))))
+            weighted = [jax.tree.map(lambda y, k=k, w=w: w[k][None] * y, x) for k, x in enumerate(values)]
+            mixed.append(jax.tree.map(lambda *x: reduce(jnp.add, x), *weighted))
         return mixed
 
     found = inner(speeds)
