@@ -36,8 +36,8 @@ class Spline(eqx.Module):
     curvatures: Float[Array, "k n"]
 
     def within(self, fractions: np.ndarray) -> PathPoints:
-        """The path at these fractions of all segments, (k - 1, fractions, n)."""
-        at = jnp.asarray(fractions, self.points.dtype)[None, :, None]
+        """The path at these fractions of all segments, or of each: (k - 1, fractions, n)."""
+        at = jnp.asarray(np.atleast_2d(fractions), self.points.dtype)[..., None]
         ends = (x[:, None] for x in (self.points[:-1], self.points[1:], self.curvatures[:-1], self.curvatures[1:]))
         return _cubic(jnp.diff(self.knots)[:, None, None], at, *ends)
 

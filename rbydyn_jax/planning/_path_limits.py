@@ -1,12 +1,14 @@
 r"""The limits of a robot along a path, as rows of a linear program for each interval of a grid.
 
 Velocities are $q' \dot s$, accelerations $q' u + q'' x$, and forces $M q' u + (M q'' + C(q, q') q') x + g$. On an
-interval each is a polynomial of s. It is within a limit where its values at the ends are and the middle control point
-of the parabola through both ends and the middle, of whose convex hull it does not leave but by its third differences.
+interval each is a polynomial of s. It is within a limit where its values at the ends are and the inner control points
+of the cubic through both ends, the middle and the next middle, whose convex hull it does not leave but by its fourth
+differences.
 """
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import NamedTuple
 
 import jax
@@ -18,8 +20,11 @@ from ..algorithms.inverse_dynamics import gravity_forces, rnea
 from ..model.model import Model
 from ..xla.tiling import tiled
 from ..xla.tuning import PATH_TILE
+from ._extremes import larger
 from ._path import PathPoints, Spline
-from ._reachability import LARGEST_STATE, Bounds, bounds
+from ._reachability import LARGEST_STATE, Row, States, admissible
+
+_GRADING = 1.5
 
 
 class Forces(NamedTuple):
@@ -31,7 +36,7 @@ class Forces(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A path on the nodes of a grid and the middles of its intervals, in turn.
+    """A path on the nodes of a grid, and then in the middles of its intervals.
 
     Args:
         s: Parameters of the nodes.
@@ -42,6 +47,42 @@ class Grid(NamedTuple):
     s: Float[Array, "i+1"]
     at: PathPoints
     forces: Forces | None
+
+
+class Sample(NamedTuple):
+    """The path at one point of each interval, and its forces; the tangent of a square root there.
+
+    Args:
+        first: First derivative of the path.
+        second: Second derivative.
+        forces: Joint forces.
+        root: Root of the state at which the tangent is.
+        inverse: Its inverse.
+        rise: How much larger this state is than that at the start.
+    """
+
+    first: Float[Array, "n i"]
+    second: Float[Array, "n i"]
+    forces: Forces | None
+    root: Float[Array, "i"]
+    inverse: Float[Array, "i"]
+    rise: Float[Array, "i"]
+
+
+class Interval(NamedTuple):
+    """What is known of intervals: four samples, and the weights of two control points of the cubic through them.
+
+    Args:
+        samples: At the start, in the middle, at the end, and in the middle of the next interval or of the one before.
+        last: Where the last one is, in lengths of the interval.
+        weights: Of the samples in the inner control points.
+        step: Lengths.
+    """
+
+    samples: tuple[Sample, ...]
+    last: Float[Array, "i"]
+    weights: Float[Array, "i 2 4"]
+    step: Float[Array, "i"]
 
 
 class JointLimits(NamedTuple):
@@ -71,88 +112,162 @@ def joint_forces_along(model: Model, at: PathPoints) -> Forces:
 
 def grid(model: Model, path: Spline, intervals: int, torques: bool) -> Grid:
     """The path on a grid with the same number of intervals between all waypoints."""
-    inside = path.within(np.arange(2 * intervals) / (2 * intervals))
-    flat = [x.reshape(-1, x.shape[-1]) for x in inside]
-    end = path.at(path.knots[-1:])
-    at = PathPoints(*(jnp.concatenate([x, y]) for x, y in zip(flat, end, strict=True)))
-    parts = jnp.asarray(np.arange(intervals) / intervals, path.knots.dtype)
-    nodes = (path.knots[:-1, None] + jnp.diff(path.knots)[:, None] * parts[None]).reshape(-1)
+    knots, dtype = path.knots, path.knots.dtype
+    nodes = _nodes(len(knots) - 1, intervals)
+    middles = 0.5 * (nodes[:, 1:] + nodes[:, :-1])
+
+    def along(fractions: np.ndarray) -> Array:
+        return (knots[:-1, None] + jnp.diff(knots)[:, None] * jnp.asarray(fractions, dtype)).reshape(-1)
+
+    def points(fractions: np.ndarray) -> list[Array]:
+        return [x.reshape(-1, x.shape[-1]) for x in path.within(fractions)]
+
+    parts = zip(points(nodes[:, :-1]), path.at(knots[-1:]), points(middles), strict=True)
+    at = PathPoints(*(jnp.concatenate(x) for x in parts))
     forces = tiled(joint_forces_along, tile=PATH_TILE)(model, at) if torques else None
-    return Grid(jnp.append(nodes, path.knots[-1]), at, forces)
+    return Grid(jnp.append(along(nodes[:, :-1]), knots[-1]), at, forces)
+
+
+def _nodes(segments: int, intervals: int) -> np.ndarray:
+    """Fractions of the segments at nodes: closer to the ends of the path, where it is passed slowly."""
+    even = np.tile(np.arange(intervals + 1) / intervals, (segments, 1))
+    if segments == 1:
+        return even**_GRADING / (even**_GRADING + (1.0 - even) ** _GRADING)
+    even[0], even[-1] = even[0] ** _GRADING, 1.0 - (1.0 - even[-1]) ** _GRADING
+    return even
+
+
+def _neighbours(segments: int, intervals: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the fourth sample of each interval is, in its lengths, and the weights of the samples."""
+    if intervals == 1:  # there is none: the parabola through three samples
+        weights = np.array([[0.0, 4.0, -1.0, 0.0], [-1.0, 4.0, 0.0, 0.0]]) / 3.0
+        return np.full(segments, 0.5), np.tile(weights, (segments, 1, 1))
+    nodes, each = _nodes(segments, intervals), np.arange(intervals)
+    other = np.where(each < intervals - 1, each + 1, intervals - 2)
+    last = 0.5 * (nodes[:, other] + nodes[:, other + 1]) - nodes[:, :-1]
+    last = (last / np.diff(nodes)).reshape(-1)
+    at = np.stack([np.zeros_like(last), np.full_like(last, 0.5), np.ones_like(last), last], axis=1)
+    powers = np.linalg.inv(at[:, :, None] ** np.arange(4))  # of the cubic: (i, power, sample)
+    inner = [powers[:, 0] + powers[:, 1] / 3.0, powers[:, 0] + (2.0 * powers[:, 1] + powers[:, 2]) / 3.0]
+    return last, np.stack(inner, axis=1)
+
+
+def intervals_of(grid: Grid, segments: int, around: Float[Array, "i+1"]) -> Interval:
+    """What is known of the intervals, along the first axis; a batch may be the last.
+
+    Args:
+        grid: The path on a grid.
+        segments: Number of segments of the path.
+        around: States at which the square root in viscous forces is replaced by its tangent, which is above.
+    """
+    count, dtype = len(grid.s) - 1, grid.s.dtype
+    each = count // segments
+    last, weights = _neighbours(segments, each)
+    lanes = (1,) * (grid.s.ndim - 1)
+    place, mixing = (jnp.asarray(x.reshape(*x.shape, *lanes), dtype) for x in (last, weights))
+    least = 1e-6 * jnp.max(around, axis=0)
+    around = larger(around, least[None])
+    rise = around[1:] - around[:-1]
+    fourth = larger(around[:-1] + place * rise, least[None])
+    states = [around[:-1], around[:-1] + 0.5 * rise, around[1:], fourth]
+    roots = [jnp.sqrt(x) for x in states]
+    tangents = [(root, 1.0 / root, x - states[0]) for root, x in zip(roots, states, strict=True)]
+
+    def four(x: Array) -> list[Array]:
+        middle = x[count + 1 :]
+        others = [middle]
+        if each > 1:
+            begins = range(0, count, each)
+            others = [y for k in begins for y in (middle[k + 1 : k + each], middle[k + each - 2 : k + each - 1])]
+        return [x[:count], middle, x[1 : count + 1], jnp.concatenate(others)]
+
+    first, second = four(grid.at.first), four(grid.at.second)
+    forces: list = [None] * 4
+    if grid.forces is not None:
+        forces = [Forces(*x) for x in zip(*(four(y) for y in grid.forces), strict=True)]
+    samples = tuple(Sample(a, b, c, *y) for a, b, c, y in zip(first, second, forces, tangents, strict=True))
+    steps = grid.s[1:] - grid.s[:-1]
+    return Interval(samples, place, mixing, steps)
 
 
 def largest_states(model: Model, grid: Grid) -> Float[Array, "i+1"]:
     """The largest state of each node at which no velocity exceeds its limit."""
     scale, bound = joint_limits(model.velocity_limit)
-    squares = (grid.at.first[::2] * scale[None]) ** 2 / jnp.maximum(bound, 1e-9)[None]
-    return 1.0 / jnp.max(squares, axis=-1, initial=1.0 / LARGEST_STATE)
+    nodes = grid.at.first[: len(grid.s)]
+    squares = (nodes * scale[None]) ** 2 / jnp.maximum(bound, 1e-9)[None]
+    return 1.0 / reduce(larger, list(squares.T), jnp.full_like(grid.s, 1.0 / LARGEST_STATE))
 
 
-def linear_program(model: Model, grid: Grid, around: Float[Array, "i+1"]) -> Bounds:
-    """The rows of all limits.
+class Limits(NamedTuple):
+    """Limits of the joints, and friction and damping in units of the limit of force."""
 
-    Args:
-        model: The robot.
-        grid: The path on a grid.
-        around: States at which the square root in viscous forces is replaced by its tangent, which is above.
-    """
-    return tiled(_rows, tile=PATH_TILE)(model, grid, around)
-
-
-def _rows(model: Model, grid: Grid, around: Array) -> Bounds:
-    steps = jnp.diff(grid.s)[:, None]
-    speed = joint_limits(model.velocity_limit)
-    squares = (grid.at.first * speed.scale[None]) ** 2
-    limit = joint_limits(model.acceleration_limit)
-    rows = [_middle(jnp.zeros_like(squares), squares, squares, jnp.ones_like(squares), -jnp.ones_like(squares), steps)]
-    first, second = (x * limit.scale[None] for x in (grid.at.first, grid.at.second))
-    most = jnp.broadcast_to(limit.bound, first.shape)
-    rows += _all(first, second, second, most, -most, steps)
-    if grid.forces is not None:
-        limit = joint_limits(model.effort_limit)
-        a, b, c = (x * limit.scale[None] for x in grid.forces)
-        viscous = jnp.abs(grid.at.first) * (model.damping * limit.scale)[None]
-        around = jnp.maximum(around, 1e-6 * jnp.max(around))
-        middle = 0.5 * (around[1:] + around[:-1])
-        root = jnp.sqrt(jnp.append(jnp.stack([around[:-1], middle], axis=1).reshape(-1), around[-1]))[:, None]
-        most = (limit.bound - jnp.minimum(model.friction * limit.scale, limit.bound))[None] - 0.5 * viscous * root
-        slope = 0.5 * viscous / root
-        rows += _all(a, b + slope, b - slope, most - c, -most - c, steps, jnp.diff(around)[:, None])
-    return bounds(*(jnp.concatenate(x, axis=-1) for x in zip(*rows, strict=True)), largest=largest_states(model, grid))
+    velocity: JointLimits
+    acceleration: JointLimits
+    effort: JointLimits
+    friction: Float[Array, "n"]
+    damping: Float[Array, "n"]
 
 
-_Row = tuple[Array, Array, Array, Array, Array]  # control, state above, state below, upper bound, lower bound
+def limits_of(model: Model) -> Limits:
+    """The limits of a robot."""
+    kinds = (model.velocity_limit, model.acceleration_limit, model.effort_limit)
+    velocity, acceleration, effort = (joint_limits(x) for x in kinds)
+    return Limits(velocity, acceleration, effort, model.friction * effort.scale, model.damping * effort.scale)
 
 
-def _all(
-    a: Array, above: Array, below: Array, high: Array, low: Array, steps: Array, rise: Array | None = None
-) -> list:
-    """The rows of each interval: at its start, in its middle, and at its end, where the state has changed by u.
+def admissible_states(
+    model: Model, grid: Grid, segments: int, around: Float[Array, "i+1"]
+) -> tuple[States, Float[Array, ""]]:
+    """The states of each interval that its limits leave, and the control below which a row does not bound u."""
+    return tiled(partial(_admissible, segments), tile=PATH_TILE)(model, grid, around)
+
+
+def _admissible(segments: int, model: Model, grid: Grid, around: Array) -> tuple[States, Array]:
+    limits = jax.tree.map(lambda x: x[:, None], limits_of(model))
+    at = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), intervals_of(grid, segments, around))
+    found = rows(limits, at)
+    controls = jax.lax.stop_gradient([x.control for x in found])  # a threshold
+    most = jnp.max(jnp.stack([jnp.max(jnp.abs(x)) for x in controls]))
+    kind = jnp.finfo(most.dtype)
+    least = 100.0 * kind.eps * jnp.maximum(most, kind.tiny)
+    return admissible(found, least, largest_states(model, grid)[:-1]), least
+
+
+def rows(limits: Limits, at: Interval) -> list[Row]:
+    """The rows of all limits for intervals along the last axis: at both ends, and at two inner control points.
 
     What differs above and below has the slope of a square root, by the state at the start: it is taken to change along
-    the interval by `rise`.
+    the interval as the states around which it has its tangents.
     """
-    start = (a[:-1:2], above[:-1:2], below[:-1:2], high[:-1:2], low[:-1:2])
-    mean = 0.5 * (above + below)
-    end = (a[2::2] + 2.0 * steps * mean[2::2], above[2::2], below[2::2], high[2::2], low[2::2])
-    middle = _middle(a, above, below, high, low, steps)
-    if rise is None:
-        return [start, middle, end]
-    slope = 0.5 * (above - below)
-    return [start, _narrowed(middle, rise * (slope[1::2] - 0.5 * slope[2::2])), _narrowed(end, rise * slope[2::2])]
+    place, step = (0.0, 0.5, 1.0, at.last[None]), at.step[None]
+    one = jnp.ones_like(at.samples[0].first)
 
+    def along(a: Array, b: Array, slope: Array | float, high: Array, low: Array, k: int) -> Row:
+        narrower = slope * at.samples[k].rise[None]
+        return Row(a + 2.0 * step * place[k] * b, b + slope, b - slope, high - narrower, low + narrower)
 
-def _narrowed(row: _Row, by: Array) -> _Row:
-    a, above, below, high, low = row
-    return a, above, below, high - by, low + by
+    speeds, accelerations, forces = [], [], []
+    for k, x in enumerate(at.samples):
+        square = (x.first * limits.velocity.scale) ** 2
+        speeds.append(along(0.0 * one, square, 0.0, one, -one, k))
+        first, second = (y * limits.acceleration.scale for y in (x.first, x.second))
+        most = limits.acceleration.bound * one
+        accelerations.append(along(first, second, 0.0, most, -most, k))
+        if x.forces is not None:
+            a, b, c = (y * limits.effort.scale for y in x.forces)
+            viscous = 0.5 * jnp.abs(x.first) * limits.damping
+            most = limits.effort.bound - jnp.minimum(limits.friction, limits.effort.bound) - viscous * x.root[None]
+            forces.append(along(a, b, viscous * x.inverse[None], most - c, -most - c, k))
 
+    def inner(values: list[Row]) -> list[Row]:
+        mixed = []
+        for w in at.weights:
+            weighted = [jax.tree.map(lambda y, k=k, w=w: w[k][None] * y, x) for k, x in enumerate(values)]
+            mixed.append(jax.tree.map(lambda *x: reduce(jnp.add, x), *weighted))
+        return mixed
 
-def _middle(a: Array, above: Array, below: Array, high: Array, low: Array, steps: Array) -> _Row:
-    """The middle control point of the parabola."""
-
-    def control(x: Array) -> Array:
-        return 2.0 * x[1::2] - 0.5 * (x[:-1:2] + x[2::2])
-
-    mean = 0.5 * (above + below)
-    by_u = control(a) + steps * (2.0 * mean[1::2] - mean[2::2])
-    return by_u, control(above), control(below), control(high), control(low)
+    found = inner(speeds)
+    for values in (accelerations, forces):
+        if values:
+            found += [values[0], *inner(values), values[2]]
+    return found

@@ -29,6 +29,7 @@ from rbydyn_jax.planning import (
     time_parametrize,
     trapezoidal_profile,
 )
+from rbydyn_jax.planning._reachability import Row, admissible
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal, oracle, untyped
 
@@ -196,6 +197,28 @@ def test_timed_paths_are_checked_like_trajectories():
     report = check_trajectory(ARM, timed, "tool", link_pose(ARM, path[-1], "tool"), clearance=None)
     assert report.position_error < 1e-6 and report.velocity_ratio <= 1 + TOLERANCE and jnp.isinf(report.smoothness)
     assert not timed.evaluate(jnp.array([-1.0, 99.0])).v.any()
+
+
+def test_admissible_states_where_bounds_are_equal():
+    """Of lines through common points at both ends of the range, where Newton's method starts."""
+    optimize = pytest.importorskip("scipy.optimize")
+    rng, most, expected, kept = np.random.default_rng(0), 4.0, [], []
+    while len(kept) < 40:
+        above, below = rng.integers(-4, 5, (2, 6)).astype(float)
+        at = np.array([most, most, most, 0.0, 0.0, 0.0])
+        high, low = above * at + rng.integers(-1, 3), below * at + rng.integers(-2, 2)
+        sides = np.concatenate([np.stack([np.ones(6), above], 1), -np.stack([np.ones(6), below], 1)])
+        limits = {"A_ub": sides, "b_ub": np.append(high, -low), "bounds": [(None, None), (0.0, most)]}
+        least, largest = (optimize.linprog([0.0, sign], **limits) for sign in (1.0, -1.0))
+        if least.success:
+            expected.append((least.x[1], largest.x[1]))
+            kept.append((np.ones(6), above, below, high, low))
+    dtype = jnp.zeros(()).dtype
+    row = Row(*(jnp.asarray(np.stack(x, axis=1), dtype) for x in zip(*kept, strict=True)))
+    found = jax.jit(admissible)([row, row], jnp.asarray(1e-12, dtype), jnp.full(40, most, dtype))
+    expected = np.array(expected)
+    assert bool(found.exists) and (expected[:, 1] < most).any() and (expected[:, 0] > 0.0).any()
+    assert_close(jnp.stack([found.low, found.high], axis=1), expected, kind="solve")
 
 
 def test_wrong_arguments():
