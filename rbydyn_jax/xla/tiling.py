@@ -194,7 +194,7 @@ def _in_tiles(
 
     def pieces(rows: list[Any]) -> list[Pieces]:
         found = run(rows)
-        if in_pieces:  # the batch of each goes first by itself, and then it is copied
+        if in_pieces:  # the batch of each goes first by itself: on 0.10 where it is written, later before it is
             found = jax.lax.optimization_barrier(found)
         return _of_each(found, numbers)
 
