@@ -1,4 +1,4 @@
-"""The smaller and the larger of two numbers, with derivatives that stay whole.
+"""The smaller and the larger of two numbers, and what is clipped, with derivatives that stay whole.
 
 The derivative of `jnp.minimum` compares its result with its operands. XLA may compute an operand once for each of them
 and round it in two ways: then neither is equal, and the derivative is lost.
@@ -18,3 +18,8 @@ def smaller(a: Array, b: Array | float) -> Array:
 def larger(a: Array, b: Array | float) -> Array:
     """The larger one; of equal ones the first."""
     return jnp.where(a >= b, a, b)
+
+
+def clipped(x: Array, low: Array | float, high: Array | float) -> Array:
+    """`x` within a range."""
+    return smaller(larger(x, low), high)

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..spatial.safe import safe_divide, safe_sqrt
-from ._extremes import larger, smaller
+from ._extremes import clipped, larger, smaller
 from ._roots import monotone_root
 from ._third_order import (
     Limits,
@@ -63,7 +63,7 @@ def meeting(state: State, limits: Limits, final: Array, least: Array) -> tuple[S
     left = larger(jnp.where(jnp.isfinite(duration), duration, 0.0) - before, 0.0)
     extremes = _farthest(sides, limits, ends, jnp.stack([left, left]))
     beyond = -run(sides, extremes).ahead  # how far each leads past the target, in its direction
-    weight = smaller(larger(safe_divide(beyond[1], beyond[0] + beyond[1]), 0.0), 1.0)
+    weight = clipped(safe_divide(beyond[1], beyond[0] + beyond[1]), 0.0, 1.0)
     up, down = (Segments(extremes.durations[:, k], extremes.jerks[:, k]) for k in (0, 1))
     return joined(first, _mean(up, down._replace(jerks=-down.jerks), weight)), duration
 
@@ -109,7 +109,7 @@ def _pieces(state: State, limits: Limits, final: Array) -> tuple[Array, Array, A
     free = safe_sqrt(excess / (1.0 - _TURN**2))
     corner = safe_sqrt(larger(A * A - excess, 0.0))
     turn = jnp.where(free <= A, -_TURN * free, jnp.where(excess >= 15.0 / 16.0 * A * A, -0.25 * A, -corner))
-    turn = smaller(larger(turn, low), high)
+    turn = clipped(turn, low, high)
     nodes = jax.lax.stop_gradient(jnp.stack([low, turn, high]))
     at = jax.vmap(slope)(nodes)
     signs = jnp.asarray(np.array([1.0, -1.0]), A.dtype)[:, None, None]

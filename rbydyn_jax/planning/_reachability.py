@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float
 from ..spatial.safe import safe_divide, safe_sqrt
 from ..xla.fusion import kernel
 from ..xla.reciprocal import reciprocal
-from ._extremes import larger, smaller
+from ._extremes import clipped, larger, smaller
 
 LARGEST_STATE = 1e10  # of a path without limits
 _ITERATIONS = 64
@@ -191,7 +191,7 @@ def forward(
         each = kernel(of_joints)(rows_of(stages.shared, known), stages.least, x)
         numerator, denominator = reduce(partial(_lesser, sign), _of_each(each))
         u = choose(numerator / denominator, ((low if slow else high) - x) / (2.0 * length))
-        after = smaller(larger(x + 2.0 * length * u, low), high)
+        after = clipped(x + 2.0 * length * u, low, high)
         return after, (after, (after - x) / (2.0 * length))
 
     _, (x, u) = jax.lax.scan(step, start, (stages.each, stages.steps, reach.low[1:], reach.high[1:]))

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..algorithms.derivatives import rnea_derivatives
-from ..model.configuration import difference, drift, integrate, is_vector_space
+from ..model.configuration import difference, integrate, is_vector_space
 from ..xla.triangular import lower_inverse
 from ._ik_problem import product
 from ._parallel_riccati import by_state, values
@@ -80,7 +80,7 @@ def linearised(problem: ControlProblem, qs: Array, vs: Array) -> Steps:
     stepped, steady = implicit(model, dt), is_vector_space(model)
 
     def acceleration(q: Array, v: Array, v_next: Array) -> Array:
-        return (reached(problem, q, v_next)[1] - v) / dt - drift(model, v)
+        return reached(problem, q, v, v_next)[1]
 
     def one(q: Array, v: Array, q_next: Array, v_next: Array) -> Steps:
         d = rnea_derivatives(stepped, q, v, acceleration(q, v, v_next))
@@ -90,7 +90,7 @@ def linearised(problem: ControlProblem, qs: Array, vs: Array) -> Steps:
             return Steps(jnp.concatenate([after, d.dtau_dq, by_v - after], axis=1), None, None)
 
         def moved(dq: Array, dv: Array) -> Array:
-            return difference(model, q_next, reached(problem, integrate(model, q, dq), v_next + dv)[0])
+            return difference(model, q_next, reached(problem, integrate(model, q, dq), v, v_next + dv)[0])
 
         a_v, a_next = jax.jacfwd(acceleration, argnums=(1, 2))(q, v, v_next)
         D = jnp.concatenate([product(d.dtau_da, a_next), d.dtau_dq, by_v + product(d.dtau_da, a_v)], axis=1)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..spatial.safe import safe_divide, safe_sqrt
-from ._extremes import larger, smaller
+from ._extremes import clipped, larger, smaller
 from ._roots import monotone_root
 
 SEGMENTS = 12  # three that brake into the limits, two that brake below the cruise speed, seven of the motion
@@ -129,7 +129,7 @@ def brake_into_limits(state: State, limits: Limits) -> tuple[State, Segments]:
     excess, sign = larger(jnp.abs(state.a) - A, 0.0), jnp.sign(state.a)
     first = Segments((excess / J)[None], (-sign * J)[None])
     state = run(state, first)
-    state = state._replace(a=smaller(larger(state.a, -A), A))
+    state = state._replace(a=clipped(state.a, -A, A))
     falling = _too_fast(State(*(-x for x in state)), limits, V) & ~_too_fast(state, limits, V)
     sign = jnp.where(falling, -1.0, 1.0).astype(A.dtype)
     mirrored, then = _brake(State(*(sign * x for x in state)), limits, V, -V)

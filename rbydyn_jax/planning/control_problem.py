@@ -160,13 +160,14 @@ def implicit(model: Model, dt: Array) -> Model:
     return eqx.tree_at(lambda m: m.armature, model, model.armature + dt * model.damping)
 
 
-def reached(problem: ControlProblem, q: Array, v: Array) -> tuple[Array, Array]:
-    """The configuration after a step that ends with the velocity `v`, and this velocity in the axes of its start.
+def reached(problem: ControlProblem, q: Array, v: Array, v_next: Array) -> tuple[Array, Array]:
+    """The configuration after a step that ends with a velocity, and the acceleration that leads to this velocity.
 
-    Gliding back in time gives the latter.
+    Gliding back in time gives the velocity in the axes of the start.
     """
-    _, steady = glide(problem.model, q, v, -problem.dt)
-    return glide(problem.model, q, steady, problem.dt)[0], steady
+    model, dt = problem.model, problem.dt
+    _, steady = glide(model, q, v_next, -dt)
+    return glide(model, q, steady, dt)[0], (steady - v) / dt - drift(model, v)
 
 
 def _effort(model: Model) -> Array:

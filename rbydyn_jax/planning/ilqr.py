@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from .._check import check_flag, check_integer, check_not_negative, jit_public
 from .._result import Result
 from ..algorithms.inverse_dynamics import rnea
-from ..model.configuration import difference, drift
+from ..model.configuration import difference
 from ._riccati import Policy, backward, expanded, linearised, unchanged
 from .control_problem import ControlProblem, checked_problem, implicit, reached
 
@@ -254,22 +254,21 @@ def _followed(problem: ControlProblem, motion: _Motion, policy: Policy, share: A
 
 def _by_speeds(problem: ControlProblem, motion: _Motion, policy: Policy, share: Array) -> tuple[Array, Array, Array]:
     """Positions, velocities and torques with the velocities of the policy: by inverse dynamics of all steps at once."""
-    model, dt = problem.model, problem.dt
+    model = problem.model
 
     def advance(state: tuple[Array, Array], at: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
         q_old, v_old, after_old, change, gains = at
         q, v = state
         moved = jnp.concatenate([difference(model, q_old, q), v - v_old])
         v_next = after_old + share * change + jnp.sum(gains * moved[None], axis=1)
-        q_next, steady = reached(problem, q, v_next)
-        return (q_next, v_next), (q_next, v_next, (steady - v) / dt - drift(model, v))
+        q_next, a = reached(problem, q, v, v_next)
+        return (q_next, v_next), (q_next, v_next, a)
 
     given = motion.qs[:-1], motion.vs[:-1], motion.vs[1:], policy.speeds, policy.speed_gains
     start = motion.qs[0], motion.vs[0]
     _, (qs, vs, a) = jax.lax.scan(advance, start, given)
     qs, vs = _begun(start, (qs, vs))
-    stepped = implicit(model, dt)
-    forces = jax.vmap(rnea, (None, 0, 0, 0))(stepped, qs[:-1], vs[:-1], a)
+    forces = jax.vmap(rnea, (None, 0, 0, 0))(implicit(model, problem.dt), qs[:-1], vs[:-1], a)
     return qs, vs, forces + model.damping[None] * vs[:-1]
 
 

@@ -21,7 +21,7 @@ from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..xla.fusion import barrier
 from ..xla.gpu_kernel import gpu_kernel
-from ..xla.loops import Pieces, one_piece
+from ..xla.loops import is_in_pieces, one_piece
 from ..xla.tiling import tiled
 from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, tile, warn_if_untested
 from .coordinates import Coordinates
@@ -159,7 +159,7 @@ def traverse(
 
 def _separated(found: Any) -> Any:
     """Behind a barrier; pieces get theirs when they are written into the result of a batch."""
-    return found if isinstance(found, Pieces) else barrier(found)
+    return found if is_in_pieces(found) else barrier(found)
 
 
 def _platforms() -> set[str]:

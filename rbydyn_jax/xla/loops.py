@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -33,11 +33,14 @@ class Pieces(NamedTuple):
         return self.arrays[0] if len(self.arrays) == 1 else jnp.concatenate(self.arrays, axis)
 
 
+def is_in_pieces(x: Any) -> TypeGuard[Pieces]:
+    """Whether this is an array in pieces, a leaf of a pytree of results."""
+    return isinstance(x, Pieces)
+
+
 def one_piece(tree: T) -> T:
     """A pytree in which each array in pieces is one piece."""
-    return jax.tree.map(
-        lambda x: Pieces((x.whole(),)) if isinstance(x, Pieces) else x, tree, is_leaf=lambda x: isinstance(x, Pieces)
-    )
+    return jax.tree.map(lambda x: Pieces((x.whole(),)) if is_in_pieces(x) else x, tree, is_leaf=is_in_pieces)
 
 
 def in_turn(f: Callable[[list[Any]], Any], rows: list[Any], width: int) -> Any:

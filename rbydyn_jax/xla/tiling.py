@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
-from .loops import Pieces, filled, in_place, in_turn
+from .loops import Pieces, filled, in_place, in_turn, is_in_pieces
 from .nested import merged, rows_first, size_along
 from .sharding import (
     may_be_split,
@@ -61,10 +61,10 @@ def tiled(f: Callable[..., Any], cut: bool = True, tile: int = TILE) -> Callable
         with without_explicit_mesh():  # its constants would keep it, inside of a `shard_map` too
             types = [type_without_mesh(x) for x in given]
             traced, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*types)
-        found, structure = jax.tree.flatten(shape, is_leaf=_is_in_pieces)
-        numbers = tuple(len(x.arrays) if _is_in_pieces(x) else 1 for x in found)
+        found, structure = jax.tree.flatten(shape, is_leaf=is_in_pieces)
+        numbers = tuple(len(x.arrays) if is_in_pieces(x) else 1 for x in found)
         results = _parts_p.bind(*given, program=pruned(traced), numbers=numbers, cut=cut, tile=tile, f=of_leaves)
-        one = [Pieces((x,)) if _is_in_pieces(y) else x for x, y in zip(results, found, strict=True)]
+        one = [Pieces((x,)) if is_in_pieces(y) else x for x, y in zip(results, found, strict=True)]
         return jax.tree.unflatten(structure, one)
 
     return call
@@ -84,10 +84,6 @@ def _spread(size: Any, itemsize: int) -> Any:
     if not isinstance(size, int) or size * itemsize % ALIASING_STRIDE:
         return size
     return size + CACHE_LINE // itemsize
-
-
-def _is_in_pieces(x: Any) -> bool:
-    return isinstance(x, Pieces)
 
 
 def _of_each(found: Sequence[Any], numbers: Numbers) -> list[Pieces]:
