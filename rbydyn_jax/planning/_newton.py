@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ._extremes import clipped, larger, smaller
 from ._rows import Rows, path_rows, relative
 from ._seeds import damped_solution, goal_rows, position_limits, product
 from .problem import TrajectoryProblem
@@ -159,6 +160,12 @@ class Transcription:
         scaled = self.scales[:, None]
         return x, Samples(bounds * scaled, None if rate is None else rate * scaled, rows, e, A, rates)
 
+    def plain(self, x: Array) -> Samples:
+        """The samples of a motion as it is, to be differentiated by JAX."""
+        bounds, _ = self._sampled(x, basis(self.problem.coefficients, _BOUNDS))
+        rows, _ = self._rows(x, basis(self.problem.coefficients, self.problem.points), slopes=False)
+        return Samples(bounds * self.scales[:, None], None, rows, *self._goals(x), None)
+
     def _small(self, A: Array) -> Array:
         eps = jnp.finfo(self.dtype).eps
         return 10.0 * eps * jnp.sum(A * A) + jnp.finfo(self.dtype).tiny
@@ -184,10 +191,10 @@ class Transcription:
 
         def beyond(y: Array, low: Array, high: Array, margin: Array, shift: Array | float) -> Array:
             middle = jnp.where(jnp.isfinite(low) & jnp.isfinite(high), 0.5 * (low + high), 0.0)
-            low = jnp.minimum(low + margin, jnp.where(jnp.isfinite(high), middle, jnp.inf))
-            high = jnp.maximum(high - margin, jnp.where(jnp.isfinite(low), middle, -jnp.inf))
+            low = smaller(low + margin, jnp.where(jnp.isfinite(high), middle, jnp.inf))
+            high = larger(high - margin, jnp.where(jnp.isfinite(low), middle, -jnp.inf))
             y = y + shift
-            return y - jnp.clip(y, low, high)
+            return y - clipped(y, low, high)
 
         shifts = None if dual is None else jax.tree.map(lambda d: d / penalty, dual)
         return Multipliers(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
@@ -12,7 +13,7 @@ from .._check import jit_public
 from .._errors import DtypeError
 from .._result import Result, count_of
 from ._newton import Multipliers
-from ._search import search
+from ._sensitivity import solution
 from .problem import TrajectoryProblem
 from .trajectory import Trajectory
 
@@ -127,18 +128,18 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     """
     if not isinstance(problem, TrajectoryProblem):
         raise DtypeError(f"problem must be a TrajectoryProblem, got {type(problem).__name__}")
-    todo, first, end = search(problem)
-    violations = TrajectoryViolations(**end.report)
-    known = jnp.isfinite(end.best).all() & jnp.isfinite(violations.largest())
-    status = jnp.where(end.converged, TrajectoryStatus.SOLVED, TrajectoryStatus.NOT_FEASIBLE)
+    found = solution(problem)
+    violations = TrajectoryViolations(**found.report)
+    known = jnp.isfinite(found.x).all() & jnp.isfinite(violations.largest())
+    status = jnp.where(found.converged, TrajectoryStatus.SOLVED, TrajectoryStatus.NOT_FEASIBLE)
     return TrajectoryResult(
-        trajectory=todo.motion(end.best),
-        initial=todo.motion(first),
+        trajectory=problem.trajectory(found.coefficients, found.duration),
+        initial=jax.lax.stop_gradient(problem.trajectory(found.first, found.first_duration)),
         status=jnp.where(known, status, TrajectoryStatus.NOT_FINITE),
         violations=violations,
-        multipliers=end.dual,
-        costs=end.costs,
-        infeasibilities=end.infeasibilities,
-        attempts=end.attempt + 1,
-        iterations=end.total,
+        multipliers=found.dual,
+        costs=found.costs,
+        infeasibilities=found.infeasibilities,
+        attempts=found.attempt + 1,
+        iterations=found.steps,
     )
