@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._extremes import clipped, larger, smaller
+from ._extremes import larger, smaller
 from ._rows import Rows, path_rows, relative
 from ._seeds import damped_solution, goal_rows, position_limits, product
 from .problem import TrajectoryProblem
@@ -190,11 +190,8 @@ class Transcription:
         """How far each quantity, shifted by its multiplier, is beyond its bounds."""
 
         def beyond(y: Array, low: Array, high: Array, margin: Array, shift: Array | float) -> Array:
-            middle = jnp.where(jnp.isfinite(low) & jnp.isfinite(high), 0.5 * (low + high), 0.0)
-            low = smaller(low + margin, jnp.where(jnp.isfinite(high), middle, jnp.inf))
-            high = larger(high - margin, jnp.where(jnp.isfinite(low), middle, -jnp.inf))
             y = y + shift
-            return y - clipped(y, low, high)
+            return y - jnp.clip(y, *_narrowed(low, high, margin))
 
         shifts = None if dual is None else jax.tree.map(lambda d: d / penalty, dual)
         return Multipliers(
@@ -210,6 +207,14 @@ class Transcription:
                 for k, r in self._limits(at.path)
             },
         )
+
+    def room(self, at: Samples, tight: Multipliers) -> Array:
+        """How far each quantity is above its lower bound, and then how far it is below its upper one."""
+        own = [(at.bounds, self.lower[:, None], self.upper[:, None], tight.bounds)]
+        own += [(r.value, r.lower, r.upper, tight.path[k]) for k, r in sorted(self._limits(at.path))]
+        rows = [(y, *_narrowed(low, high, margin)) for y, low, high, margin in own]
+        room = [y - low for y, low, _ in rows] + [high - y for y, _, high in rows]
+        return jnp.concatenate([x.reshape(-1) for x in room])
 
     def updated(self, at: Samples, dual: Multipliers, tight: Multipliers, penalty: Array) -> Multipliers:
         """The new multipliers."""
@@ -331,6 +336,13 @@ class Transcription:
             for k in ("torque", "clearance", "path", "constraints")
         }
         return bounds | path | {"goals": jnp.max(jnp.abs(self._goals(x)[0]))}
+
+
+def _narrowed(low: Array, high: Array, margin: Array) -> tuple[Array, Array]:
+    """Bounds narrowed by a margin, at most to their middle."""
+    middle = jnp.where(jnp.isfinite(low) & jnp.isfinite(high), 0.5 * (low + high), 0.0)
+    inner = smaller(low + margin, jnp.where(jnp.isfinite(high), middle, jnp.inf))
+    return inner, larger(high - margin, jnp.where(jnp.isfinite(low), middle, -jnp.inf))
 
 
 @lru_cache(maxsize=16)

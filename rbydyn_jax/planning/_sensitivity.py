@@ -7,8 +7,8 @@ zero. That they stay so is the linear system [Fiacco 1976; Nocedal and Wright 20
 $$\begin{bmatrix} \nabla^2_{xx} L & A^T \\ A & 0 \end{bmatrix} \begin{bmatrix} dx \\ d\nu \end{bmatrix} =
 -\begin{bmatrix} \nabla^2_{x\theta} L \\ \partial_\theta (g, e) \end{bmatrix} d\theta .$$
 
-The search stops short of the stationary point. Newton's method for its augmented Lagrangian, with all second
-derivatives, leads there first.
+The search stops short of the stationary point. Sequential quadratic programming, with all second derivatives, leads
+there first.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
 from .._errors import RbydynError
+from ..spatial import _quadratic
 from ._newton import Multipliers, Transcription
 from ._search import search
 from ._seeds import product
 from .problem import TrajectoryProblem
 
-_STEPS = 100
-_PENALTY, _LARGEST_PENALTY = 1e3, {"float64": 1e6, "float32": 1e3}
-_STIFFER = 10.0  # the penalty, after each update of the multipliers
-_SMALL = {"float64": 1e-8, "float32": 1e-3}  # a gradient, relative to that of the cost, and a violation
-_ROUNDING = 16.0  # of the augmented Lagrangian, in units of the machine epsilon
-_SHORTER = 0.3  # the step, where it made the augmented Lagrangian larger
+_STEPS = 30
+_SMALL = {"float64": 1e-8, "float32": 1e-3}  # the last step, relative to the motion
+_NEAREST = 6  # times the number of unknowns: how many limits a step looks at, the nearest ones
+_CONVEX = 10.0  # weight of squares of what is zero, relative to the largest multiplier
 _RANK = 1e3  # times rounding: smaller eigenvalues are zero
 _NEAR = 0.3  # distance from where the search ended, relative to the motion
 
@@ -97,9 +96,7 @@ def solution(problem: TrajectoryProblem) -> Solution:
 
 
 @solution.defjvp
-def _solution_jvp(
-    primals: tuple[TrajectoryProblem], tangents: tuple[TrajectoryProblem]
-) -> tuple[Solution, Solution]:
+def _solution_jvp(primals: tuple[TrajectoryProblem], tangents: tuple[TrajectoryProblem]) -> tuple[Solution, Solution]:
     (problem,), (d_problem,) = primals, tangents
     data, rest = eqx.partition(problem, eqx.is_inexact_array)
     data = _once(data)
@@ -108,11 +105,12 @@ def _solution_jvp(
     at = _optimum(problem, found)
 
     def conditions(data: TrajectoryProblem) -> tuple[Array, Array]:
-        return _Conditions(eqx.combine(data, rest), found)(at.x, at.shift, at.penalty)[1:]
+        gradient, rows = _conditions(eqx.combine(data, rest), found, at.x, at.multipliers)
+        return gradient, rows.active(at.multipliers)
 
     d_data = eqx.filter(d_problem, jax.tree.map(eqx.is_inexact_array, problem))
-    uneven, beyond = jax.jvp(conditions, (data,), (d_data,))[1]
-    dx = -(product(at.along, uneven) + product(at.onto, beyond))
+    uneven, away = jax.jvp(conditions, (data,), (d_data,))[1]
+    dx = -(product(at.along, uneven) + product(at.onto, away))
     count = found.coefficients.size
     given = d_problem.duration
     zeros = jax.tree.map(_no_tangent, found)
@@ -137,50 +135,67 @@ def _once_jvp(primals: Any, tangents: Any) -> Any:
     raise RbydynError("solve_trajectory has first derivatives only")
 
 
-class _Conditions:
-    """The augmented Lagrangian of a problem at the end of its search, goals included, and what is zero at its optimum.
+class _Multipliers(NamedTuple):
+    """Of lower limits and then of upper ones, zero where these are not active, and of the goals."""
 
-    The rows are new multipliers, of limits and of goals: their derivatives are `penalty` times those of what is active.
+    limits: Float[Array, "r"]
+    goals: Float[Array, "g"]
+
+
+class _Rows(NamedTuple):
+    """The room to the limits, and the errors of the goals, or derivatives of these."""
+
+    room: Array
+    error: Array
+
+    def active(self, multipliers: _Multipliers) -> Array:
+        """Those that stay zero; the others are set to zero."""
+        active = (multipliers.limits > 0).reshape(-1, *(1,) * (self.room.ndim - 1))
+        return jnp.concatenate([jnp.where(active, self.room, 0.0), self.error])
+
+
+def _transcribed(problem: TrajectoryProblem, found: Solution) -> Transcription:
+    todo = Transcription(problem, problem.q_start[np.array(problem.moving.q)])
+    if found.scale is not None:  # that of the search, which is for another end
+        todo.guess, todo.short = found.scale
+    return todo
+
+
+def _conditions(
+    problem: TrajectoryProblem, found: Solution, x: Array, multipliers: _Multipliers
+) -> tuple[Float[Array, "x"], _Rows]:
+    """The gradient of the Lagrangian, and the rows.
+
+    Squares of what is zero at the solution are added. They do not change it, and make the Lagrangian convex nearby
+    [Nocedal and Wright 2006, theorem 17.5].
     """
+    todo = _transcribed(problem, found)
+    weight = _CONVEX * (1.0 + jnp.max(multipliers.limits))
+    forces = jnp.concatenate([-multipliers.limits, multipliers.goals])
 
-    def __init__(self, problem: TrajectoryProblem, found: Solution) -> None:
-        self.todo = Transcription(problem, problem.q_start[np.array(problem.moving.q)])
-        if found.scale is not None:  # that of the search, which went from another end
-            self.todo.guess, self.todo.short = found.scale
-        self.found = found
+    def lagrangian(x: Array) -> tuple[Array, _Rows]:
+        at = todo.plain(x)
+        rows = _Rows(todo.room(at, found.tight), at.error)
+        zero = rows.active(multipliers)
+        return todo.cost(x, at) + jnp.sum(forces * zero) + 0.5 * weight * jnp.sum(zero * zero), rows
 
-    def merit(self, x: Array, shift: Array, penalty: Array) -> tuple[Array, Array]:
-        """The augmented Lagrangian with the multipliers `shift`, and the rows."""
-        flat, tree = ravel_pytree(self.found.dual)
-        at = self.todo.plain(x)
-        new = self.todo.updated(at, tree(shift[: len(flat)]), self.found.tight, penalty)
-        rows = jnp.concatenate([ravel_pytree(new)[0], shift[len(flat) :] + penalty * at.error])
-        return self.todo.cost(x, at) + 0.5 * jnp.sum(rows * rows) / penalty, rows
-
-    def __call__(self, x: Array, shift: Array, penalty: Array) -> tuple[Array, Array, Array]:
-        """The augmented Lagrangian, its gradient, and the rows."""
-        (value, rows), gradient = jax.value_and_grad(self.merit, has_aux=True)(x, shift, penalty)
-        return value, gradient, rows
+    return jax.grad(lagrangian, has_aux=True)(x)
 
 
 class _Point(NamedTuple):
-    """The augmented Lagrangian at a point, the rows, and the derivatives of its gradient and of the rows."""
+    """A motion and its multipliers, and there the derivatives of the gradient of the Lagrangian and of the rows."""
 
     x: Float[Array, "x"]
-    value: Float[Array, ""]
-    gradient: Float[Array, "x"]
-    rows: Float[Array, "r"]
+    multipliers: _Multipliers
     curvature: Float[Array, "x x"]
-    slope: Float[Array, "r x"]
+    slope: _Rows
 
 
 class _State(NamedTuple):
     at: _Point
-    candidate: Float[Array, "x"]
-    length: Float[Array, ""]
-    shift: Float[Array, "r"]
-    penalty: Float[Array, ""]
-    steps: Int[Array, ""]
+    x: Float[Array, "x"]
+    multipliers: _Multipliers
+    count: Int[Array, ""]
     done: Bool[Array, ""]
 
 
@@ -191,59 +206,56 @@ class _Optimum(NamedTuple):
     """
 
     x: Float[Array, "x"]
-    shift: Float[Array, "r"]
-    penalty: Float[Array, ""]
+    multipliers: _Multipliers
     along: Float[Array, "x x"]
     onto: Float[Array, "x r"]
 
 
 def _optimum(problem: TrajectoryProblem, found: Solution) -> _Optimum:
-    """Newton's method for the augmented Lagrangian, whose multipliers are renewed where its gradient vanishes."""
-    dtype = found.x.dtype
-    small, stiffest = _SMALL[dtype.name], _LARGEST_PENALTY[dtype.name]
-    conditions = _Conditions(problem, found)
-    dual = ravel_pytree(found.dual)[0]
-    shift = jnp.concatenate([dual, jnp.zeros_like(jax.eval_shape(conditions.todo.plain, found.x).error)])
+    """Sequential quadratic programming from the end of the search [Nocedal and Wright 2006, algorithm 18.1]."""
+    small = _SMALL[found.x.dtype.name]
 
-    def evaluated(x: Array, shift: Array, penalty: Array) -> _Point:
+    def evaluated(x: Array, multipliers: _Multipliers) -> tuple[_Point, tuple[Array, _Rows]]:
         def twice(x: Array) -> tuple[Any, Any]:
-            value, gradient, rows = conditions(x, shift, penalty)
-            return (gradient, rows), (value, gradient, rows)
+            values = _conditions(problem, found, x, multipliers)
+            return values, values
 
         derivatives, values = jax.jacfwd(twice, has_aux=True)(x)
-        return _Point(x, *values, *derivatives)
+        return _Point(x, multipliers, *derivatives), values
 
     def advance(s: _State) -> _State:
-        new = evaluated(s.candidate, s.shift, s.penalty)
-        rounding = _ROUNDING * jnp.finfo(dtype).eps * jnp.abs(new.value)
-        accepted = new.value <= s.at.value + rounding
-        at = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, s.at)
-        length = jnp.where(accepted, 1.0, _SHORTER * s.length)
-        size = 1.0 + jnp.max(jnp.abs(product(at.slope.T, at.rows))) / s.penalty  # of the gradient of the cost
-        calm = jnp.max(jnp.abs(at.gradient)) <= small * size
-        done = calm & (jnp.max(jnp.abs(at.rows - s.shift)) <= small * s.penalty)
-        w, V = jnp.linalg.eigh(at.curvature)
-        step = product(V, product(V.T, at.gradient) / jnp.maximum(jnp.abs(w), jnp.finfo(dtype).tiny))
-        return _State(
-            at=at._replace(value=jnp.where(calm, jnp.inf, at.value)),  # that of the old multipliers
-            candidate=jnp.where(calm, at.x, at.x - length * step),
-            length=length,
-            shift=jnp.where(calm & ~done, at.rows, s.shift),
-            penalty=jnp.where(calm & ~done, jnp.minimum(_STIFFER * s.penalty, stiffest), s.penalty),
-            steps=s.steps + 1,
-            done=done,
-        )
+        at, values = evaluated(s.x, s.multipliers)
+        step, multipliers, solved = _step(at, *values)
+        done = solved & (jnp.linalg.norm(step) <= small * (1.0 + jnp.linalg.norm(s.x)))
+        return _State(at, s.x + step, multipliers, s.count + 1, done)
 
-    penalty, one = jnp.asarray(_PENALTY, dtype), jnp.ones((), dtype)
-    shapes = jax.eval_shape(evaluated, found.x, shift, penalty)
-    nothing = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)._replace(value=jnp.inf * one)
-    start = _State(nothing, found.x, one, shift, penalty, jnp.zeros((), int), jnp.zeros((), bool))
-    end = jax.lax.while_loop(lambda s: found.converged & ~s.done & (s.steps < _STEPS), advance, start)
-    x = end.at.x
-    near = jnp.linalg.norm(x - found.x) <= _NEAR * (1.0 + jnp.linalg.norm(found.x))
-    along, onto = _maps(end.at.curvature, end.at.slope / end.penalty)
-    known = jnp.where(end.done & near, 1.0, jnp.nan).astype(dtype)
-    return _Optimum(x, end.shift, end.penalty, known * along, known * onto / end.penalty)
+    dual = ravel_pytree(found.dual)[0]
+    errors = jax.eval_shape(lambda x: _transcribed(problem, found).plain(x).error, found.x)
+    multipliers = _Multipliers(jnp.maximum(jnp.concatenate([-dual, dual]), 0.0), jnp.zeros(errors.shape, dual.dtype))
+    shapes = jax.eval_shape(evaluated, found.x, multipliers)[0]
+    nowhere = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    start = _State(nowhere, found.x, multipliers, jnp.zeros((), int), jnp.zeros((), bool))
+    end = jax.lax.while_loop(lambda s: found.converged & ~s.done & (s.count < _STEPS), advance, start)
+    near = jnp.linalg.norm(end.at.x - found.x) <= _NEAR * (1.0 + jnp.linalg.norm(found.x))
+    along, onto = _maps(end.at.curvature, end.at.slope.active(end.at.multipliers))
+    known = jnp.where(end.done & near, 1.0, jnp.nan).astype(found.x.dtype)
+    return _Optimum(end.at.x, end.at.multipliers, known * along, known * onto)
+
+
+def _step(at: _Point, gradient: Array, rows: _Rows) -> tuple[Array, _Multipliers, Array]:
+    """The step of the quadratic program, its multipliers, and whether it was solved."""
+    limits, goals = at.multipliers
+    linear = gradient + product(limits, at.slope.room) - product(goals, at.slope.error)
+    size = 1.0 + jnp.max(jnp.abs(linear))
+    _, nearest = jax.lax.top_k(-rows.room, min(len(limits), _NEAREST * len(linear)))
+    room = rows.room[nearest]
+    kept = jnp.isfinite(room)
+    F, h = jnp.where(kept[:, None], -at.slope.room[nearest], 0.0), jnp.where(kept, room, 1.0)
+    program = _quadratic.Program(at.curvature / size, linear / size, at.slope.error, -rows.error, F, h)
+    point = _quadratic.solve(program)
+    z = jnp.where(kept & (point.z > point.s), size * point.z, 0.0)
+    multipliers = _Multipliers(jnp.zeros_like(limits).at[nearest].set(z), size * point.y)
+    return point.x, multipliers, _quadratic.solved(program, point)
 
 
 def _maps(H: Float[Array, "x x"], A: Float[Array, "r x"]) -> tuple[Float[Array, "x x"], Float[Array, "x r"]]:

@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import damping_forces, link_pose, rnea, robots, with_limits
-from rbydyn_jax._errors import RbydynError
-from rbydyn_jax.collision import smooth_min_distance
+from rbydyn_jax import RbydynError, damping_forces, link_pose, rnea, robots, with_limits
+from rbydyn_jax.collision import World, signed_distances, sphere, world_distances
 from rbydyn_jax.planning import (
     ConfigurationGoal,
     PoseGoal,
@@ -23,9 +22,52 @@ from rbydyn_jax.planning import (
 )
 from rbydyn_jax.planning._sensitivity import solution
 from tests.helpers import assert_close
-from tests.planning import arms
+from tests.planning.arms import Q_GOAL, Q_START, pole_arm, pole_pairs
+from tests.planning.sliders import slider
 
-ARM = robots.two_link_arm()
+SETUP = {"attempts": 2, "iterations": 40}
+
+
+def derivative(problem):
+    """The end of the search, compiled, and the coefficients with the duration, as functions of an array."""
+
+    def motion(x):
+        found = solve_trajectory(problem(x)).trajectory
+        return jnp.append(found.coefficients.reshape(-1), found.duration)
+
+    return jax.jit(lambda x: solution(problem(x))), motion
+
+
+def changes(conditions, x, end, h=1e-4):
+    """Central differences of what scipy finds.
+
+    Args:
+        conditions: A function of (z, x, end): the cost, what is zero, and what must not be negative.
+        x: The data.
+        end: The end of the search, near which scipy starts.
+        h: The step.
+    """
+    from scipy.optimize import minimize
+
+    values, slopes = jax.jit(conditions), jax.jit(jax.jacfwd(conditions))
+
+    def best(x):
+        def part(f, i):
+            return lambda z: np.asarray(f(z, x, end)[i])
+
+        rows = [{"type": kind, "fun": part(values, i), "jac": part(slopes, i)} for i, kind in ((1, "eq"), (2, "ineq"))]
+        options = {"ftol": 1e-14, "maxiter": 200}
+        return minimize(part(values, 0), end.x, jac=part(slopes, 0), constraints=rows, options=options).x
+
+    assert_close(best(x), end.x, 2e-2)
+    return np.stack([best(x + h * e) - best(x - h * e) for e in np.eye(len(x))], axis=1) / (2.0 * h)
+
+
+def within(share, margin):
+    """What is left of limits."""
+    return jnp.concatenate([(1.0 - margin - sign * share).reshape(-1) for sign in (1.0, -1.0)])
+
+
 # Goal [m], mass of the forearm, limits of torque and velocity, duration, start.
 FREE = np.array([0.3, 0.6, 1.0, 40.0, 3.0, 2.0, 0.2, 0.3])
 CASES = {
@@ -39,68 +81,40 @@ def effort(model, q, v, a, tau, t):
     return tau / 3.0
 
 
-def problem(x):
-    model = with_limits(ARM, effort_limit=jnp.full(2, 1.0) * x[3], velocity_limit=jnp.full(2, 1.0) * x[4])
+def reach(x):
+    model = with_limits(robots.two_link_arm(), effort_limit=jnp.ones(2) * x[3], velocity_limit=jnp.ones(2) * x[4])
     model = eqx.tree_at(lambda m: m.inertias, model, model.inertias.at[-1].multiply(x[2]))
-    goal = PositionGoal("tool", jnp.concatenate([x[:2], jnp.zeros(1)]))
-    return TrajectoryProblem(
-        model, x[6:], [goal], duration=x[5], clearance=None, costs=[effort], attempts=2, iterations=40
-    )
+    goal = PositionGoal("tool", jnp.append(x[:2], 0.0))
+    return TrajectoryProblem(model, x[6:], [goal], duration=x[5], clearance=None, costs=[effort], **SETUP)
 
 
-def conditions(z, x, margins):
-    """The cost, what is zero, and what must not be negative, of a motion with the coefficients z."""
-    todo = problem(x)
+def reach_conditions(z, x, end):
+    todo = reach(x)
     motion = todo.trajectory(z.reshape(8, 2), todo.duration)
     v, at = sample_trajectory(motion, 97).v, sample_trajectory(motion, 33)
     tau = jax.vmap(partial(rnea, todo.model))(at.q, at.v, at.a)
     tau -= jax.vmap(partial(damping_forces, todo.model))(at.v)
     cost = 0.5 * jnp.sum(z**2) + 0.5 * jnp.sum((tau / 3.0) ** 2) / 33
     place = link_pose(todo.model, sample_trajectory(motion, 2).q[1], "tool")[:2, 3]
-    shares = [(v / x[4], margins.bounds[1]), (tau / x[3], margins.path["torque"])]
-    room = [1.0 - margin - sign * share for share, margin in shares for sign in (1.0, -1.0)]
-    return cost, place - x[:2], jnp.concatenate([r.reshape(-1) for r in room])
+    room = within(v / x[4], end.tight.bounds[1]), within(tau / x[3], end.tight.path["torque"])
+    return cost, place - x[:2], jnp.concatenate(room)
 
 
-def changes(conditions, x, found, h=1e-4):
-    """Central differences of what scipy finds."""
-    from scipy.optimize import minimize
-
-    values, slopes = jax.jit(conditions), jax.jit(jax.jacfwd(conditions))
-
-    def best(x):
-        def part(f, i):
-            return lambda z: np.asarray(f(z, x, found.tight)[i])
-
-        rows = [{"type": kind, "fun": part(values, i), "jac": part(slopes, i)} for i, kind in ((1, "eq"), (2, "ineq"))]
-        options = {"ftol": 1e-14, "maxiter": 200}
-        return minimize(part(values, 0), found.x, jac=part(slopes, 0), constraints=rows, options=options).x
-
-    assert_close(best(x), found.x, 2e-2)
-    return np.stack([best(x + h * e) - best(x - h * e) for e in np.eye(len(x))], axis=1) / (2.0 * h)
-
-
-@jax.jit
-def found(x):
-    return solution(problem(x))
-
-
-def coefficients(x):
-    return solve_trajectory(problem(x)).trajectory.coefficients.reshape(-1)
-
-
-forward = jax.jit(jax.jacfwd(coefficients))
+reached, reach_motion = derivative(reach)
+reach_forward = jax.jit(jax.jacfwd(reach_motion))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_forward_derivatives_are_those_of_scipys_solution(case):
+def test_along_active_limits_they_are_those_of_scipys_solution(case):
     x = CASES[case]
-    end = found(x)
+    end = reached(x)
     active = {"torque": end.dual.path["torque"], "velocity": end.dual.bounds[1]}
     assert end.converged
     assert {kind for kind, dual in active.items() if (dual != 0).sum() >= 2} == {case} & set(active)
-    assert_close(forward(x), changes(conditions, x, end), 2e-3)
+    J = reach_forward(x)
+    assert_close(J[:-1], changes(reach_conditions, x, end), 1e-3)
+    assert_close(J[-1], np.eye(8)[5])
 
 
 @pytest.mark.slow
@@ -109,7 +123,88 @@ def test_reverse_derivatives_of_a_batch_are_the_forward_ones_of_each():
     slow = FREE.copy()
     slow[4] = 0.5
     batch = jnp.asarray(np.stack([*CASES.values(), slow]))
-    together = jax.jit(jax.vmap(jax.jacrev(coefficients)))(batch)
+    together = jax.jit(jax.vmap(jax.jacrev(reach_motion)))(batch)
     for got, x in zip(together, CASES.values(), strict=False):
-        assert_close(got, forward(x), 1e-7)
-    assert not found(slow).converged and np.isnan(together[-1]).all()
+        assert_close(got, reach_forward(x), 1e-7)
+    assert not reached(slow).converged
+    assert np.isnan(together[-1, :-1]).all() and np.isnan(reach_forward(slow)[:-1]).all()
+
+
+OPEN = pole_arm(velocity=50.0, acceleration=500.0, effort=500.0)
+
+
+def pass_by(x):
+    """A pole and a ball, both in the way: clearance, centre of the ball [m], start, goal."""
+    world = World(sphere(jnp.append(x[1:3], 0.0), 0.03))
+    options = {"clearance": x[0], "world": world, "collision_pairs": pole_pairs(OPEN)} | SETUP
+    return TrajectoryProblem(OPEN, x[3:5], [ConfigurationGoal(x[5:])], duration=2.0, **options)
+
+
+def pass_by_conditions(z, x, end):
+    todo = pass_by(x)
+    motion = todo.trajectory(z.reshape(8, 2), jnp.asarray(2.0))
+
+    def smallest(d):
+        return -0.002 * jax.nn.logsumexp(-d / 0.002)
+
+    def distances(q):
+        return jnp.stack(
+            [smallest(signed_distances(OPEN, q, todo.pairs)), smallest(world_distances(OPEN, q, todo.world))]
+        )
+
+    d = jax.vmap(distances)(sample_trajectory(motion, 33).q)
+    room = (d - x[0]) / 0.1 - end.tight.path["clearance"]
+    return 0.5 * jnp.sum(z**2), sample_trajectory(motion, 2).q[1] - x[5:], room.reshape(-1)
+
+
+@pytest.mark.slow
+def test_beside_obstacles_they_are_those_of_scipys_solution():
+    x = np.array([0.02, 0.825, -0.402, *Q_START, *Q_GOAL])
+    found, motion = derivative(pass_by)
+    end = found(x)
+    assert end.converged and ((end.dual.path["clearance"] != 0).any(axis=0)).all()
+    assert_close(jax.jit(jax.jacrev(motion))(x)[:-1], changes(pass_by_conditions, x, end, h=1e-5), 1e-3)
+
+
+def hurry(x):
+    """The shortest time: goal [m], limits of velocity and acceleration, velocity at the start."""
+    model = with_limits(slider(), velocity_limit=x[1:2], acceleration_limit=x[2:3])
+    return TrajectoryProblem(
+        model, jnp.zeros(1), [ConfigurationGoal(x[:1])], start_velocity=x[3:], clearance=None, **SETUP
+    )
+
+
+def hurry_conditions(z, x, end):
+    guess, weight = end.scale
+    motion = hurry(x).trajectory(z[:-1].reshape(8, 1), guess * jnp.exp(z[-1]))
+    at = sample_trajectory(motion, 97)
+    cost = 0.5 * jnp.sum(z[:-1] ** 2) + 0.5 * weight * (motion.duration / guess) ** 2
+    room = within(at.v / x[1], end.tight.bounds[1]), within(at.a / x[2], end.tight.bounds[2])
+    return cost, at.q[-1] - x[:1], jnp.concatenate(room)
+
+
+@pytest.mark.slow
+def test_of_the_shortest_time_they_are_those_of_scipys_solution():
+    x = np.array([1.0, 1.0, 4.0, 0.1])
+    found, motion = derivative(hurry)
+    end = found(x)
+    assert end.converged and ((end.dual.bounds[1:, :, 0] != 0).sum(axis=1) >= 2).all()
+    want = changes(hurry_conditions, x, end)
+    want[-1] *= end.duration
+    assert_close(jax.jit(jax.jacfwd(motion))(x), want, 1e-3)
+
+
+def test_second_derivatives_are_refused():
+    _, motion = derivative(hurry)
+    with pytest.raises(RbydynError, match="first derivatives only"):
+        jax.eval_shape(jax.hessian(motion), jnp.array([1.0, 1.0, 4.0, 0.1]))
+
+
+def lift(x):
+    """An arm of seven joints: pose of the goal, inertia of the hand, limits of velocity."""
+    arm = robots.panda_like()
+    target = link_pose(arm, jnp.array([-0.5, 0.3, 0.4, -1.2, 0.4, 1.9, -0.3]), "tool").at[:3, 3].add(x[:3])
+    model = with_limits(arm, velocity_limit=jnp.ones(7) * x[4], effort_limit=arm.effort_limit * x[5])
+    model = eqx.tree_at(lambda m: m.inertias, model, model.inertias.at[-1].multiply(x[3]))
+    start = jnp.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
+    return TrajectoryProblem(model, start, [PoseGoal("tool", target)], duration=1.2, clearance=None)
