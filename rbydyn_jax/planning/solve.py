@@ -107,6 +107,18 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
 
     Pure: works under `jit` and `vmap`. A batch runs until its last problem is done.
 
+    `trajectory` has first derivatives by all arrays of the problem, forward and reverse: those of the local minimum
+    next to the solution, by the implicit function theorem [Fiacco 1976; Nocedal and Wright 2006, chapter 12]. Of the
+    cost c, the active limits g and the errors e of the goals at an instant, whose multipliers are $\nu$ and $\mu$ and
+    whose derivatives are A, with $L = c + \nu^T g + \mu^T e$,
+
+    $$\begin{bmatrix} \nabla^2_{xx} L & A^T \\ A & 0 \end{bmatrix} \begin{bmatrix} dx \\ d\nu \end{bmatrix} =
+    -\begin{bmatrix} \nabla^2_{x\theta} L \\ \partial_\theta (g, e) \end{bmatrix} d\theta .$$
+
+    Active limits stay active; where one becomes active or inactive, the derivative is that of one side. The narrower
+    limits are constants, and so is, where the duration is free, its weight against the jerk. Derivatives are NaN where
+    the problem is not solved, or no minimum is found nearby. All other results count as constant.
+
     Args:
         problem: The problem.
 
@@ -115,6 +127,7 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
 
     Raises:
         DtypeError: `problem` is not a `TrajectoryProblem`.
+        RbydynError: Second derivatives are asked for.
 
     Example:
         >>> from rbydyn_jax import robots

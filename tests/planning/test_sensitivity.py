@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import RbydynError, damping_forces, link_pose, rnea, robots, with_limits
+from rbydyn_jax import RbydynError, damping_forces, friction_forces, link_pose, rnea, robots, with_limits
 from rbydyn_jax.collision import World, signed_distances, sphere, world_distances
 from rbydyn_jax.planning import (
     ConfigurationGoal,
@@ -185,13 +185,13 @@ def hurry_conditions(z, x, end):
 
 @pytest.mark.slow
 def test_of_the_shortest_time_they_are_those_of_scipys_solution():
-    x = np.array([1.0, 1.0, 4.0, 0.1])
+    x = np.array([1.0, 0.9, 4.0, 0.1])
     found, motion = derivative(hurry)
     end = found(x)
     assert end.converged and ((end.dual.bounds[1:, :, 0] != 0).sum(axis=1) >= 2).all()
-    want = changes(hurry_conditions, x, end)
+    want = changes(hurry_conditions, x, end, h=3e-4)
     want[-1] *= end.duration
-    assert_close(jax.jit(jax.jacfwd(motion))(x), want, 1e-3)
+    assert_close(jax.jit(jax.jacfwd(motion))(x), want, 2e-4)
 
 
 def test_second_derivatives_are_refused():
@@ -201,10 +201,36 @@ def test_second_derivatives_are_refused():
 
 
 def lift(x):
-    """An arm of seven joints: pose of the goal, inertia of the hand, limits of velocity."""
+    """An arm of seven joints: height of the goal, mass of the hand, limit of velocity."""
     arm = robots.panda_like()
-    target = link_pose(arm, jnp.array([-0.5, 0.3, 0.4, -1.2, 0.4, 1.9, -0.3]), "tool").at[:3, 3].add(x[:3])
-    model = with_limits(arm, velocity_limit=jnp.ones(7) * x[4], effort_limit=arm.effort_limit * x[5])
-    model = eqx.tree_at(lambda m: m.inertias, model, model.inertias.at[-1].multiply(x[3]))
+    target = link_pose(arm, jnp.array([-0.5, 0.3, 0.4, -1.2, 0.4, 1.9, -0.3]), "tool").at[2, 3].add(x[0])
+    model = with_limits(arm, velocity_limit=jnp.ones(7) * x[2])
+    model = eqx.tree_at(lambda m: m.inertias, model, model.inertias.at[-1].multiply(x[1]))
     start = jnp.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
-    return TrajectoryProblem(model, start, [PoseGoal("tool", target)], duration=1.2, clearance=None)
+    goals = [PoseGoal("tool", target)]
+    return TrajectoryProblem(model, start, goals, duration=1.2, clearance=None, costs=[effort], **SETUP)
+
+
+def lift_conditions(z, x, end):
+    todo = lift(x)
+    (goal,) = todo.goals
+    motion = todo.trajectory(z.reshape(8, 7), jnp.asarray(1.2))
+    tau = jax.vmap(partial(joint_forces, todo.model))(*vars(sample_trajectory(motion, 33)).values())
+    cost = 0.5 * jnp.sum(z**2) + 0.5 * jnp.sum((tau / 3.0) ** 2) / 33
+    T = link_pose(todo.model, sample_trajectory(motion, 2).q[1], "tool")
+    turn = T[:3, :3] @ goal.target[:3, :3].T
+    lacking = jnp.stack([turn[1, 0], turn[2, 0], turn[2, 1], *(T[:3, 3] - goal.target[:3, 3])])
+    return cost, lacking, within(sample_trajectory(motion, 97).v / x[2], end.tight.bounds[1])
+
+
+def joint_forces(model, t, q, v, a):
+    return rnea(model, q, v, a) - damping_forces(model, v) - friction_forces(model, v)
+
+
+@pytest.mark.slow
+def test_of_seven_joints_they_are_those_of_scipys_solution():
+    x = np.array([0.0, 1.0, 1.2])
+    found, motion = derivative(lift)
+    end = found(x)
+    assert end.converged and (end.dual.bounds[1] != 0).sum() >= 2 and not end.dual.path["torque"].any()
+    assert_close(jax.jit(jax.jacrev(lambda x: motion(x)[::5]))(x), changes(lift_conditions, x, end)[::5], 1e-3)
