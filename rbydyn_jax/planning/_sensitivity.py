@@ -155,6 +155,7 @@ class _Rows(NamedTuple):
 
 
 def _transcribed(problem: TrajectoryProblem, found: Solution) -> Transcription:
+    """The transcription whose solution the search found, with the weight of the duration as a constant."""
     todo = Transcription(problem, problem.q_start[np.array(problem.moving.q)])
     if found.scale is not None:  # that of the search, which is for another end
         todo.guess, todo.short = found.scale
