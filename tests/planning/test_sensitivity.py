@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -25,7 +26,7 @@ from tests.helpers import assert_close
 from tests.planning.arms import Q_GOAL, Q_START, pole_arm, pole_pairs
 from tests.planning.sliders import slider
 
-SETUP = {"attempts": 2, "iterations": 40}
+SETUP: dict[str, Any] = {"attempts": 2, "iterations": 40}
 
 
 def derivative(problem):
@@ -90,7 +91,7 @@ def reach(x):
 
 def reach_conditions(z, x, end):
     todo = reach(x)
-    motion = todo.trajectory(z.reshape(8, 2), todo.duration)
+    motion = todo.trajectory(z.reshape(8, 2), x[5])
     v, at = sample_trajectory(motion, 97).v, sample_trajectory(motion, 33)
     tau = jax.vmap(partial(rnea, todo.model))(at.q, at.v, at.a)
     tau -= jax.vmap(partial(damping_forces, todo.model))(at.v)
@@ -133,10 +134,13 @@ def test_reverse_derivatives_of_a_batch_are_the_forward_ones_of_each():
 OPEN = pole_arm(velocity=50.0, acceleration=500.0, effort=500.0)
 
 
+def ball(x):
+    return World(sphere(jnp.append(x[1:3], 0.0), 0.03))
+
+
 def pass_by(x):
     """A pole and a ball, both in the way: clearance, centre of the ball [m], start, goal."""
-    world = World(sphere(jnp.append(x[1:3], 0.0), 0.03))
-    options = {"clearance": x[0], "world": world, "collision_pairs": pole_pairs(OPEN)} | SETUP
+    options = {"clearance": x[0], "world": ball(x), "collision_pairs": pole_pairs(OPEN)} | SETUP
     return TrajectoryProblem(OPEN, x[3:5], [ConfigurationGoal(x[5:])], duration=2.0, **options)
 
 
@@ -148,9 +152,7 @@ def pass_by_conditions(z, x, end):
         return -0.002 * jax.nn.logsumexp(-d / 0.002)
 
     def distances(q):
-        return jnp.stack(
-            [smallest(signed_distances(OPEN, q, todo.pairs)), smallest(world_distances(OPEN, q, todo.world))]
-        )
+        return jnp.stack([smallest(signed_distances(OPEN, q, todo.pairs)), smallest(world_distances(OPEN, q, ball(x)))])
 
     d = jax.vmap(distances)(sample_trajectory(motion, 33).q)
     room = (d - x[0]) / 0.1 - end.tight.path["clearance"]
@@ -219,6 +221,7 @@ def lift(x):
 def lift_conditions(z, x, end):
     todo = lift(x)
     (goal,) = todo.goals
+    assert isinstance(goal, PoseGoal)
     motion = todo.trajectory(z.reshape(8, 7), jnp.asarray(1.2))
     at = sample_trajectory(motion, 33)
     tau = jax.vmap(partial(rnea, todo.model))(at.q, at.v, at.a)
