@@ -254,9 +254,34 @@ def _step(at: _Point, gradient: Array, rows: _Rows) -> tuple[Array, _Multipliers
     F, h = jnp.where(kept[:, None], -at.slope.room[nearest], 0.0), jnp.where(kept, room, 1.0)
     program = _quadratic.Program(at.curvature / size, linear / size, at.slope.error, -rows.error, F, h)
     point = _quadratic.solve(program)
-    z = jnp.where(kept & (point.z > point.s), size * point.z, 0.0)
-    multipliers = _Multipliers(jnp.zeros_like(limits).at[nearest].set(z), size * point.y)
-    return point.x, multipliers, _quadratic.solved(program, point)
+    found, y, z = _settled(program, kept & (point.z > point.s))
+    multipliers = _Multipliers(jnp.zeros_like(limits).at[nearest].set(size * z), size * y)
+    return found, multipliers, _quadratic.solved(program, point)
+
+
+def _settled(program: _quadratic.Program, active: Bool[Array, "m"]) -> tuple[Array, Array, Array]:
+    """The solution along the limits that count as active, without those whose multipliers are negative.
+
+    Where a limit is nearly active, the interior point does not tell whether it is.
+    """
+
+    def solution(active: Array) -> tuple[Array, Array]:
+        rows = jnp.concatenate([program.A, jnp.where(active[:, None], program.F, 0.0)])
+        along, onto = _maps(program.P, rows)
+        x = product(onto, jnp.concatenate([program.b, jnp.where(active, program.h, 0.0)])) - product(along, program.c)
+        return x, -product(onto.T, product(program.P, x) + program.c)
+
+    def pulling(active: Array) -> Array:
+        return jnp.where(active, solution(active)[1][len(program.b) :], 0.0)
+
+    def fewer(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        active, z = state
+        active = active.at[jnp.argmin(z)].set(False)
+        return active, pulling(active)
+
+    active, z = jax.lax.while_loop(lambda state: jnp.min(state[1]) < 0.0, fewer, (active, pulling(active)))
+    x, forces = solution(active)
+    return x, forces[: len(program.b)], z
 
 
 def _maps(H: Float[Array, "x x"], A: Float[Array, "r x"]) -> tuple[Float[Array, "x x"], Float[Array, "x r"]]:

@@ -15,6 +15,7 @@ from rbydyn_jax import RbydynError, damping_forces, link_pose, rnea, robots, wit
 from rbydyn_jax.collision import World, signed_distances, sphere, world_distances
 from rbydyn_jax.planning import (
     ConfigurationGoal,
+    PoseGoal,
     PositionGoal,
     TrajectoryProblem,
     sample_trajectory,
@@ -199,3 +200,42 @@ def test_second_derivatives_are_refused():
     _, motion = derivative(hurry)
     with pytest.raises(RbydynError, match="first derivatives only"):
         jax.eval_shape(jax.hessian(motion), jnp.array([1.0, 1.0, 4.0, 0.1]))
+
+
+def smooth_effort(model, q, v, a, tau, t):
+    """Without Coulomb friction, which jumps where a joint turns back."""
+    return rnea(model, q, v, a) / 3.0
+
+
+def lift(x):
+    """An arm of seven joints: height of the goal, mass of the hand, limit of velocity."""
+    arm = robots.panda_like()
+    target = link_pose(arm, jnp.array([-0.5, 0.3, 0.4, -1.2, 0.4, 1.9, -0.3]), "tool").at[2, 3].add(x[0])
+    model = with_limits(arm, velocity_limit=jnp.ones(7) * x[2])
+    model = eqx.tree_at(lambda m: m.inertias, model, model.inertias.at[-1].multiply(x[1]))
+    start = jnp.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
+    goals = [PoseGoal("tool", target)]
+    return TrajectoryProblem(model, start, goals, duration=1.2, clearance=None, costs=[smooth_effort], **SETUP)
+
+
+def lift_conditions(z, x, end):
+    todo = lift(x)
+    (goal,) = todo.goals
+    assert isinstance(goal, PoseGoal)
+    motion = todo.trajectory(z.reshape(8, 7), jnp.asarray(1.2))
+    at = sample_trajectory(motion, 33)
+    tau = jax.vmap(partial(rnea, todo.model))(at.q, at.v, at.a)
+    cost = 0.5 * jnp.sum(z**2) + 0.5 * jnp.sum((tau / 3.0) ** 2) / 33
+    T = link_pose(todo.model, sample_trajectory(motion, 2).q[1], "tool")
+    turn = T[:3, :3] @ goal.target[:3, :3].T
+    lacking = jnp.stack([turn[1, 0], turn[2, 0], turn[2, 1], *(T[:3, 3] - goal.target[:3, 3])])
+    return cost, lacking, within(sample_trajectory(motion, 97).v / x[2], end.tight.bounds[1])
+
+
+@pytest.mark.slow
+def test_of_seven_joints_they_are_those_of_scipys_solution():
+    x = np.array([0.0, 1.0, 1.2])
+    found, motion = derivative(lift)
+    end = found(x)
+    assert end.converged and (end.dual.bounds[1] != 0).sum() >= 2 and not end.dual.path["torque"].any()
+    assert_close(jax.jit(jax.jacrev(lambda x: motion(x)[::5]))(x), changes(lift_conditions, x, end)[::5], 1e-3)
