@@ -148,6 +148,7 @@ def test_what_cannot_be_reached_is_not_solved():
     assert solve_trajectory(nowhere).status == TrajectoryStatus.NOT_FINITE
 
 
+@pytest.mark.ci
 def test_history_and_initial_motion():
     result = solve_trajectory(slide(velocity=1.4))
     steps = int(result.iterations)
