@@ -11,8 +11,8 @@ from jaxtyping import Array, Bool, Float, Int
 from .._check import jit_public
 from .._errors import DtypeError
 from .._result import Result, count_of
-from ._newton import Multipliers
-from ._search import search
+from ._lanes import search
+from ._newton import Multipliers, Transcription
 from .problem import TrajectoryProblem
 from .trajectory import Trajectory
 
@@ -104,7 +104,7 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     limits are kept at 401 times to 1e-4, in float32 1e-3; what is violated between the times of the optimisation is
     corrected by narrower limits.
 
-    Pure: works under `jit` and `vmap`. A batch runs until its last problem is done.
+    Pure: works under `jit` and `vmap`. Of a batch, a few problems are searched at a time on a CPU, all elsewhere.
 
     Args:
         problem: The problem.
@@ -127,18 +127,19 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     """
     if not isinstance(problem, TrajectoryProblem):
         raise DtypeError(f"problem must be a TrajectoryProblem, got {type(problem).__name__}")
-    todo, first, end = search(problem)
+    end = search(problem)
+    todo = Transcription(problem, end.end)
     violations = TrajectoryViolations(**end.report)
     known = jnp.isfinite(end.best).all() & jnp.isfinite(violations.largest())
     status = jnp.where(end.converged, TrajectoryStatus.SOLVED, TrajectoryStatus.NOT_FEASIBLE)
     return TrajectoryResult(
         trajectory=todo.motion(end.best),
-        initial=todo.motion(first),
+        initial=todo.motion(end.first),
         status=jnp.where(known, status, TrajectoryStatus.NOT_FINITE),
         violations=violations,
         multipliers=end.dual,
         costs=end.costs,
         infeasibilities=end.infeasibilities,
-        attempts=end.attempt + 1,
+        attempts=end.attempt,
         iterations=end.total,
     )
