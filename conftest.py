@@ -42,11 +42,32 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("in CI every oracle must be there; missing: " + ", ".join(missing))
 
 
+# Examples in docstrings that take more than about 2 s to compile.
+_LONG_EXAMPLES = """
+    algorithms.coriolis.coriolis_matrix algorithms.crba.crba algorithms.derivatives.aba_derivatives
+    algorithms.derivatives.rnea_derivatives collision.capsule_capsule.capsule_distance
+    collision.contact_points.contact_points collision.field.sdf collision.filtering.sampled_pairs
+    collision.robot.capsule_distances collision.robot.min_distance collision.robot.nearest
+    collision.robot.signed_distances collision.robot.smooth_min_distance compat.pymanoid.contact.ContactSet
+    compat.pymanoid.humanoid.Humanoid compat.pyrobot.Kinematics compilation.precompile.precompile
+    constraints.closing.close_loops constraints.dynamics.forward_dynamics constraints.ode.ode_term
+    constraints.patches.distribute_wrench constraints.patches.static_equilibrium_polygon
+    constraints.patches.zmp_support_area constraints.simulate.simulate distributed.map_batch envs.environment.reset
+    envs.environment.step estimation.payload.observe_payload identification.calibration.calibrate
+    identification.fitting.fit identification.identifiability.base_parameters planning.differential.differential_ik
+    planning.ik.solve_ik planning.ilqr.ilqr planning.jerk_limited.jerk_limited_profile planning.mpc.mpc
+    planning.mppi.mppi planning.optimize.optimize_trajectory planning.solve.solve_trajectory
+    planning.time_parametrize.time_parametrize precision.precision_report rby1.impedance.rollout.rollout
+    rby1.mobility.rolling_motions spatial.safe.safe_norm whole_body.inverse_dynamics.inverse_dynamics
+"""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The pages of docs take minutes: what they execute is slow, but for the README of the library."""
+    """The pages of docs take minutes, and some examples seconds: they are left to CI."""
+    long = {f"rbydyn_jax.{name}" for name in _LONG_EXAMPLES.split()}
     for item in items:
-        if item.path.parent.name == "docs":
-            item.add_marker(pytest.mark.slow)
+        if item.path.parent.name == "docs" or item.name in long:
+            item.add_marker(pytest.mark.ci)
 
 
 def pytest_collection_finish() -> None:

@@ -20,6 +20,7 @@ OPTIONAL = ("matplotlib", "viser", "trimesh", "tqdm", "mujoco", "pinocchio", "rb
 ERRORS = [x for x in vars(rb).values() if inspect.isclass(x) and issubclass(x, Exception)]
 
 
+@pytest.mark.ci
 def test_subpackages_need_no_import_of_their_own():
     code = f"""
 import json, sys

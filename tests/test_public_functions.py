@@ -150,6 +150,7 @@ def compiled(name: str) -> Callable[[State], Any]:
     return jax.jit(jax.vmap(lambda s: ON_STATES[name](TREE, s)))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ON_STATES)
 def test_a_batch_is_finite_but_where_an_argument_is_nan(name):
     s = states()
@@ -182,6 +183,7 @@ def test_results_are_float32_where_the_arguments_are(name):
     assert found == ({np.dtype(np.float32), np.dtype(bool)} if name == "zmp" else {np.dtype(np.float32)})
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("moving", "rows"), [(False, 0), (False, 2), (True, 0)])
 def test_small_robots_and_empty_batches(moving, rows, monkeypatch):
     robot = rb.RobotBuilder("r").link("a", 1.0, inertia=0.1).link("b", 1.0, inertia=0.1)
@@ -195,6 +197,7 @@ def test_small_robots_and_empty_batches(moving, rows, monkeypatch):
         assert shapes and all(shape[0] == rows for shape in shapes), name
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", WITHOUT_STATE)
 def test_what_depends_on_the_model_alone_is_the_same_compiled(name):
     f = WITHOUT_STATE[name]
@@ -204,6 +207,7 @@ def test_what_depends_on_the_model_alone_is_the_same_compiled(name):
     assert_close(jax.jit(f)(TREE), got)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", EDITS)
 def test_edits_give_models_of_the_same_dtype_with_finite_dynamics(name):
     model = EDITS[name](TREE)
@@ -328,6 +332,7 @@ CALLS: dict[tuple[str, ...], Callable[[Path], None]] = {
 PRECISION = pytest.param(("precision_report",), marks=pytest.mark.slow)
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning")
 @pytest.mark.parametrize(
     "names", [PRECISION if names == ("precision_report",) else names for names in CALLS], ids="-".join

@@ -24,6 +24,10 @@ CHECK = 401  # times at which a solution has to keep its limits
 _BOUNDS = 97  # times of the limits of position, velocity and acceleration while optimising
 _ON_GOALS = 1e3  # weight of what is left of the goals' errors
 _NEWTON = 3  # steps back to the goals
+_OF_GOALS = {
+    "float64": 250.0,
+    "float32": 10.0,
+}  # their errors as violations: Newton's method leaves less than limits do
 _MARGIN = 5e-4  # of limits, relative
 _SHORT = 1e3  # weight of the squared duration against the squared jerk, both relative to those of the first motion
 
@@ -223,7 +227,7 @@ class Transcription:
     def violation(self, at: Samples, tight: Multipliers) -> Array:
         """The largest one at the times of the optimisation."""
         beyond = [jnp.max(jnp.abs(y), initial=0.0) for y in jax.tree.leaves(self._beyond(at, None, tight, 1.0))]
-        return jnp.max(jnp.stack([*beyond, 10.0 * jnp.max(jnp.abs(at.error))]))
+        return jnp.max(jnp.stack([*beyond, _OF_GOALS[self.dtype.name] * jnp.max(jnp.abs(at.error))]))
 
     def cost(self, x: Array, at: Samples) -> Array:
         """Half the squared jerk, the mean of the given costs, and the weighted square of the duration if it is free."""

@@ -1,4 +1,4 @@
-"""The search of `solve_trajectory`: steps, multipliers, penalties, narrower limits and new attempts, in two loops."""
+"""The search of `solve_trajectory`: steps, multipliers, penalties, narrower limits and new attempts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from ._newton import Multipliers, Samples, Transcription
-from ._seeds import end_configurations
 from .problem import TrajectoryProblem
 
 _PENALTY, _LARGEST_PENALTY = 1e2, {"float64": 1e7, "float32": 1e4}
@@ -21,6 +20,36 @@ _ROUNDS = 6  # of narrower limits
 _ROUNDING = 16.0  # of the merit, in units of the machine epsilon
 # Largest violation of a solution: relative to a limit, in rad, or in 0.1 m.
 _TOLERANCE = {"float64": 1e-4, "float32": 1e-3}
+
+
+class Found(NamedTuple):
+    """The end of the search.
+
+    Args:
+        end: The end configuration of the first attempt.
+        first: The motion from which the last attempt started.
+        best: The motion with the smallest violation.
+        dual: Multipliers of the limits.
+        tight: Margins of the limits.
+        converged: Whether the limits are kept.
+        attempt: Number of attempts.
+        total: Steps of all attempts.
+        costs: History.
+        infeasibilities: History.
+        report: The largest violation of each kind, at `CHECK` times.
+    """
+
+    end: Array
+    first: Array
+    best: Array
+    dual: Multipliers
+    tight: Multipliers
+    converged: Array
+    attempt: Array
+    total: Array
+    costs: Array
+    infeasibilities: Array
+    report: dict[str, Array]
 
 
 class State(NamedTuple):
@@ -77,43 +106,53 @@ class State(NamedTuple):
     report: dict[str, Array]
 
 
-def search(problem: TrajectoryProblem) -> tuple[Transcription, Array, State]:
-    """The transcription, the motion from which the last attempt started, and the end of the search."""
-    ends = end_configurations(problem)
-    todo = Transcription(problem, ends[0])
-    dtype = problem.q_start.dtype
-    tolerance, stiffest = _TOLERANCE[dtype.name], _LARGEST_PENALTY[dtype.name]
+class Search:
+    """The steps of the search for a motion, from the first motion to what was found."""
 
-    def initial(attempt: Array) -> Array:
-        x = todo.smoothest(ends[jnp.minimum(attempt, len(ends) - 1)])
-        return x if problem.initial is None else jnp.where(attempt == 0, todo.given(problem.initial), x)
+    def __init__(self, problem: TrajectoryProblem, ends: Float[Array, "s m"]) -> None:
+        self.problem, self.ends = problem, ends
+        self.todo = Transcription(problem, ends[0])
+        self.dtype = problem.q_start.dtype
+        self.tolerance, self.stiffest = _TOLERANCE[self.dtype.name], _LARGEST_PENALTY[self.dtype.name]
 
-    start = _start(problem, todo, initial(jnp.zeros((), int)))
+    def first(self, attempt: Array) -> Array:
+        """The motion from which an attempt starts."""
+        x = self.todo.smoothest(self.ends[jnp.minimum(attempt, len(self.ends) - 1)])
+        given = self.problem.initial
+        return x if given is None else jnp.where(attempt == 0, self.todo.given(given), x)
 
-    def advance(s: State) -> State:
+    def start(self) -> State:
+        """Before the first step."""
+        x = self.first(jnp.zeros((), int))
+        at = jax.eval_shape(self.todo.sampled, x)[1]
+        report = jax.eval_shape(lambda x: self.todo.report(x, self.todo.excess(x)), x)
+        return self._start(x, at, report)
+
+    def advance(self, s: State) -> State:
         """One step, and what follows from it."""
+        todo, dtype = self.todo, self.dtype
         candidate, at = todo.sampled(s.candidate)
         merit = todo.merit(candidate, at, s.dual, s.tight, s.penalty)
         fresh = s.step == 0
         # A motion that cannot be improved is accepted again: its merit is the same but for rounding.
         accepted = fresh | (merit <= s.merit + _ROUNDING * jnp.finfo(dtype).eps * jnp.abs(s.merit))
-        x, at = _choose(accepted, (candidate, at), (s.x, s.at))
+        x, at = choose(accepted, (candidate, at), (s.x, s.at))
         gain = (s.merit - merit) / jnp.maximum(s.predicted, jnp.finfo(dtype).tiny)
         damping = jnp.where(gain > 0.5, 0.2 * s.damping, jnp.where(gain < 0.1, 4.0 * s.damping, s.damping))
         damping = jnp.where(accepted, damping, jnp.maximum(8.0 * s.damping, 1.0))
         damping = jnp.where(fresh, _DAMPING, damping)
         cost, violation = todo.cost(x, at), todo.violation(at, s.tight)
         calm = accepted & ~fresh & (s.predicted <= _CALM * (cost + 1e-3))
-        dual = _choose(calm, todo.updated(at, s.dual, s.tight, s.penalty), s.dual)
-        slow = calm & (violation > _SLOW * s.last) & (violation > 0.5 * tolerance)
-        penalty = jnp.where(slow, jnp.minimum(_STIFFER * s.penalty, stiffest), s.penalty)
-        converged = calm & (violation <= 0.5 * tolerance)
+        dual = choose(calm, todo.updated(at, s.dual, s.tight, s.penalty), s.dual)
+        slow = calm & (violation > _SLOW * s.last) & (violation > 0.5 * self.tolerance)
+        penalty = jnp.where(slow, jnp.minimum(_STIFFER * s.penalty, self.stiffest), s.penalty)
+        converged = calm & (violation <= 0.5 * self.tolerance)
         better = converged | (violation < s.least)
-        best, least = _choose(better, (x, violation), (s.best, s.least))
+        best, least = choose(better, (x, violation), (s.best, s.least))
         step, predicted = todo.step(x, at, dual, s.tight, penalty, damping)
         index = jnp.minimum(s.step, len(s.costs) - 1)
         ended = ~converged & (s.left <= 0)
-        again = ended & (s.attempt + 1 < problem.attempts)
+        again = ended & (s.attempt + 1 < self.problem.attempts)
         following = s._replace(
             x=x,
             at=at,
@@ -135,25 +174,29 @@ def search(problem: TrajectoryProblem) -> tuple[Transcription, Array, State]:
             infeasibilities=s.infeasibilities.at[index].set(violation),
         )
         attempt = s.attempt + 1
-        anew = start._replace(
-            candidate=initial(attempt), attempt=attempt, total=following.total, round=s.round, best=best, least=least
+        anew = self._start(self.first(attempt), s.at, s.report)._replace(
+            attempt=attempt,
+            total=following.total,
+            round=s.round,
+            best=best,
+            least=least,
         )
-        return _choose(again, anew, following)
+        return choose(again, anew, following)
 
-    def checked(s: State) -> State:
-        """Steps until the limits are kept at the times of the optimisation, then a look between these."""
-        s = jax.lax.while_loop(lambda s: ~s.paused, advance, s)
+    def checked(self, s: State) -> State:
+        """A look between the times of the optimisation, after the limits are kept at these."""
+        todo = self.todo
         excess = todo.excess(s.best)
-        kept = jnp.max(jnp.stack([jnp.max(e, initial=0.0) for e in jax.tree.leaves(excess)])) <= tolerance
+        kept = jnp.max(jnp.stack([jnp.max(e, initial=0.0) for e in jax.tree.leaves(excess)])) <= self.tolerance
         done = ~s.converged | kept | (s.round >= _ROUNDS)
-        tight = _choose(done, s.tight, todo.tightened(s.tight, excess))
+        tight = choose(done, s.tight, todo.tightened(s.tight, excess))
         penalty = jnp.where(done, s.penalty, jnp.maximum(_PENALTY, s.penalty / _STIFFER**2))
         return s._replace(
             tight=tight,
             penalty=penalty,
             merit=todo.merit(s.x, s.at, s.dual, tight, penalty),
             last=jnp.full_like(s.last, jnp.inf),
-            left=jnp.maximum(s.left, problem.iterations // 2),
+            left=jnp.maximum(s.left, self.problem.iterations // 2),
             round=s.round + 1,
             converged=s.converged & kept,
             paused=done,
@@ -161,42 +204,43 @@ def search(problem: TrajectoryProblem) -> tuple[Transcription, Array, State]:
             report=todo.report(s.best, excess),
         )
 
-    end = jax.lax.while_loop(lambda s: ~s.done, checked, start)
-    return todo, initial(end.attempt), end
+    def _start(self, x: Array, at: Any, report: Any) -> State:
+        """Before the first step from `x`; of the samples and the report only the shapes are used."""
+        at, report = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), (at, report))
+        zero, count, no = jnp.zeros((), x.dtype), jnp.zeros((), int), jnp.zeros((), bool)
+        history = jnp.full(2 * self.problem.iterations, jnp.nan, x.dtype)
+        return State(
+            x=x,
+            at=at,
+            dual=self.todo.no_multipliers(at),
+            tight=self.todo.no_tightening(at),
+            penalty=zero + _PENALTY,
+            damping=zero,
+            merit=zero + jnp.inf,
+            candidate=x,
+            predicted=zero,
+            last=zero + jnp.inf,
+            step=count,
+            left=count + self.problem.iterations,
+            attempt=count,
+            total=count,
+            round=count,
+            converged=no,
+            paused=no,
+            done=no,
+            best=x,
+            least=zero + jnp.inf,
+            costs=history,
+            infeasibilities=history,
+            report=report,
+        )
+
+    def found(self, s: State) -> Found:
+        """What is kept of the end of the search."""
+        end = Found(self.ends[0], self.first(s.attempt), *(getattr(s, name) for name in Found._fields[2:]))
+        return end._replace(attempt=s.attempt + 1)
 
 
-def _start(problem: TrajectoryProblem, todo: Transcription, x: Array) -> State:
-    shapes = jax.eval_shape(todo.sampled, x)[1]
-    report = jax.eval_shape(lambda x: todo.report(x, todo.excess(x)), x)
-    at = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
-    zero, count, no = jnp.zeros((), x.dtype), jnp.zeros((), int), jnp.zeros((), bool)
-    history = jnp.full(2 * problem.iterations, jnp.nan, x.dtype)
-    return State(
-        x=x,
-        at=at,
-        dual=todo.no_multipliers(at),
-        tight=todo.no_tightening(at),
-        penalty=zero + _PENALTY,
-        damping=zero,
-        merit=zero + jnp.inf,
-        candidate=x,
-        predicted=zero,
-        last=zero + jnp.inf,
-        step=count,
-        left=count + problem.iterations,
-        attempt=count,
-        total=count,
-        round=count,
-        converged=no,
-        paused=no,
-        done=no,
-        best=x,
-        least=zero + jnp.inf,
-        costs=history,
-        infeasibilities=history,
-        report=jax.tree.map(lambda r: jnp.zeros(r.shape, r.dtype), report),
-    )
-
-
-def _choose(condition: Array, new: Any, old: Any) -> Any:
+def choose(condition: Array, new: Any, old: Any) -> Any:
+    """Each array of one or the other."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)

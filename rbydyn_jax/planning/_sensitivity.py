@@ -24,8 +24,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._errors import RbydynError
 from ..spatial import _quadratic
+from ._lanes import search
 from ._newton import Multipliers, Transcription
-from ._search import search
 from ._seeds import product
 from .problem import TrajectoryProblem
 
@@ -53,7 +53,7 @@ class Solution(NamedTuple):
         report: The largest violation of each kind.
         costs: History.
         infeasibilities: History.
-        attempt: Counted from 0.
+        attempts: Their number.
         steps: Of all attempts.
     """
 
@@ -69,19 +69,63 @@ class Solution(NamedTuple):
     report: dict[str, Array]
     costs: Float[Array, "i"]
     infeasibilities: Float[Array, "i"]
-    attempt: Int[Array, ""]
+    attempts: Int[Array, ""]
     steps: Int[Array, ""]
 
 
-@jax.custom_jvp
 def solution(problem: TrajectoryProblem) -> Solution:
     """The end of the search; its coefficients and duration have derivatives, all else counts as constant."""
-    todo, first, end = search(problem)
+    arrays, rest = eqx.partition(_without_closures(problem), eqx.is_array)
+
+    @jax.custom_jvp
+    def of(arrays: Any) -> Solution:
+        return _found(eqx.combine(arrays, rest))
+
+    @of.defjvp
+    def _(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Solution, Solution]:
+        (arrays,), (changes,) = primals, tangents
+        data, others = eqx.partition(arrays, eqx.is_inexact_array)
+        data = _once(data)
+        problem = eqx.combine(data, others, rest)
+        found = of(eqx.combine(data, others))
+        at = _optimum(problem, found)
+
+        def conditions(data: Any) -> tuple[Array, Array]:
+            gradient, rows = _conditions(eqx.combine(data, others, rest), found, at.x, at.multipliers)
+            return gradient, rows.active(at.multipliers)
+
+        changes = eqx.filter(changes, jax.tree.map(eqx.is_inexact_array, arrays))
+        uneven, away = jax.jvp(conditions, (data,), (changes,))[1]
+        dx = -(product(at.along, uneven) + product(at.onto, away))
+        count = found.coefficients.size
+        return found, jax.tree.map(_no_tangent, found)._replace(
+            coefficients=dx[:count].reshape(found.coefficients.shape),
+            duration=found.duration * dx[-1] if problem.duration is None else changes.duration,
+        )
+
+    return of(arrays)
+
+
+def _without_closures(problem: TrajectoryProblem) -> TrajectoryProblem:
+    """What the user's functions take from around them becomes a part of the problem: it may be batched, or changed."""
+    x, v = problem.q_start, jnp.zeros(problem.model.nv, problem.q_start.dtype)
+
+    def closed(functions: tuple[Any, ...]) -> tuple[Any, ...]:
+        zero = jnp.zeros((), x.dtype)
+        return tuple(eqx.filter_closure_convert(f, problem.model, x, v, v, v, zero) for f in functions)
+
+    functions = closed(problem.costs), closed(problem.constraints)
+    return eqx.tree_at(lambda p: (p.costs, p.constraints), problem, functions)
+
+
+def _found(problem: TrajectoryProblem) -> Solution:
+    end = search(problem)
+    todo = Transcription(problem, end.end)
     return Solution(
         coefficients=todo.coefficients(end.best),
         duration=todo.duration(end.best),
-        first=todo.coefficients(first),
-        first_duration=todo.duration(first),
+        first=todo.coefficients(end.first),
+        first_duration=todo.duration(end.first),
         x=end.best,
         scale=(todo.guess, todo.short) if todo.free else None,
         dual=end.dual,
@@ -90,33 +134,8 @@ def solution(problem: TrajectoryProblem) -> Solution:
         report=end.report,
         costs=end.costs,
         infeasibilities=end.infeasibilities,
-        attempt=end.attempt,
+        attempts=end.attempt,
         steps=end.total,
-    )
-
-
-@solution.defjvp
-def _solution_jvp(primals: tuple[TrajectoryProblem], tangents: tuple[TrajectoryProblem]) -> tuple[Solution, Solution]:
-    (problem,), (d_problem,) = primals, tangents
-    data, rest = eqx.partition(problem, eqx.is_inexact_array)
-    data = _once(data)
-    problem = eqx.combine(data, rest)
-    found = solution(problem)
-    at = _optimum(problem, found)
-
-    def conditions(data: TrajectoryProblem) -> tuple[Array, Array]:
-        gradient, rows = _conditions(eqx.combine(data, rest), found, at.x, at.multipliers)
-        return gradient, rows.active(at.multipliers)
-
-    d_data = eqx.filter(d_problem, jax.tree.map(eqx.is_inexact_array, problem))
-    uneven, away = jax.jvp(conditions, (data,), (d_data,))[1]
-    dx = -(product(at.along, uneven) + product(at.onto, away))
-    count = found.coefficients.size
-    given = d_problem.duration
-    zeros = jax.tree.map(_no_tangent, found)
-    return found, zeros._replace(
-        coefficients=dx[:count].reshape(found.coefficients.shape),
-        duration=found.duration * dx[-1] if given is None else given,
     )
 
 

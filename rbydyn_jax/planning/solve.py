@@ -105,7 +105,7 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     limits are kept at 401 times to 1e-4, in float32 1e-3; what is violated between the times of the optimisation is
     corrected by narrower limits.
 
-    Pure: works under `jit` and `vmap`. A batch runs until its last problem is done.
+    Pure: works under `jit` and `vmap`. Of a batch, a few problems are searched at a time on a CPU, all elsewhere.
 
     `trajectory` has first derivatives by all arrays of the problem, forward and reverse: those of the local minimum
     next to the solution, by the implicit function theorem [Fiacco 1976; Nocedal and Wright 2006, chapter 12]. Of the
@@ -153,6 +153,6 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
         multipliers=found.dual,
         costs=found.costs,
         infeasibilities=found.infeasibilities,
-        attempts=found.attempt + 1,
+        attempts=found.attempts,
         iterations=found.steps,
     )

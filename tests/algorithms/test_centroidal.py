@@ -53,6 +53,7 @@ def test_momentum(name):
     assert_close(h, by_rows(lambda q, v: twin.momentum_matrix(q) @ v, s.q, s.v))
 
 
+@pytest.mark.ci
 @every_robot
 def test_com_of_some_links_in_the_frame_of_another(name):
     """Weighed link by link from the oracle's poses."""
@@ -72,6 +73,7 @@ def test_com_of_some_links_in_the_frame_of_another(name):
     compare(lambda q: rb.center_of_mass(model, q, links=chosen, ref=ref), want, s.q)
 
 
+@pytest.mark.ci
 @every_robot
 def test_spatial_inertia_is_the_sum_of_the_bodies(name):
     model, twin, s = robot(name), pin_robot(name), states(name)

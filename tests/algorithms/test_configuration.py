@@ -112,6 +112,7 @@ def test_integration_has_the_rate_qdot(name):
     assert_close(run(lambda q, v: rb.qdot_from_v(model, q, v), s.q, s.v), run(rate, s.q, s.v))
 
 
+@pytest.mark.ci
 @every_robot
 def test_velocity_from_rate_undoes_rate_from_velocity(name):
     """Also where a quaternion is not of unit length."""
@@ -140,6 +141,7 @@ def test_integration_derivative_at_zero_is_finite_in_both_modes(name):
     assert np.isfinite(second).all()
 
 
+@pytest.mark.ci
 def test_normalize_keeps_the_pose_and_mends_the_length():
     model, q = robot("every_type"), states("every_type").q
     scaled = q
@@ -155,6 +157,7 @@ def test_normalize_keeps_the_pose_and_mends_the_length():
     assert_close(run(lambda q: rb.fk(model, q), scaled), run(lambda q: rb.fk(model, q), q))
 
 
+@pytest.mark.ci
 @every_robot
 def test_clamp_moves_only_what_is_outside(name):
     model, q = robot(name), states(name).q

@@ -270,6 +270,7 @@ def test_numbers_of_the_model_have_derivatives():
     assert_all_close(gradients(ruled), gradients(plain), tol=1e-9)
 
 
+@pytest.mark.ci
 def test_the_gradient_of_a_scalar_forms_no_matrix_and_a_jacobian_one_sweep():
     model = robot("panda_like")
     q, v, a, _ = one("panda_like")

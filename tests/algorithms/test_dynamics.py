@@ -33,6 +33,7 @@ def test_crba(name):
     compare(lambda q: rb.crba(model, q), pin_robot(name).crba, s.q)
 
 
+@pytest.mark.ci
 @float32
 @every_robot
 def test_generalized_momentum(name):
@@ -133,6 +134,7 @@ def test_coriolis_matrix_is_that_of_the_christoffel_symbols(name):
     assert_close(*run(both, s.q, s.v))
 
 
+@pytest.mark.ci
 @float32
 @every_tree
 def test_energies(name):
@@ -142,6 +144,7 @@ def test_energies(name):
     assert_close(potential, by_rows(twin.potential_energy, s.q))
 
 
+@pytest.mark.ci
 @every_tree
 def test_joint_reaction_wrenches(name):
     model, s = robot(name), states(name)

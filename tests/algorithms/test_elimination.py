@@ -88,6 +88,7 @@ def test_the_batch_is_behind_the_axes_however_it_comes():
     jax.tree.map(assert_close, in_lanes(outer)(a[0, 0], b[:, 0], c[:, 0]), outer(a[0, 0], b[:, 0], c[:, 0]))
 
 
+@pytest.mark.ci
 def test_derivatives_and_what_is_not_used():
     a, b, c = normal(0, 7, 2), normal(1, 3), normal(2, 7, 2, 3)
 

@@ -103,6 +103,7 @@ def test_power_balance(name):
     assert_close(rate, power, kind="solve")
 
 
+@pytest.mark.ci
 @every_tree
 def test_velocity_terms_are_quadratic_and_time_reversible(name):
     model, s = robot(name), states(name)

@@ -103,7 +103,7 @@ def test_a_program_of_constants_alone():
     assert_close(jax.jit(lambda: rb.aba(model, q, q, q))(), rb.aba(model, q, q, q))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_gradients_with_respect_to_the_numbers_of_a_tree_with_branches():
     """The cotangents of the children of a body are one value."""
     model = random_tree(3, ("revolute",), 12, branching=0.7)
@@ -136,7 +136,7 @@ def test_an_empty_batch_has_an_empty_result():
     assert jax.vmap(rb.fk, (None, 0))(model, none).shape == (0, 4, 4, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_nothing_leaks_from_a_trace():
     model, q = robots.pendulum(), normal(0, 1)
     with jax.checking_leaks():  # tracing alone: every program would be compiled anew

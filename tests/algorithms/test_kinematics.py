@@ -46,6 +46,7 @@ def test_link_pose_is_a_row_of_fk(name):
     assert_close(run(lambda q: rb.body_poses(model, q), q), every[:, list(model.tree.principal_links)])
 
 
+@pytest.mark.ci
 @float32
 @every_robot
 def test_jacobian(name):
@@ -75,6 +76,7 @@ def _relative(twin, q, link, ref, frame):
     return np.concatenate([axes.T @ w, axes.T @ (v + np.cross(w, origin, axisa=0, axisc=0))])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", [*TREES, *slow("rby1a")])
 def test_jacobian_relative_to_a_link(name):
     model, (link, ref), q = robot(name), tips(name), states(name).q

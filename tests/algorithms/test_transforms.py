@@ -181,6 +181,7 @@ def test_gradients_with_respect_to_every_leaf(algorithm):
         )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if a not in ("integrate", "difference")])
 def test_wrong_shape_is_named(algorithm):
     name = "every_type"
@@ -294,6 +295,7 @@ def test_another_topology_traces_again():
         height(robot("chain"))
 
 
+@pytest.mark.ci
 def test_a_model_survives_flattening():
     model, q = robot("rby1a"), states("rby1a").q[0]
     leaves, structure = jax.tree.flatten(model)

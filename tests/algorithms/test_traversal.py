@@ -108,6 +108,7 @@ def test_all_traversals_agree(algorithm, name):
         assert_close(by(unrolled), want, kind=kind)
 
 
+@pytest.mark.ci
 def test_scanned_sweeps_are_differentiated_along_a_batch_of_directions():
     """The directions are lanes of their own, the configuration is the same in all of them."""
     model = random_tree(2, ("revolute", "prismatic"), n=3)
@@ -131,7 +132,7 @@ def test_both_traversals_agree_with_mimic_joints_and_in_mixed_runs(algorithm, na
     assert_close(by(unrolled), by(scanned))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["hands", "every_type"])
 def test_a_scan_of_the_bodies_that_carry_two_links_is_enough(name):
     model, batch = robot(name), jax.tree.map(lambda x: x[:8], states(name))
@@ -220,7 +221,7 @@ def test_the_gradients_with_respect_to_the_numbers_of_limbs_side_by_side():
         assert_close(mine, other)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_public_functions_do_without_fusions_where_there_are_none(monkeypatch):
     model, s = robot("rby1a"), jax.tree.map(lambda x: x[0], states("rby1a"))
     want = rb.rnea(model, s.q, s.v, s.a)
@@ -243,7 +244,7 @@ def test_long_chains_are_scanned_and_their_program_does_not_grow(types):
     assert program(plan.UNROLLED_LIMIT + 1) == program(2 * plan.UNROLLED_LIMIT + 2)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("types", CHAINS)
 def test_a_long_chain_is_right(types):
     model = random_tree(7, CHAINS[types], 70, branching=0.0)
@@ -258,7 +259,7 @@ def kernels_of(text):
     return [line for line in text.splitlines() if re.search(r"= \(.*\) fusion\(.*rbydyn_boundary", line)]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("algorithm", ["rnea", "aba"])
 def test_every_step_is_one_kernel_in_the_compiled_program(algorithm):
     """Were it not, XLA would clone values into every consumer: seconds become minutes, silently."""
@@ -284,7 +285,7 @@ LARGE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("which", LARGE)
 def test_large_batches_compile(which):
     """On several cores XLA:CPU shares large operations among threads."""
@@ -303,7 +304,7 @@ PARTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("which, size", [*((which, 500) for which in PARTS), ("rnea", 769)])  # two equal parts; a prime
 def test_large_batches_are_computed_in_parts(which, size):
     model, f = robot("panda_like"), jax.jit(jax.vmap(PARTS[which], (None, 0)))
@@ -316,7 +317,7 @@ def test_large_batches_are_computed_in_parts(which, size):
         assert_close(got[few], want, kind="solve")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("size, part, lanes", [(1024, 256, 264), (1000, 250, 250)])
 def test_arrays_of_a_power_of_two_do_not_begin_at_the_same_place_of_the_cache(size, part, lanes):
     model, f = robot("panda_like"), jax.jit(jax.vmap(rb.fk, (None, 0)))
@@ -326,7 +327,7 @@ def test_arrays_of_a_power_of_two_do_not_begin_at_the_same_place_of_the_cache(si
     assert_close(f(model, x)[-64:], f(model, x[-64:]))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_loss_of_a_large_batch_has_a_gradient():
     model, x = robot("panda_like"), normal(3, 500, 7)
 
@@ -347,7 +348,7 @@ CONSTANT = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("which", CONSTANT)
 @pytest.mark.parametrize("name", ["mimic", *slow("every_type")])
 def test_constants_of_a_program_do_not_end_the_process(name, which):
@@ -400,7 +401,7 @@ def test_join_is_a_stack_whatever_is_batched():
     assert np.array_equal(jax.vmap(batch_last, in_axes=1, out_axes=1)(b), b)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_second_derivatives_along_a_direction_that_is_not_in_the_batch():
     base, s = robot("every_type"), jax.tree.map(lambda x: x[:3], states("every_type"))
     along = jnp.linspace(-1.0, 1.0, base.nv)

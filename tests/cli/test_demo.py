@@ -55,6 +55,7 @@ def test_demo_ends_with_1_if_the_motion_misses_its_target(tmp_path, capsys, monk
     assert row.count("!") == 2 and "FAILED" in out
 
 
+@pytest.mark.ci
 def test_demo_ends_with_1_if_an_identity_fails(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("rbydyn_jax.cli.demo.compile_batch", lambda *_: None)
     monkeypatch.setattr("rbydyn_jax.cli.demo._compile_planner", lambda *_: 0.0)

@@ -74,6 +74,7 @@ def test_fk_prints_poses(capsys):
     assert "q must have shape (2,)" in capsys.readouterr().err
 
 
+@pytest.mark.ci
 def test_ik_finds_what_fk_gave(capsys):
     reach = ["ik", "two_link_arm", "--link", "tool", "--position"]
     assert main([*reach, "0.3,0.6,0", "--json"]) == 0

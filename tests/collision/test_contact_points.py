@@ -90,6 +90,7 @@ def test_on_a_plane_they_are_those_of_a_half_space(shape, slope):
         assert_close(points.point @ NORMAL, d, 1e-9)
 
 
+@pytest.mark.ci
 @needs_x64
 def test_a_hull_of_eight_corners_rests_on_those_of_the_box():
     floor = collision.World(collision.half_space(jnp.zeros(3), jnp.asarray(NORMAL)))

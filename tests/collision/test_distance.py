@@ -212,6 +212,7 @@ def test_gradient_matches_differences_of_the_reference():
         assert np.max(np.abs(np.asarray(got[:, k]) - (up - down) / (2 * h))[same]) < 1e-8
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not X64, reason="finite differences are taken in float64")
 def test_hessian_matches_differences_of_the_reference():
     x = _smooth_sample()
@@ -314,6 +315,7 @@ def test_derivatives_are_finite_on_every_kind_of_pair(kind, dtype):
     assert np.isfinite(hessians(x)).all()
 
 
+@pytest.mark.ci
 def test_derivatives_by_radius_and_of_witness_points_are_finite():
     def surface(radius, x):
         d = capsule_distance(x[0:3], x[3:6], radius, x[6:9], x[9:12], radius)
@@ -342,6 +344,7 @@ def test_symmetries():
     assert np.allclose(here.point_a @ rotation.T + 0.1, moved.point_a, atol=1e3 * tol)
 
 
+@pytest.mark.ci
 def test_jit_vmap_and_eager_agree():
     rng = np.random.default_rng(6)
     args = [jnp.asarray(x) for x in (*rng.uniform(-1, 1, (2, 3)), 0.1, *rng.uniform(-1, 1, (2, 3)), 0.2)]

@@ -87,6 +87,7 @@ def test_convex_parts_are_smaller_than_the_hull(tmp_path):
     assert distance_outside(parts["tool"], corner.sample(200, seed=0) + [0.3, -0.2, 0.1]) < 0.01  # CoACD remeshes
 
 
+@pytest.mark.ci
 def test_a_capsule_is_found_again_and_a_ball_is_the_smallest():
     rng = np.random.default_rng(0)
     a, b, radius = np.array([0.1, 0.5, -0.2]), np.array([-0.3, 0.2, 0.9]), 0.15

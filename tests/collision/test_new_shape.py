@@ -181,6 +181,7 @@ def test_its_parameters_are_leaves_of_the_model():
     assert_close(slopes.capsule_radii, [-1.0, 0.0, 0.0])
 
 
+@pytest.mark.ci
 def test_it_is_written_read_locked_and_drawn():
     from rbydyn_jax.viz.robot import robot_surface
 

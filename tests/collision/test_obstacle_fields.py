@@ -74,6 +74,7 @@ def test_a_plane_is_a_half_space(kind):
     assert_close(slopes[1], jax.grad(total, 1)(model, q, collision.World(half)), TOLERANCE, scale=1.0)
 
 
+@pytest.mark.ci
 def test_heights_of_a_terrain_bound_the_distance():
     trimesh = oracle("trimesh")
     heights = 0.1 * np.random.default_rng(0).normal(size=(6, 7))
@@ -101,6 +102,7 @@ def test_heights_of_a_terrain_bound_the_distance():
     assert_close(beyond, cosine * (1.0 - heights[[0, -1], [0, -1]]), TOLERANCE)
 
 
+@pytest.mark.ci
 def test_grids_of_clouds_and_meshes(tmp_path):
     trimesh = oracle("trimesh")
     cloud = np.random.default_rng(2).uniform(-0.3, 0.3, (40, 3))

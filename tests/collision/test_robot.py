@@ -127,6 +127,7 @@ def test_two_link_arm_by_hand():
     assert_close(right_angle, [np.hypot(0.05, 0.05) - 0.09], scale=0.05)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", [*slow("rby1a"), "panda_like"])
 def test_witness_points(name):
     model, q = robot(name), configurations(name)

@@ -183,6 +183,7 @@ def coal_distances(a, b) -> np.ndarray:
     return np.array([coal.distance(*x, *y, request, coal.DistanceResult()) for x, y in zip(*sides, strict=True)])
 
 
+@pytest.mark.ci
 @float64
 @pytest.mark.parametrize("name", ["capsule-box", "box-box"])
 def test_distances_equal_those_of_coal(name):

@@ -118,6 +118,7 @@ def test_derivatives_by_the_configuration_and_by_the_world():
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(grown))
 
 
+@pytest.mark.ci
 def test_a_cloud_counts_as_its_points():
     model, q = capsules(), configurations(3)
     points = jax.random.uniform(jax.random.key(1), (50, 3), FLOAT, -0.5, 1.5)
@@ -182,6 +183,7 @@ def test_derivatives_of_the_field_are_normals_also_on_axes_and_at_centres():
         assert_close(jax.grad(total, 1)(model, q, points[6:]), difference, 1e-5)
 
 
+@pytest.mark.ci
 def test_an_attached_object_moves_with_its_link():
     b = RobotBuilder("stick").link("stick", 0.1, inertia=1e-3).capsule("stick", 0.4, 0.02, xyz=(0, 0, 0.2))
     model, q = capsules(), configurations(5)

@@ -71,6 +71,7 @@ def test_order_of_joints(pin):
     assert rb.load_urdf_string(text).joint_names == ("z joint", "c joint", "a joint")
 
 
+@pytest.mark.ci
 def test_mimic_joints(pin, gripper: str):
     tied, free = pin.buildModelFromXML(gripper, mimic=True), pin.buildModelFromXML(gripper)
     ours, untied = rb.load_urdf_string(gripper), rb.load_urdf_string(re.sub(r"<mimic[^>]*>", "", gripper))

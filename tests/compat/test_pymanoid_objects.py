@@ -32,6 +32,7 @@ def body():
     return Body(POS, RPY)
 
 
+@pytest.mark.ci
 def test_axes_and_pose_of_a_body_are_those_of_its_rotation(body):
     R = Rotation.from_euler("xyz", RPY).as_matrix()
     assert_close(body.R, R)

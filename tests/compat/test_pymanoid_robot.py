@@ -113,6 +113,7 @@ def test_inverse_dynamics(humanoid, twin, qdd):
     assert_close(humanoid.compute_static_gravity_torques(), -twin.com_jacobian(q).T @ gravity * humanoid.mass)
 
 
+@pytest.mark.ci
 def test_external_torques_help_the_actuators(humanoid):
     others = normal(4, humanoid.nb_dofs)
     tm, tc, tg = humanoid.compute_inverse_dynamics(external_torque=others)
@@ -266,6 +267,7 @@ def test_a_robot_of_a_file(tmp_path):
         Humanoid(robot.model, root)
 
 
+@pytest.mark.ci
 def test_integers_are_numbers_everywhere(humanoid, twin, tip):
     robot = Humanoid(humanoid.model, q=[0] * humanoid.nb_dofs, qd=np.ones(humanoid.nb_dofs, int))
     robot.set_pos([0, 0, 1])

@@ -62,10 +62,12 @@ def same_as_pinocchio(folder, name, functions, parameters=False):
                 assert_close(got, expected, kind=kind)
 
 
+@pytest.mark.ci
 def test_generated_functions_give_what_pinocchio_does(tmp_path):
     same_as_pinocchio(tmp_path, "mimic", ["link_pose", "rnea", "aba"])
 
 
+@pytest.mark.ci
 def test_every_joint_type(tmp_path):
     same_as_pinocchio(tmp_path, "every_type", ["fk", "rnea"])
 
@@ -101,6 +103,7 @@ def test_parameters_of_another_robot_of_the_tree(tmp_path):
         rb.generate_c(arm, "rnea").parameters(arm)
 
 
+@pytest.mark.ci
 def test_single_precision(tmp_path):
     s, twin, model = states("mimic"), pin_robot("mimic"), robot("mimic")
     code = rb.generate_c(model, "rnea", np.float32, name="single")
@@ -116,6 +119,7 @@ def hold(model, q, force):
     return rb.gravity_forces(model, q) - rb.jacobian(model, q, model.link_names[-1])[3:].T @ force
 
 
+@pytest.mark.ci
 def test_steps_on_quaternions_are_written(tmp_path):
     model = robot("every_type")
     code = rb.generate_c(model, ("integrate", {"dv": jnp.zeros(model.nv)}), name="step")
@@ -134,6 +138,7 @@ def test_functions_of_users_are_written(tmp_path):
     assert_close(call(q, force)[0], want)
 
 
+@pytest.mark.ci
 def test_gradients_are_written(tmp_path):
     model, twin, s = robot("mimic"), pin_robot("mimic"), states("mimic")
 
@@ -169,6 +174,7 @@ def every_operation(x):
     }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("most", [1000, 7])
 def test_every_operation(tmp_path, most):
     x = np.array([0.37, -1.21, 0.86], FLOAT)
@@ -220,6 +226,7 @@ def test_a_robot_without_joints(tmp_path):
     assert torques(np.zeros(0))[0].shape == (0,)
 
 
+@pytest.mark.ci
 def test_long_functions_are_cut_and_give_the_same(tmp_path, monkeypatch):
     model, s = robot("mimic"), states("mimic")
     whole = rb.generate_c(model, "aba", name="whole")
@@ -231,6 +238,7 @@ def test_long_functions_are_cut_and_give_the_same(tmp_path, monkeypatch):
     np.testing.assert_array_equal(one(*xs)[0], other(*xs)[0])
 
 
+@pytest.mark.ci
 def test_the_text_depends_on_nothing_but_the_robot():
     first, second = (rb.generate_c(robot("short"), "crba") for _ in range(2))
     assert first == second

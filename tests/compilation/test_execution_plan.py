@@ -22,6 +22,7 @@ def chain():
     return random_tree(0, ("revolute",), 6, branching=0.0)
 
 
+@pytest.mark.ci
 def test_the_plan_is_the_one_that_runs(chain):
     for model, sweep in (
         (chain, "unrolled"),
@@ -33,6 +34,7 @@ def test_the_plan_is_the_one_that_runs(chain):
         assert ("stablehlo.while" in lowered(model)) == (sweep == "scanned")
 
 
+@pytest.mark.ci
 def test_both_sweeps_give_the_same_forces(chain):
     q = normal(0, chain.nq)
     unrolled, scanned = rb.with_traversal(chain, "unrolled"), rb.with_traversal(chain, "scanned")
@@ -67,6 +69,7 @@ def test_an_unknown_platform_is_refused(chain):
         rb.execution_plan(chain, "CPU")
 
 
+@pytest.mark.ci
 def test_a_specialized_robot_has_a_plan(chain):
     model = rb.with_traversal(chain, "scanned")
     assert rb.execution_plan(rb.specialize(model)).sweep == "scanned"

@@ -94,6 +94,7 @@ def test_functions_of_ones_own(arm, tmp_path):
     jax.tree.map(assert_close, saved(exported, tmp_path)(arm, q, target), jax.vmap(step, (None, 0, 0))(arm, q, target))
 
 
+@pytest.mark.ci
 def test_the_dtype(arm, tmp_path):
     q = normal(0, 2)
     loaded = saved(rb.export_function(arm, "gravity_forces", dtype=np.float32), tmp_path)
@@ -141,6 +142,7 @@ def test_matrices_of_a_robot_with_branches_are_exported(function):
     assert_close(rb.export_function(model, function)(model, q), getattr(rb, function)(model, q), kind="solve")
 
 
+@pytest.mark.ci
 def test_machine_code_runs_as_the_function_does(arm, heavier, tmp_path):
     q, v, a = (normal(k, 2) for k in range(3))
     exported = rb.export_function(arm, "rnea", native=True)
@@ -205,6 +207,7 @@ def test_another_process_traces_nothing(arm, heavier, tmp_path):
     assert_close(np.asarray(got), rb.rnea(heavier, q, v, a))
 
 
+@pytest.mark.ci
 def test_a_robot_of_another_tree_is_refused(arm):
     q = np.zeros(2)
     program = rb.export_function(arm, "gravity_forces")

@@ -20,6 +20,7 @@ def arm():
     return robots.two_link_arm()
 
 
+@pytest.mark.ci
 def test_single_calls(arm):
     q, point, f_ext = normal(0, 2), normal(1, 3), normal(2, 2, 6)
     functions = [

@@ -159,6 +159,7 @@ def test_the_error_names_the_function_and_what_has_changed(which):
     assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.ci
 def test_only_the_nearest_call_is_compared():
     """Of a robot with another name, no difference of names is told to one who calls with another shape."""
     own.gravity_forces(renamed(name="twin"), Q)

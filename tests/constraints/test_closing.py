@@ -33,6 +33,7 @@ def test_a_four_bar_linkage_closes_from_anywhere():
     assert np.abs(end - pin_c).max() < bound
 
 
+@pytest.mark.ci
 def test_joints_that_are_fixed_stay_where_they_are():
     model, loop = four_bar()
     q = jnp.array([0.3, 0.0, 0.0])
@@ -67,6 +68,7 @@ def test_two_loops_of_a_parallel_manipulator_close_together():
         assert_close(before[:3, 3], after[:3, 3], 1e-9)
 
 
+@pytest.mark.ci
 def test_what_cannot_be_closed_is_said_and_approached():
     """A point out of reach: the arm is stretched towards it."""
     arm = robots.two_link_arm()

@@ -115,6 +115,7 @@ def test_a_rank_deficient_loop_is_solved(linkage):
     assert_close(result.qdot, v)
 
 
+@pytest.mark.ci
 @pytest.mark.float32
 def test_single_precision_keeps_its_digits():
     model, loop = four_bar()

@@ -131,6 +131,7 @@ def test_contact_points_include_the_nearest_one():
         assert_close(np.linalg.norm(points.normal, axis=-1), np.ones(points.distance.shape), kind="solve")
 
 
+@pytest.mark.ci
 @needs_x64
 @pytest.mark.parametrize("geometry", [BoxGeometry(SIZE), CapsuleGeometry(0.3, 0.05), CylinderGeometry(0.3, 0.1)])
 def test_derivatives_of_contact_points_are_finite_where_corners_tie(geometry):
@@ -147,6 +148,7 @@ def test_derivatives_of_contact_points_are_finite_where_corners_tie(geometry):
     assert np.isfinite(first).all()
 
 
+@pytest.mark.ci
 @needs_x64
 def test_dry_friction_of_joints():
     """A joint at rest stays below its friction, breaks away above it by (tau - f) / I, and comes to rest again."""

@@ -22,6 +22,7 @@ ARM = robots.two_link_arm()
 GAINS = {"stiffness": 400.0, "damping": 40.0}
 
 
+@pytest.mark.ci
 @needs_x64
 def test_a_step_is_that_of_mujoco():
     """One step of `implicitfast` with damped joints and actuators with velocity feedback."""
@@ -50,6 +51,7 @@ def test_a_step_is_that_of_mujoco():
     assert_close(got, twin.data.qvel[where], 1e-9)
 
 
+@pytest.mark.ci
 @needs_x64
 def test_a_step_is_the_closed_form_of_one_joint():
     """(m + dt d + dt^2 k) dv = dt (k (x - q - dt v) - d v), and the same with the spring of a stop."""

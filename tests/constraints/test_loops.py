@@ -92,6 +92,7 @@ def test_the_gap_closes_as_its_equations_say(robot):
     assert_close(rate, speed)
 
 
+@pytest.mark.ci
 def test_a_half_turn_of_the_axis_is_a_gap_of_half_a_turn_with_finite_derivatives():
     joint, before = LoopJoint("revolute", None, "a", axis=(0, 0, 1)).cast(float), jnp.eye(4)
 

@@ -58,6 +58,7 @@ def found():
     return wrench, distribute_wrench(PATCHES, wrench, jnp.asarray(P))
 
 
+@pytest.mark.ci
 def test_forces_give_the_wrench_and_keep_to_the_cones(found):
     wrench, result = found
     assert bool(result.feasible)
@@ -108,6 +109,7 @@ def test_derivative_and_batch(found):
     assert_close(batch[0], solve(wrench, 0.0))
 
 
+@pytest.mark.ci
 def test_a_wrench_that_no_forces_give_is_not_feasible():
     for wrench in ([0, 0, 0, 0, 0, -WEIGHT], [0, 0, 0, 2000, 0, WEIGHT], [500, 0, 0, 0, 0, WEIGHT]):
         w = np.array(wrench, float)
@@ -127,6 +129,7 @@ def outermost(equal, right, plane, normals):
     return [-x.fun for x in found]
 
 
+@pytest.mark.ci
 def test_static_equilibrium_polygon():
     area = static_equilibrium_polygon(PATCHES, directions=12)
     G = span(np.zeros(3))

@@ -134,6 +134,7 @@ def test_pinocchio_and_mujoco_agree_through_the_conversions():
     assert_close(got, batch(lambda q: two.jacobian(q, body), q), 1e-12)
 
 
+@pytest.mark.ci
 def test_our_numbers_and_our_file_make_the_same_robot_in_pinocchio():
     model = random_tree(21, SCALARS, 14, armature=False)
     written, read = pin_model(model), pin_from_urdf(to_urdf(model), model)
@@ -185,6 +186,7 @@ def test_refused_joints_are_named():
         mujoco_model(random_tree(1, ("planar", "revolute"), 2))
 
 
+@pytest.mark.ci
 def test_pinocchio_keeps_an_inertia_with_a_blank_in_a_number():
     """Its reader would drop the whole inertia with no error: of the vendor's leader arm, that of one link."""
     model = random_tree(0, ("revolute",), 3)

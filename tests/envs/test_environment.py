@@ -38,6 +38,7 @@ def episodes(env: envs.Environment, keys: jax.Array = KEYS) -> envs.EnvState:
 steps = jax.jit(jax.vmap(envs.step, (None, 0, 0)))
 
 
+@pytest.mark.ci
 def test_a_step_is_that_of_simulate_on_the_robot_that_was_drawn():
     state = envs.reset(VARIED, KEYS[0])
     action = jnp.array([0.5, -2.0])  # which is -1
@@ -56,6 +57,7 @@ def test_a_step_is_that_of_simulate_on_the_robot_that_was_drawn():
     assert_close(after.targets, targets)
 
 
+@pytest.mark.ci
 def test_a_servo_that_holds_still_settles_where_its_torque_is_that_of_gravity():
     """The sag of a pendulum: k (q_d - q) = m g l sin q, with dry friction far below it."""
     pendulum = robots.pendulum(mass=2.0, length=0.5)
@@ -70,6 +72,7 @@ def test_a_servo_that_holds_still_settles_where_its_torque_is_that_of_gravity():
     assert_close(50.0 * (0.8 - q), 2.0 * 9.81 * 0.5 * np.sin(np.asarray(q)), 1e-6)
 
 
+@pytest.mark.ci
 def test_random_actions_stay_within_limits_and_finite():
     low, high = np.asarray(ARM.position_lower), np.asarray(ARM.position_upper)
     strong = arm(speed=100.0, parameters=(LIGHT, HEAVY), max_steps_in_episode=30)
@@ -87,6 +90,7 @@ def test_random_actions_stay_within_limits_and_finite():
     assert_close(states.q, np.tile(high, (100, 1)), 1e-3)
 
 
+@pytest.mark.ci
 def test_energy_falls_when_servos_hold():
     """The arm moves in a horizontal plane, and no servo reaches its limit: implicit steps bring no energy."""
     states = episodes(VARIED)
@@ -123,6 +127,7 @@ def test_episodes_differ_and_a_key_repeats_them():
     assert (states.q == states.targets).all() and (states.v == 0.0).all()
 
 
+@pytest.mark.ci
 def test_masses_payload_and_friction_are_those_of_the_draw():
     drawn = envs.Parameters(masses=np.array([2.0, 3.0]), damping=0.3, friction=np.array([0.1, 0.2]), payload=0.25)
     model = envs.with_parameters(ARM, "tool", drawn)
@@ -155,6 +160,7 @@ def test_a_batch_of_environments_is_each_of_them():
         assert_close(after.observation[k], one.observation)
 
 
+@pytest.mark.ci
 def test_dry_friction_holds_what_is_weaker():
     """A servo of 200 N m/rad that is 0.01 rad off pulls with 2 N m: friction of 3 N m keeps it, of 1 N m does not."""
     for friction, moves in ((3.0, False), (1.0, True)):

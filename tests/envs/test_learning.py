@@ -24,6 +24,7 @@ def gymnasium() -> Any:
     return pytest.importorskip("gymnasium")
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore:.*Box observation space .* value is -?infinity", "ignore:.*not having a spec")
 def test_gymnasium_checks_the_episodes(gymnasium):
     """Its checker takes single environments: a batch of one, row by row."""
@@ -77,6 +78,7 @@ def test_a_vector_environment_runs_under_the_wrappers_of_gymnasium(gymnasium):
     np.testing.assert_array_equal(again, first)
 
 
+@pytest.mark.ci
 def test_episodes_of_the_adapter_are_those_of_the_functions(gymnasium):
     batch = envs.vector_env(ENV, 2)
     batch.reset(seed=1)

@@ -63,6 +63,7 @@ def test_random_actions_leave_the_arm_within_its_limits():
         assert (q < np.asarray(env.model.position_upper) + 0.01).all()
 
 
+@pytest.mark.ci
 def test_dtype_and_options_of_a_task():
     env = envs.reach(jnp.float32, parameters=NOMINAL, period=0.05, width=0.2)
     assert all(x.dtype == jnp.float32 for x in jax.tree.leaves(env))

@@ -72,6 +72,7 @@ def test_external_torques_are_a_low_pass_of_those_that_acted(model):
     assert_close(observer.torque, got[149], 1e-9)
 
 
+@pytest.mark.ci
 def test_a_wrench_is_recovered_where_all_of_it_is_felt():
     q, wrench = jnp.asarray(np.linspace(0.2, 1.1, ARM.nv)), normal(1, 6)
     oracle("pinocchio")
@@ -105,6 +106,7 @@ def test_what_is_not_felt_is_not_claimed():
     assert int(still.rank) == 0 and not np.asarray(still.wrench).any()
 
 
+@pytest.mark.ci
 def test_the_touched_body_is_the_last_that_feels_it():
     model = robots.rby1a()
     q = jnp.asarray(np.random.default_rng(3).uniform(-1, 1, model.nq))
@@ -157,6 +159,7 @@ def test_a_payload_is_what_pinocchio_was_given():
     assert abs(float(estimate.mass)) < 1e-3
 
 
+@pytest.mark.ci
 def test_states_of_the_sdk_are_in_the_order_of_the_model():
     sdk, model = oracle("rby1_sdk"), robots.rby1m()
     names = model_description("M").robot_joint_names
@@ -214,6 +217,7 @@ WRONG = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_calls_name_the_argument(name):
     call, error = WRONG[name]

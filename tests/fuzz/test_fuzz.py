@@ -30,6 +30,7 @@ def test_damaged_files_are_refused_or_load_as_finite_numbers(x64: bool, seed: in
     assert sum(outcome.result == "loaded" for *_, outcome in found) > 60
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_sources_load(kind, tmp_path: Path):
     pytest.importorskip({"urdf": "jax", "mjcf": "mujoco", "xacro": "xacrodoc"}[kind])

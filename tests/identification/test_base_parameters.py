@@ -36,6 +36,7 @@ def chain(base: str | None, joints: int) -> rb.Model:
     return rb.build_model(robot)
 
 
+@pytest.mark.ci
 # An arm on a vertical axis: 1 + 7 (n - 1), with another gravity 3 + 7 (n - 1) [Gautier and Khalil 1990]; for the
 # Panda 43 [Gaz et al. 2019]. On a floating base all ten of it and 7 for each joint.
 @pytest.mark.parametrize(
@@ -56,6 +57,7 @@ def test_numbers_of_base_parameters(model, gravity, count):
     assert 1.0 <= found.condition < 1e4
 
 
+@pytest.mark.ci
 def test_base_parameters_predict_the_torques_and_name_what_is_summed():
     model = chain(None, 3)
     found = base_parameters(model)

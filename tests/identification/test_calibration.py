@@ -129,6 +129,7 @@ def test_derivatives_are_those_of_the_errors():
     assert_close(linearised(geometry, model, x, q, measured)[1], -np.stack(slopes, axis=2), kind="difference")
 
 
+@pytest.mark.ci
 def test_wrong_arguments():
     two, q, poses = robots.two_link_arm(), jnp.zeros((3, 2)), jnp.stack([jnp.eye(4)] * 3)
     cases: tuple[tuple[dict[str, Any], str], ...] = (

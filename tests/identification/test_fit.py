@@ -172,6 +172,7 @@ def test_currents_are_explained_by_inertias_and_constants_together():
     assert (found.deviation[-4:] > 0.01 * constants).all()
 
 
+@pytest.mark.ci
 def test_wrong_arguments():
     _, initial, data, *_ = measured()
     cases: tuple[tuple[dict[str, Any], str], ...] = (

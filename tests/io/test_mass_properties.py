@@ -13,6 +13,7 @@ from rbydyn_jax.testing import random_description
 from tests.helpers import assert_close, oracle
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(4))
 def test_they_are_those_of_pinocchio(seed):
     oracle("pinocchio")

@@ -117,12 +117,14 @@ def test_floating_base_is_written_as_a_joint_from_the_world():
     assert_close(np.asarray(again.inertias), np.asarray(model.inertias))
 
 
+@pytest.mark.ci
 def test_joint_order_comes_back_when_asked_for():
     order = ("a_joint", "cart_joint", "z_joint", "lens_joint")
     model = build_model(tree().build_description(), joint_order=order)
     assert_same(load_urdf_string(to_urdf(model), joint_order=model.joint_names), model)
 
 
+@pytest.mark.ci
 def test_fixed_joints_are_named_after_their_link():
     names = [joint.name for joint in describe(build_model(tree().build_description())).joints if joint.kind == "fixed"]
     assert names == ["camera_fixed", "flange_fixed", "tool_fixed"]
@@ -145,6 +147,7 @@ def test_names_are_escaped_and_files_are_written(tmp_path):
     assert (again.name, again.link_names, again.joint_names) == (model.name, model.link_names, model.joint_names)
 
 
+@pytest.mark.ci
 def test_massless_links_stay_massless():
     b = RobotBuilder().link("a").link("b").link("c", 3.0, (0.1, 0.2, 0.3), 0.7)
     b.continuous("j", "a", "b").fixed("f", "b", "c", **AWRY)
@@ -186,6 +189,7 @@ def test_a_missing_directory_is_named(tmp_path):
         save_urdf(robots.pendulum(), tmp_path / "nowhere" / "r.urdf")
 
 
+@pytest.mark.ci
 def test_a_cylinder_and_two_spheres_fill_the_space_of_a_capsule():
     model = robots.panda_like()
     shapes = list(ElementTree.fromstring(to_urdf(model, capsules="cylinder")).iter("collision"))

@@ -87,6 +87,7 @@ def test_builder_has_a_method_for_each_type():
         b.joint("revolut", "j", "a", "b")
 
 
+@pytest.mark.ci
 def test_what_every_type_declares_is_consistent():
     """S has the rank nv, the motion that it allows is its own, and the neutral position is the identity."""
     rng = np.random.default_rng(0)
@@ -109,6 +110,7 @@ def test_what_every_type_declares_is_consistent():
             assert_close(np.array(got), S[:, k], kind="difference", scale=1.0)
 
 
+@pytest.mark.ci
 def test_every_type_glides_at_a_velocity_that_is_constant_outside():
     """In the frame before the joint both velocities are the same after 0.3 s, and the origin moved along a line."""
     rng = np.random.default_rng(1)

@@ -45,6 +45,7 @@ def welded_link(description: RobotDescription) -> str:
     return next(j.child for j in description.joints if j.kind == "fixed" and j.parent != description.links[0].name)
 
 
+@pytest.mark.ci
 def test_payload_is_what_pinocchio_makes_of_it(model, state):
     pin = oracle("pinocchio")
     from rbydyn_jax.engines.pinocchio import pin_model
@@ -82,6 +83,7 @@ def test_payload_on_the_link_of_an_arm_without_a_welded_link():
     assert_close(rb.crba(loaded, jnp.zeros(1)), [[3.0 * 0.25]])
 
 
+@pytest.mark.ci
 def test_other_lengths(model):
     moving = random_description(17, ("revolute", "prismatic", "spherical"), 7)
     longer = dataclasses.replace(
@@ -147,6 +149,7 @@ def test_only_models_of_one_topology_are_stacked():
         rb.stack_models([])
 
 
+@pytest.mark.ci
 def test_edits_compile_nothing_anew(model, state):
     @jax.jit
     @chex.assert_max_traces(n=1)
@@ -272,12 +275,14 @@ def test_arguments_of_another_type_are_named(model):
     assert both.inertias.shape == (2, model.nb, 10)
 
 
+@pytest.mark.ci
 def test_robots_that_differ_in_name_only_are_told_so(model):
     other = build_model(dataclasses.replace(DESCRIPTION, name="twin"))
     with pytest.raises(rb.ModelError, match="differ in name only: 'twin' and 'random_tree'"):
         rb.stack_models([model, other])
 
 
+@pytest.mark.ci
 def test_edits_of_a_robot_on_the_host(model, state):
     """`jax.device_get` makes numpy leaves, and every edit takes them."""
     host = jax.device_get(model)

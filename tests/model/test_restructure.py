@@ -47,6 +47,7 @@ def test_locked_joints_stand_still(model, q):
     assert_close(rb.total_mass(rest), rb.total_mass(model))
 
 
+@pytest.mark.ci
 def test_joints_that_mimic_a_locked_one_are_locked_with_it():
     model = random_tree(2, ("revolute", "prismatic"), 7, mimics=2)
     follower, source = next((i, m.source) for i, m in enumerate(model.tree.mimics) if m is not None)
@@ -187,6 +188,7 @@ def test_what_was_found_stays_known():
     assert again.report[: len(both.report)] == both.report
 
 
+@pytest.mark.ci
 def test_arguments_of_another_type_are_named(model, q):
     arm = robots.two_link_arm()
     with pytest.raises(rb.DtypeError, match="positions must be a mapping"):

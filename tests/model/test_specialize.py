@@ -59,6 +59,7 @@ def test_functions_take_it_for_the_model(arm, which):
     assert_close(FUNCTIONS[which](rb.specialize(arm), q), FUNCTIONS[which](arm, q), kind="solve")
 
 
+@pytest.mark.ci
 def test_batches_and_attributes(arm):
     special, q = rb.specialize(arm), normal(0, 5, 2)
     assert_close(jax.vmap(rb.fk, (None, 0))(special, q), jax.vmap(rb.fk, (None, 0))(arm, q))
@@ -77,6 +78,7 @@ def test_derivatives_with_respect_to_the_state(arm):
     assert jax.tree.leaves(jax.grad(loss)(rb.specialize(arm), q)) == []
 
 
+@pytest.mark.ci
 def test_there_is_nothing_to_pass_and_equal_numbers_share_a_compilation(arm):
     q = jnp.zeros(2)
     special, again = rb.specialize(arm), rb.specialize(robots.two_link_arm())

@@ -36,6 +36,7 @@ def least_jerk(model, dtype, start=(0.3, 0.5)) -> Trajectory:
     )
 
 
+@pytest.mark.ci
 def test_samples_are_derivatives_of_each_other_and_only_the_chosen_joints_move(dtype):
     z = 0.1 * normal(0, 6, 2)
     duration = jnp.asarray(0.5, dtype)
@@ -118,6 +119,7 @@ def test_torques_are_pinocchios_with_damping_and_friction(dtype):
     assert_close(report.torque_ratio, (np.abs(np.asarray(report.torques, float)) / limits[None]).max())
 
 
+@pytest.mark.ci
 def test_limits_of_zero_and_on_one_side(dtype):
     model, target = pole_arm(), jnp.eye(4, dtype=dtype)
     motion = least_jerk(model, dtype)
@@ -136,6 +138,7 @@ def test_limits_of_zero_and_on_one_side(dtype):
     assert measure(position_lower=[-np.inf] * 2, position_upper=[1.0, reached - 0.01]).position_ratio == np.inf
 
 
+@pytest.mark.ci
 def test_of_a_robot_without_shapes_no_distance_is_reported(dtype):
     model = robots.double_pendulum(dtype=dtype)
     arguments = (model, least_jerk(model, dtype), "lower", jnp.eye(4, dtype=dtype))
@@ -145,6 +148,7 @@ def test_of_a_robot_without_shapes_no_distance_is_reported(dtype):
     assert check_trajectory(*arguments, points=5, clearance=None).distance is None  # and no warning
 
 
+@pytest.mark.ci
 def test_smoothness_is_the_integral_of_the_squared_jerk_also_with_end_velocities(dtype):
     z, ends = 0.3 * normal(3, 5, 1), normal(4, 2, 1)
     motion = Trajectory(jnp.zeros(2, dtype), z, jnp.asarray(DURATION, dtype), (1,), (1,), 2, ends)
@@ -155,6 +159,7 @@ def test_smoothness_is_the_integral_of_the_squared_jerk_also_with_end_velocities
     assert_close(at.a[jnp.array([0, -1])], np.zeros((2, 2)), scale=float(jnp.abs(at.a).max()))
 
 
+@pytest.mark.ci
 def test_wrong_arguments(dtype):
     model = pole_arm()
     motion = least_jerk(model, dtype)

@@ -25,6 +25,7 @@ def free(base: str):
     return with_gravity(build_model(b.build_description()), jnp.zeros(3))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("base", ["floating", "planar"])
 def test_rollouts_are_those_of_simulate(base):
     model, dt, steps = free(base), 0.02, 40
@@ -38,6 +39,7 @@ def test_rollouts_are_those_of_simulate(base):
     assert_close(vs, motion.vs)
 
 
+@pytest.mark.ci
 def test_a_tumbling_body_keeps_its_energy():
     model, steps = free("floating"), 400
     problem = ControlProblem(model, [JointEffort()], dt=0.01, steps=steps)

@@ -52,6 +52,7 @@ def solved_slider(start=START, damping=1e-4, **limits):
     return ilqr(sliders.problem(**limits), q, v, damping=damping, tolerance=1e-14 if X64 else 1e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.float32
 def test_a_linear_robot_is_controlled_as_the_riccati_equation_says():
     result = solved_slider(damping=1e-10)
@@ -78,6 +79,7 @@ def test_limits_are_kept_as_by_bounded_least_squares(bound):
     assert np.abs(np.asarray(result.taus)).max() <= bound
 
 
+@pytest.mark.ci
 def test_a_step_within_limits_is_that_of_bounded_least_squares():
     """Of random quadratic programs; one torque is held at zero, the others are free or at either limit."""
     from scipy.optimize import lsq_linear
@@ -252,6 +254,7 @@ def test_costs_are_expanded_as_their_residuals_are():
             assert_close(jnp.zeros_like(b) if a is None else a, b, scale=float(jnp.abs(expected)))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "make", [sliders.slider, *(pytest.param(make, marks=pytest.mark.slow) for make in (robots.two_link_arm, flyer))]
 )

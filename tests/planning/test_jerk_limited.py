@@ -66,6 +66,7 @@ def check_durations(arguments, profile):
     assert_close(profile.segments.sum(axis=1), all_alike, 1e-9)
 
 
+@pytest.mark.ci
 def test_durations_of_ruckig(some):
     arguments, profile, *_ = some
     check_durations(arguments, profile)
@@ -136,6 +137,7 @@ def test_minimum_time_and_evaluation_outside():
     assert at.velocity[1:].ravel().tolist() == [0.0, 0.0] and not at.acceleration.any()
 
 
+@pytest.mark.ci
 def test_wrong_arguments():
     one = jnp.ones(2)
     with pytest.raises(ShapeError, match=r"jerk_limit must have shape \(2,\)"):

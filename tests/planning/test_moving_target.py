@@ -82,6 +82,7 @@ def some():
     return arguments, solve(*arguments)
 
 
+@pytest.mark.ci
 def test_durations_of_ruckig(some):
     check_durations(*some)
 
@@ -93,6 +94,7 @@ def test_ten_thousand_durations_of_ruckig(joints, excess):
     check_durations(arguments, solve(*arguments))
 
 
+@pytest.mark.ci
 def test_common_durations_are_beyond_the_gaps(some):
     """Some joints that could be there first have to arrive later than the slowest one needs."""
     arguments, profile = some
@@ -104,6 +106,7 @@ def test_common_durations_are_beyond_the_gaps(some):
     assert later.sum() >= 3
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("excess", [1.0, 1.8])
 def test_limits_continuity_and_ends(excess):
     arguments = moving(500, 3, excess)
@@ -181,6 +184,7 @@ def test_derivatives_are_finite_where_nothing_moves():
         chex.assert_tree_all_finite(jax.jit(jax.grad(total, argnums=(0, 1, 2)))(one, one, v * one))
 
 
+@pytest.mark.ci
 def test_a_cruise_and_what_follows():
     """From 1 to 1 m/s over 2 m: a cruise of 2 s, which goes on."""
     one = jnp.ones(1)
@@ -191,6 +195,7 @@ def test_a_cruise_and_what_follows():
     assert at.velocity.ravel().tolist() == [1.0, 1.0, 1.0] and not at.acceleration.any()
 
 
+@pytest.mark.ci
 def test_wrong_arguments():
     one = jnp.ones(2)
     with pytest.raises(ShapeError, match=r"target_velocity must have shape \(2,\)"):

@@ -77,6 +77,7 @@ def test_a_double_pendulum_follows_a_target_that_jumps():
         controller(q, v)
 
 
+@pytest.mark.ci
 def test_a_plan_that_is_not_finite_leaves_the_old_one():
     controller = mpc(sliders.problem(steps=10), iterations=6)
     controller(np.ones(1), np.zeros(1))

@@ -35,6 +35,7 @@ def test_samples_find_the_optimum_of_a_linear_robot():
     assert_close(qs, result.qs)
 
 
+@pytest.mark.ci
 def test_a_key_says_all():
     found = sliders.problem(steps=10)
     solve = jax.jit(lambda key: mppi(found, Q, V, key, samples=32, noise=1.0).taus)

@@ -22,6 +22,7 @@ from rbydyn_jax.planning import (
     sample_trajectory,
     solve_trajectory,
 )
+from rbydyn_jax.planning._lanes import LANES
 from tests.helpers import X64, assert_close, oracle
 
 Q_START = np.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
@@ -148,6 +149,7 @@ def test_what_cannot_be_reached_is_not_solved():
     assert solve_trajectory(nowhere).status == TrajectoryStatus.NOT_FINITE
 
 
+@pytest.mark.ci
 def test_history_and_initial_motion():
     result = solve_trajectory(slide(velocity=1.4))
     steps = int(result.iterations)
@@ -159,14 +161,37 @@ def test_history_and_initial_motion():
 
 @pytest.mark.slow
 def test_a_batch_is_each_of_its_problems():
-    arm, places = robots.two_link_arm(), jnp.array([[0.3, 0.6, 0.0], [0.6, -0.4, 0.0], [2.0, 0.0, 0.0]])
+    """More of them than are searched at a time, with one that has no solution among the first."""
+    arm = robots.two_link_arm()
+    places = jnp.array([[0.3, 0.6], [2.0, 0.0], [0.6, -0.4], [0.5, 0.5], [-0.3, 0.6], [0.1, -0.7], [0.7, 0.3]])
+    assert len(places) > LANES
+    places = jnp.pad(places, ((0, 0), (0, 1)))
     problems = [TrajectoryProblem(arm, jnp.array([0.2, 0.3]), [PositionGoal("tool", p)], **QUICK) for p in places]
-    together = jax.jit(jax.vmap(solve_trajectory))(jax.tree.map(lambda *x: jnp.stack(x), *problems))
+    stacked = jax.tree.map(lambda *x: jnp.stack(x), *problems)
+    together = jax.jit(jax.vmap(solve_trajectory))(stacked)
     for i, problem in enumerate(problems):
         alone = solve_trajectory(problem)
         assert_close(together.trajectory.coefficients[i], alone.trajectory.coefficients, 1e-5)
         assert together.status[i] == alone.status and together.iterations[i] == alone.iterations
-    assert together.solved.tolist() == [True, True, False]
+    assert together.solved.tolist() == [True, False, True, True, True, True, True]
+    none = jax.vmap(solve_trajectory)(jax.tree.map(lambda x: x[:0], stacked))
+    assert none.trajectory.coefficients.shape == (0, *together.trajectory.coefficients.shape[1:])
+
+
+@pytest.mark.slow
+def test_functions_of_the_user_take_batched_values_from_around_them():
+    arm, end = robots.two_link_arm(), jnp.array([0.5, 0.9])
+
+    def moved(weight):
+        costs = [lambda model, q, v, a, tau, t: weight * (q - 0.2)]
+        problem = TrajectoryProblem(arm, jnp.array([0.2, 0.3]), [ConfigurationGoal(end)], **QUICK, costs=costs)
+        return solve_trajectory(problem).trajectory.coefficients
+
+    weights = jnp.array([0.0, 30.0])
+    together = jax.jit(jax.vmap(moved))(weights)
+    assert jnp.abs(together[1] - together[0]).max() > 1e-2
+    for i, weight in enumerate(weights):
+        assert_close(together[i], moved(weight), 1e-9)
 
 
 @pytest.mark.slow

@@ -199,6 +199,7 @@ def test_timed_paths_are_checked_like_trajectories():
     assert not timed.evaluate(jnp.array([-1.0, 99.0])).v.any()
 
 
+@pytest.mark.ci
 def test_admissible_states_where_bounds_are_equal():
     """Of lines through common points at both ends of the range, where Newton's method starts."""
     optimize = pytest.importorskip("scipy.optimize")

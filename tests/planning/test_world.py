@@ -67,6 +67,7 @@ def test_worlds_go_through_vmap():
         assert jax.vmap(lambda q, world=world: world_distances(arm, q, world))(q).min() > 0.02 - 1e-4
 
 
+@pytest.mark.ci
 def test_wrong_arguments_and_robots_without_shapes():
     arm, goal = robots.two_link_arm(), [ConfigurationGoal(END)]
     world = between(arm)

@@ -80,6 +80,7 @@ def test_inertia_and_capsules():
         assert (mine.get_coltype(), mine.get_colaffinity()) == (theirs.get_coltype(), theirs.get_colaffinity())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["rby1a", "rby1m", "rby1ub"])
 def test_mobile_base(name):
     theirs, mine = (x.load_robot_from_urdf_data(urdf(name), "base") for x in (sdk, rby_dyn))

@@ -103,6 +103,7 @@ def test_square_root_has_derivatives_at_equal_eigenvalues():
         assert_close(by_hessian[k], np.sum(np.asarray(W) * np.asarray(second[k])), kind="solve")
 
 
+@pytest.mark.ci
 @pytest.mark.float32
 def test_square_root_of_a_singular_matrix_is_finite(dtype):
     A = jnp.stack([jnp.zeros((2, 2), dtype), jnp.ones((2, 2), dtype)])
@@ -221,6 +222,7 @@ def step_command(k=50.0, zeta=0.3, target=0.4) -> JointImpedanceControlCommand:
     )
 
 
+@pytest.mark.ci
 def test_one_joint_is_the_sampled_linear_system(weightless_pendulum):
     """Exactly what scipy makes of the double integrator when a law of the sampled state drives it."""
     if not X64:
@@ -255,6 +257,7 @@ def test_sampling_makes_too_much_and_too_little_damping_unstable(weightless_pend
     assert stable or error[-50:].max() > 1.5 * error[:50].max()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("zeta", [0.3, 1.0])
 def test_one_joint_decays_as_the_damped_oscillator(weightless_pendulum, zeta):
     """With short periods: x'' + 2 zeta w x' + w^2 x = 0, its solution in closed form."""
@@ -366,6 +369,7 @@ def test_reference_keeps_its_limits_and_the_joints_follow():
     assert float(jnp.abs(motion.q[:-1] - motion.q_desired).max()) < 0.05
 
 
+@pytest.mark.ci
 def test_torque_limits_hold():
     model = with_limits(robots.two_link_arm(), effort_limit=jnp.array([5.0, 100.0]))
     command = JointImpedanceControlCommand(

@@ -118,6 +118,7 @@ def contact_velocities(model: Model, q, v, mobile) -> np.ndarray:
     return np.array(points)
 
 
+@pytest.mark.ci
 def test_two_wheels_do_not_slip():
     model = with_planar_base(cart("differential"))
     A = rolling_constraint(model)

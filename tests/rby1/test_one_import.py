@@ -219,6 +219,7 @@ def test_every_enumeration_of_the_sdk_is_mirrored_or_comes_from_it():
     assert found >= 7
 
 
+@pytest.mark.ci
 def test_the_sdk_imported_first_or_last():
     """Members agree in whatever order the two are imported, as soon as a command has been made for the SDK."""
     names = ("rby1_sdk as sdk", "rbydyn_jax.rby1.commands as c")

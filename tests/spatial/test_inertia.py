@@ -131,6 +131,7 @@ def test_impossible_offsets_are_not():
     assert not bool(inertia.is_consistent(slightly)) and bool(inertia.is_consistent(slightly, 1e-2))
 
 
+@pytest.mark.ci
 def test_log_cholesky_there_and_back_with_derivatives():
     there_and_back = lambda x: inertia.to_log_cholesky(inertia.from_log_cholesky(x))  # noqa: E731
     tol = 1e-10 if X64 else 2e-3  # the Cholesky factor of an ill-conditioned matrix

@@ -17,6 +17,7 @@ ARM = robots.two_link_arm()
 SWING = np.linspace([0.0, 0.0], [1.5, 0.0], 11)
 
 
+@pytest.mark.ci
 def test_a_film_has_a_frame_for_each_time_and_shows_the_motion(tmp_path):
     path = tmp_path / "swing.gif"
     told = []

@@ -68,6 +68,7 @@ def test_path_is_that_of_the_link_and_ends_at_the_target(motion, picture):
     assert len(surface.get_facecolor()) == 5 * len(robot_surface(model, q[0], ["upper"]))
 
 
+@pytest.mark.ci
 def test_torques_are_shown_as_shares_of_their_limits(motion, picture):
     _, _, after, _, _ = motion
     shown = lines(picture.axes[1])
@@ -89,6 +90,7 @@ def test_distances_are_shown_in_millimetres_with_their_minima(motion, picture):
     assert low < 1e3 * float(before.distance) and high > 1e3 * float(after.distance)
 
 
+@pytest.mark.ci
 def test_picture_is_drawn_without_a_window(picture):
     assert picture.get_suptitle() == "reach"
     stored = io.BytesIO()
@@ -114,6 +116,7 @@ def test_picture_of_joints_without_limits_capsules_or_comparison():
     picture.savefig(io.BytesIO(), dpi=20)
 
 
+@pytest.mark.ci
 def test_a_torque_beyond_a_limit_of_zero_is_not_shown_as_kept(motion):
     model, slow, _, _, target = motion
     model = with_limits(model, effort_limit=jnp.array([0.0, 40.0]))

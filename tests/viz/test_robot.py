@@ -49,6 +49,7 @@ def test_robot_surface_follows_the_kinematics():
     assert len(both) == 2 * len(robot_surface(model, np.zeros(2), ["upper"]))
 
 
+@pytest.mark.ci
 def test_draw_robot_adds_the_capsules_and_a_skeleton_of_the_chosen_links():
     from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 

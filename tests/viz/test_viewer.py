@@ -69,6 +69,7 @@ def assert_tool_at(viewer, q):
     assert_close(abs(frame.wxyz @ wxyz), 1.0, TOL)
 
 
+@pytest.mark.ci
 def test_frames_of_links_and_their_shapes_are_where_the_kinematics_are(viewer):
     for q in ([0.0, 0.0], [0.4, -1.1]):
         viewer.q = np.array(q)
@@ -108,6 +109,7 @@ def test_lines_join_the_nearest_points_of_robot_and_obstacles(viewer):
     assert_close(np.linalg.norm(ball - [0.7, 0.3, 0.0], axis=1), np.full(len(ball), 0.05), 1e-5)
 
 
+@pytest.mark.ci
 def test_ghosts_are_where_their_configurations_are(viewer):
     q = np.array([[0.2, 0.3], [-0.5, 0.9], [1.0, -1.0]])
     viewer.show_ghosts(q)
@@ -157,6 +159,7 @@ def test_links_follow_their_gizmos(viewer, links):
     assert viewer.gizmos == {}
 
 
+@pytest.mark.ci
 def test_a_motion_follows_its_time(viewer):
     motion = Trajectory(jnp.zeros(2), jnp.asarray([[0.8, 0.4]]), jnp.asarray(2.0), (0, 1), (0, 1), 2)
     playback = viewer.play(motion)
@@ -181,6 +184,7 @@ def test_a_motion_follows_its_time(viewer):
     assert_close(viewer.play(report).data.q, np.asarray(samples.q))  # takes the place of the one before
 
 
+@pytest.mark.ci
 def test_forces_of_a_motion_change_with_time(viewer):
     q, forces = np.linspace([0, 0], [1, 1], 3), np.zeros((3, 1, 3))
     forces[:, 0, 2] = [0.0, 1.0, 3.0]
@@ -247,6 +251,7 @@ def test_viewers_tell_their_addresses_and_close(capsys):
     until(lambda: set(threading.enumerate()) <= before)
 
 
+@pytest.mark.ci
 def test_visuals_of_a_file_are_found_and_the_others_named(tmp_path):
     package = tmp_path / "arm_description"
     (package / "meshes").mkdir(parents=True)
@@ -275,6 +280,7 @@ def test_visuals_of_a_file_are_found_and_the_others_named(tmp_path):
         assert handle(viewer, "/bones").visible is False
 
 
+@pytest.mark.ci
 def test_a_robot_without_shapes_has_bones_and_no_distances():
     model = robots.double_pendulum(floating_base=True)
     with viz.show(model, block=False, ghosts=np.asarray(neutral(model))[None], **QUIET) as viewer:
@@ -288,6 +294,7 @@ def test_a_robot_without_shapes_has_bones_and_no_distances():
         assert_close(bones.points[-1], np.stack([at["upper"], at["lower"]]).astype(np.float32), TOL)
 
 
+@pytest.mark.ci
 def test_sliders_turn_and_move_a_floating_base():
     rotation = pytest.importorskip("scipy.spatial.transform").Rotation
     model = robots.pendulum(floating_base=True)
@@ -314,6 +321,7 @@ MESHED = """<mujoco><asset><mesh name="corner" file="corner.obj"/><material name
     <geom type="sphere" size="0.1"/></body></worldbody></mujoco>"""
 
 
+@pytest.mark.ci
 def test_the_meshes_of_an_mjcf_file_are_shown(tmp_path):
     pytest.importorskip("mujoco")
     (tmp_path / "corner.obj").write_text(CUBE)

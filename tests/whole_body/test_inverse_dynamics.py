@@ -119,6 +119,7 @@ def test_the_optimum_is_that_of_quadprog():
     assert_close(result.slip, np.zeros((12, 9)), 1e-10, scale=100.0)
 
 
+@pytest.mark.ci
 def test_the_status_is_that_of_a_linear_program():
     qs, vs, targets = _states(12)
     least = np.linspace(5.0, 80.0, 12)
@@ -132,6 +133,7 @@ def test_the_status_is_that_of_a_linear_program():
     assert result.status.tolist() == want
 
 
+@pytest.mark.ci
 def test_arguments_that_are_not_finite_are_said():
     qs, vs, targets = _states(12)
     vs[3, 7], targets[5, 0] = np.nan, np.inf

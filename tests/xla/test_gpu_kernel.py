@@ -81,6 +81,7 @@ def in_kernels(name, f, *args, within=None, most=10**9):
     return [x.T.reshape(lanes, *y.shape) for x, y in zip(results, program.out_avals, strict=True)], len(found)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", [pytest.param("every_type", marks=pytest.mark.slow), "mimic"])
 def test_kernels_compute_what_pinocchio_does(name):
     s, twin = jax.tree.map(lambda x: x[:5], states(name)), pin_robot(name)
@@ -103,6 +104,7 @@ def test_a_program_cut_into_kernels_gives_the_same():
     np.testing.assert_array_equal(M, cut)
 
 
+@pytest.mark.ci
 def test_an_algorithm_is_one_kernel_of_a_gpu_and_its_gradient_two_more(gpu):
     model = with_traversal(robots.two_link_arm(), "unrolled")
     x = jnp.zeros((640, model.nv), jnp.float32)
@@ -128,6 +130,7 @@ def _smooth(p, x, y):
     return {"a": jnp.exp(p) * x[0] * y, "b": (x @ y, jnp.tanh(x).sum())}
 
 
+@pytest.mark.ci
 def test_derivatives_of_a_kernel_are_those_of_its_function():
     p, x, y = jnp.array(0.3), jnp.array([[0.1, -0.2], [0.4, 0.9], [1.0, 0.5]]), jnp.array([[1.0, 2.0]] * 3)
 
@@ -164,6 +167,7 @@ MOVES = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", MOVES)
 def test_programs_of_scalars_and_their_kernels_compute_what_arrays_do(name):
     x = np.random.default_rng(0).normal(size=(4, 6))
@@ -181,6 +185,7 @@ def test_programs_of_scalars_and_their_kernels_compute_what_arrays_do(name):
         assert_close(arrays[-1].T, want)
 
 
+@pytest.mark.ci
 def test_what_cannot_be_a_kernel_is_an_error():
     with pytest.raises(NotScalarError, match="while"):
         scalar_program(jax.make_jaxpr(lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y * 2.0, x))(1.0))

@@ -67,6 +67,7 @@ def opcodes(f, *arguments):
     return {name: found.count(name) for name in set(found)}
 
 
+@pytest.mark.ci
 @functions
 def test_nested_is_flat(name):
     model, xs = model_and_states(OUTER, INNER)
@@ -79,6 +80,7 @@ def kernels(f, *arguments):
     return sorted(re.findall(r"= (\(.*\)) fusion\(.*rbydyn_boundary", text))
 
 
+@pytest.mark.ci
 @functions
 def test_the_compiled_program_is_that_of_one_batch(name):
     """Beyond one tile: as many loops and products, and kernels of the same arrays."""
@@ -89,6 +91,7 @@ def test_the_compiled_program_is_that_of_one_batch(name):
     assert kernels(nested(FUNCTIONS[name]), model, *xs) == kernels(one, model, *given) != []
 
 
+@pytest.mark.ci
 def test_three_batches_and_other_axes():
     model, xs = model_and_states(2, OUTER, INNER)
     want = flat(rnea)(model, *(x.reshape(-1, 2) for x in xs))
@@ -111,6 +114,7 @@ def batch_of_models(model, number):
     )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["rnea", *slow("crba", "gradient_of_rnea", "gradient_of_fk")])
 @pytest.mark.parametrize("level", ["outer", "inner", "both"])
 def test_models_in_one_of_the_batches(name, level):
@@ -131,6 +135,7 @@ def test_models_in_one_of_the_batches(name, level):
     check(got, flat(f, (0, 0, 0, 0))(each, q.reshape(-1, 2), vs, accelerations))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["rnea", *slow("fk", "crba", "aba")])
 def test_gradients_through_and_between_the_batches(name):
     model, (q, v, a) = model_and_states(OUTER, INNER)
@@ -150,6 +155,7 @@ def test_gradients_through_and_between_the_batches(name):
     check(slope, want(model, *(x.reshape(-1, 2) for x in (q, v, a))))
 
 
+@pytest.mark.ci
 def test_scans_inside_and_outside():
     model, (q, v, a) = model_and_states(OUTER, INNER)
     rows = jax.vmap(rnea, (None, 0, 0, 0))

@@ -33,6 +33,7 @@ def by_tiles(x, scale):
 SCALE = np.array([2.0, -1.0])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("size", [None, 1, 60, 128, 200])
 def test_values_of_one_of_few_and_of_many(size):
     x, scale = normal(0, *(() if size is None else (size,)), 3), jnp.asarray(SCALE, normal(0).dtype)
@@ -41,6 +42,7 @@ def test_values_of_one_of_few_and_of_many(size):
     jax.tree.map(lambda a, b: assert_close(np.asarray(a), np.asarray(b)), got, want)
 
 
+@pytest.mark.ci
 def test_derivatives():
     x, scale = normal(1, 200, 3), jnp.asarray(SCALE, normal(0).dtype)
 
@@ -62,6 +64,7 @@ def test_a_result_that_nobody_uses_takes_its_pieces_with_it():
     assert "stablehlo.sine" in program("rows")
 
 
+@pytest.mark.ci
 def test_poses_of_a_batch_are_written_in_place():
     """No array of the poses of all links is put together within the loop, or after it."""
     arm = robots.panda_like()
