@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     jax.config.update("jax_enable_x64", True)
     about = Store(arguments.output, keep=False).about
-    found: dict[str, Any] = {**about, "count": arguments.count, "seed": arguments.seed, "tasks": []}
+    found: dict[str, Any] = {**about, "seed": arguments.seed, "tasks": []}
     wanted = [name for name in arguments.tasks.split(",") if name]
     for name, make in _tasks().items():
         if not wanted or name in wanted:
@@ -84,6 +84,7 @@ def table(found: dict[str, Any]) -> str:
     head = (
         "robot",
         "joints",
+        "problems",
         "solved",
         "steps, median and largest",
         "CPU ms, median and mean",
@@ -95,9 +96,8 @@ def table(found: dict[str, Any]) -> str:
         batch = "" if t["batch_ms"] is None else f"{t['batch_ms']:.1f}"
         times = f"{t['ms_median']:.1f}, {t['ms_mean']:.1f}"
         steps = f"{t['steps_median']:.0f}, {t['steps_max']}"
-        lines.append(
-            f"| {t['task']} | {t['joints']} | {t['solved']:.1%} | {steps} | {times} | {batch} | {t['first_s']:.1f} |"
-        )
+        who = f"{t['task']} | {t['joints']} | {t['count']}"
+        lines.append(f"| {who} | {t['solved']:.1%} | {steps} | {times} | {batch} | {t['first_s']:.1f} |")
     return "\n".join(lines)
 
 
@@ -331,6 +331,7 @@ def _measure(task: Task, count: int, batch: int, seed: int) -> dict[str, Any]:
     steps, times = np.array([int(r.iterations) for _, r in runs]), 1e3 * np.array([s for s, _ in runs])
     return {
         "task": task.name,
+        "count": count,
         "joints": len(problems[0].moving.q),
         "solved": float(np.mean(kept)),
         "claimed": float(np.mean(claimed)),

@@ -172,7 +172,7 @@ def test_a_batch_is_each_of_its_problems():
     for i, problem in enumerate(problems):
         alone = solve_trajectory(problem)
         assert_close(together.trajectory.coefficients[i], alone.trajectory.coefficients, 1e-5)
-        assert together.status[i] == alone.status and together.iterations[i] == alone.iterations
+        assert together.status[i] == alone.status  # steps at the minimum depend on rounding, and so does their number
     assert together.solved.tolist() == [True, False, True, True, True, True, True]
     none = jax.vmap(solve_trajectory)(jax.tree.map(lambda x: x[:0], stacked))
     assert none.trajectory.coefficients.shape == (0, *together.trajectory.coefficients.shape[1:])
