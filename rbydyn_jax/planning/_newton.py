@@ -24,10 +24,7 @@ CHECK = 401  # times at which a solution has to keep its limits
 _BOUNDS = 97  # times of the limits of position, velocity and acceleration while optimising
 _ON_GOALS = 1e3  # weight of what is left of the goals' errors
 _NEWTON = 3  # steps back to the goals
-_OF_GOALS = {
-    "float64": 250.0,
-    "float32": 10.0,
-}  # their errors as violations: Newton's method leaves less than limits do
+_OF_GOALS = {"float64": 250.0, "float32": 10.0}  # weight of their errors as violations
 _MARGIN = 5e-4  # of limits, relative
 _SHORT = 1e3  # weight of the squared duration against the squared jerk, both relative to those of the first motion
 
