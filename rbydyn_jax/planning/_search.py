@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ._newton import Multipliers, Samples, Transcription
 from .problem import TrajectoryProblem
@@ -26,30 +26,36 @@ class Found(NamedTuple):
     """The end of the search.
 
     Args:
-        end: The end configuration of the first attempt.
-        first: The motion from which the last attempt started.
-        best: The motion with the smallest violation.
+        coefficients: Of the motion.
+        duration: Of the motion.
+        first: The coefficients from which the search started.
+        first_duration: The duration from which it started.
+        x: The unknowns.
+        scale: The guess of the duration and the weight of its square; None if the duration is given.
         dual: Multipliers of the limits.
         tight: Margins of the limits.
         converged: Whether the limits are kept.
-        attempt: Number of attempts.
-        total: Steps of all attempts.
+        report: The largest violation of each kind.
         costs: History.
         infeasibilities: History.
-        report: The largest violation of each kind, at `CHECK` times.
+        attempts: Their number.
+        steps: Of all attempts.
     """
 
-    end: Array
-    first: Array
-    best: Array
+    coefficients: Float[Array, "k m"]
+    duration: Float[Array, ""]
+    first: Float[Array, "k m"]
+    first_duration: Float[Array, ""]
+    x: Float[Array, "x"]
+    scale: tuple[Array, Array] | None
     dual: Multipliers
     tight: Multipliers
-    converged: Array
-    attempt: Array
-    total: Array
-    costs: Array
-    infeasibilities: Array
+    converged: Bool[Array, ""]
     report: dict[str, Array]
+    costs: Float[Array, "i"]
+    infeasibilities: Float[Array, "i"]
+    attempts: Int[Array, ""]
+    steps: Int[Array, ""]
 
 
 class State(NamedTuple):
@@ -237,8 +243,23 @@ class Search:
 
     def found(self, s: State) -> Found:
         """What is kept of the end of the search."""
-        end = Found(self.ends[0], self.first(s.attempt), *(getattr(s, name) for name in Found._fields[2:]))
-        return end._replace(attempt=s.attempt + 1)
+        todo, first = self.todo, self.first(s.attempt)
+        return Found(
+            coefficients=todo.coefficients(s.best),
+            duration=todo.duration(s.best),
+            first=todo.coefficients(first),
+            first_duration=todo.duration(first),
+            x=s.best,
+            scale=(todo.guess, todo.short) if todo.free else None,
+            dual=s.dual,
+            tight=s.tight,
+            converged=s.converged,
+            report=s.report,
+            costs=s.costs,
+            infeasibilities=s.infeasibilities,
+            attempts=s.attempt + 1,
+            steps=s.total,
+        )
 
 
 def choose(condition: Array, new: Any, old: Any) -> Any:

@@ -25,7 +25,8 @@ from jaxtyping import Array, Bool, Float, Int
 from .._errors import RbydynError
 from ..spatial import _quadratic
 from ._lanes import search
-from ._newton import Multipliers, Transcription
+from ._newton import Transcription
+from ._search import Found
 from ._seeds import product
 from .problem import TrajectoryProblem
 
@@ -37,52 +38,16 @@ _RANK = 1e3  # times rounding: smaller eigenvalues are zero
 _NEAR = 0.3  # distance from where the search ended, relative to the motion
 
 
-class Solution(NamedTuple):
-    """What the search found.
-
-    Args:
-        coefficients: Of the motion.
-        duration: Of the motion.
-        first: The coefficients from which the search started.
-        first_duration: The duration from which it started.
-        x: The unknowns.
-        scale: The guess of the duration and the weight of its square; None if the duration is given.
-        dual: Multipliers of the limits.
-        tight: Margins of the limits.
-        converged: Whether the limits are kept.
-        report: The largest violation of each kind.
-        costs: History.
-        infeasibilities: History.
-        attempts: Their number.
-        steps: Of all attempts.
-    """
-
-    coefficients: Float[Array, "k m"]
-    duration: Float[Array, ""]
-    first: Float[Array, "k m"]
-    first_duration: Float[Array, ""]
-    x: Float[Array, "x"]
-    scale: tuple[Array, Array] | None
-    dual: Multipliers
-    tight: Multipliers
-    converged: Bool[Array, ""]
-    report: dict[str, Array]
-    costs: Float[Array, "i"]
-    infeasibilities: Float[Array, "i"]
-    attempts: Int[Array, ""]
-    steps: Int[Array, ""]
-
-
-def solution(problem: TrajectoryProblem) -> Solution:
+def solution(problem: TrajectoryProblem) -> Found:
     """The end of the search; its coefficients and duration have derivatives, all else counts as constant."""
     arrays, rest = eqx.partition(_without_closures(problem), eqx.is_array)
 
     @jax.custom_jvp
-    def of(arrays: Any) -> Solution:
-        return _found(eqx.combine(arrays, rest))
+    def of(arrays: Any) -> Found:
+        return search(eqx.combine(arrays, rest))
 
     @of.defjvp
-    def _(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Solution, Solution]:
+    def _(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Found, Found]:
         (arrays,), (changes,) = primals, tangents
         data, others = eqx.partition(arrays, eqx.is_inexact_array)
         data = _once(data)
@@ -116,27 +81,6 @@ def _without_closures(problem: TrajectoryProblem) -> TrajectoryProblem:
 
     functions = closed(problem.costs), closed(problem.constraints)
     return eqx.tree_at(lambda p: (p.costs, p.constraints), problem, functions)
-
-
-def _found(problem: TrajectoryProblem) -> Solution:
-    end = search(problem)
-    todo = Transcription(problem, end.end)
-    return Solution(
-        coefficients=todo.coefficients(end.best),
-        duration=todo.duration(end.best),
-        first=todo.coefficients(end.first),
-        first_duration=todo.duration(end.first),
-        x=end.best,
-        scale=(todo.guess, todo.short) if todo.free else None,
-        dual=end.dual,
-        tight=end.tight,
-        converged=end.converged,
-        report=end.report,
-        costs=end.costs,
-        infeasibilities=end.infeasibilities,
-        attempts=end.attempt,
-        steps=end.total,
-    )
 
 
 def _no_tangent(x: Array) -> Array | np.ndarray:
@@ -173,7 +117,7 @@ class _Rows(NamedTuple):
         return jnp.concatenate([jnp.where(active, self.room, 0.0), self.error])
 
 
-def _transcribed(problem: TrajectoryProblem, found: Solution) -> Transcription:
+def _transcribed(problem: TrajectoryProblem, found: Found) -> Transcription:
     """The transcription whose solution the search found, with the weight of the duration as a constant."""
     todo = Transcription(problem, problem.q_start[np.array(problem.moving.q)])
     if found.scale is not None:  # that of the search, which is for another end
@@ -182,7 +126,7 @@ def _transcribed(problem: TrajectoryProblem, found: Solution) -> Transcription:
 
 
 def _conditions(
-    problem: TrajectoryProblem, found: Solution, x: Array, multipliers: _Multipliers
+    problem: TrajectoryProblem, found: Found, x: Array, multipliers: _Multipliers
 ) -> tuple[Float[Array, "x"], _Rows]:
     """The gradient of the Lagrangian, and the rows.
 
@@ -231,7 +175,7 @@ class _Optimum(NamedTuple):
     onto: Float[Array, "x r"]
 
 
-def _optimum(problem: TrajectoryProblem, found: Solution) -> _Optimum:
+def _optimum(problem: TrajectoryProblem, found: Found) -> _Optimum:
     """Sequential quadratic programming from the end of the search [Nocedal and Wright 2006, algorithm 18.1]."""
     small = _SMALL[found.x.dtype.name]
 
