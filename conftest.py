@@ -63,11 +63,19 @@ _LONG_EXAMPLES = """
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The pages of docs take minutes, and some examples seconds: they are left to CI."""
+    """The pages of docs take minutes, and some examples seconds: they are left to CI.
+
+    With RBYDYN_TEST_PART=3/10 every tenth slow test function runs, from that with the index 3, in all its cases.
+    """
     long = {f"rbydyn_jax.{name}" for name in _LONG_EXAMPLES.split()}
     for item in items:
         if item.path.parent.name == "docs" or item.name in long:
             item.add_marker(pytest.mark.ci)
+    if share := os.environ.get("RBYDYN_TEST_PART"):
+        part, parts = map(int, share.split("/"))
+        slow = {item: item.nodeid.partition("[")[0] for item in items if item.get_closest_marker("slow")}
+        chosen = set(list(dict.fromkeys(slow.values()))[part::parts])
+        items[:] = [item for item in items if item not in slow or slow[item] in chosen]
 
 
 def pytest_collection_finish() -> None:

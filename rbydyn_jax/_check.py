@@ -417,7 +417,7 @@ def explained(
         except RbydynError:
             raise
         except (TypeError, ValueError, OverflowError):  # from JAX, for objects that cannot be arguments
-            _check_arguments(signature.bind(*args, **kwargs).arguments, static)
+            _check_arguments(signature.bind(*args, **kwargs), static)
             raise
 
     return cast(F, call)
@@ -434,9 +434,11 @@ _EXPECTED = {
 }
 
 
-def _check_arguments(given: Mapping[str, Any], static: Sequence[str]) -> None:
-    for name, value in given.items():
+def _check_arguments(given: inspect.BoundArguments, static: Sequence[str]) -> None:
+    for name, value in given.arguments.items():
         kind = type(value).__name__
+        annotation = str(given.signature.parameters[name].annotation)
+        expected = f"a {annotation}" if annotation.endswith("Problem") else _EXPECTED.get(name, "an array of floats")
         if name in static:
             try:
                 hash(value)
@@ -445,7 +447,7 @@ def _check_arguments(given: Mapping[str, Any], static: Sequence[str]) -> None:
         elif name == "model" and isinstance(value, str | bytes | Path):
             raise DtypeError(f"model must be a Model, got {kind}; load_urdf reads one from a file")
         elif not all(_is_array(leaf) for leaf in jax.tree.leaves(value)):
-            raise DtypeError(f"{name} must be {_EXPECTED.get(name, 'an array of floats')}, got {kind}")
+            raise DtypeError(f"{name} must be {expected}, got {kind}")
 
 
 def _is_array(x: Any) -> bool:

@@ -20,6 +20,8 @@ from ..io.save import save_urdf
 from ..model.model import Model
 from .source import load
 
+_ROUNDING = 1e-9  # what the squared error has to fall by, relative, to be smaller
+
 
 def identify(
     log: Path,
@@ -76,7 +78,7 @@ def identify(
         before, after = (_errors(x, data[count:], k) for x, k in ((model, given), (found.model, found.constants)))
         if output is not None:
             save_urdf(found.model, output)
-    good = found.converged and float((after**2).sum()) < float((before**2).sum())
+    good = found.converged and float((after**2).sum()) < (1.0 - _ROUNDING) * float((before**2).sum())
     facts = {
         "name": model.name,
         "rows": {"fitted": count, "held_out": len(data) - count},

@@ -182,7 +182,7 @@ def calibrate(
         frame=np.asarray(changes[-1] if unknown_frame else np.eye(4), float),
         names=names,
         values=found.x,
-        covariance=np.linalg.inv(found.hessian) * np.outer(scale, scale),
+        covariance=found.covariance * np.outer(scale, scale),
         noise=found.noise,
         residual=_of_kinds(found.errors**2, geometry.is_angle, np.mean) ** 0.5,
         identifiability=combinations_of(names, weighted.reshape(-1, len(names)), float(jnp.finfo(dtype).eps)),
@@ -196,7 +196,7 @@ class _Solution(NamedTuple):
     errors: np.ndarray
     rows: np.ndarray
     noise: np.ndarray
-    hessian: np.ndarray
+    covariance: np.ndarray
     """In units of the prior."""
     steps: int
     converged: bool
@@ -232,13 +232,16 @@ def _solved(
         weights = np.ones(errors.shape[:2]) / own**2
         if huber is not None:
             weights *= np.minimum(1.0, huber * own * 3.0**0.5 / np.maximum(np.linalg.norm(errors, axis=2), 1e-300))
-        scaled = rows * scale
-        hessian = np.einsum("tgai,tg,tgaj->ij", scaled, weights, scaled, optimize=True) + np.eye(len(x))
-        slope = np.einsum("tgai,tg,tga->i", scaled, weights, errors, optimize=True) - x / scale
-        move = np.linalg.solve(hessian, slope)
-        converged = bool(move @ slope <= _END)
+        # Singular values, not the normal equations: the square of small noise would hide the prior in the rounding.
+        root = np.sqrt(weights)[:, :, None]
+        left = np.concatenate([(root[..., None] * rows * scale).reshape(-1, len(x)), np.eye(len(x))])
+        right = np.concatenate([(root * errors).reshape(-1), -x / scale])
+        U, s, Vt = np.linalg.svd(left, full_matrices=False)
+        s, along = np.maximum(s, 1.0), U.T @ right  # the prior alone makes them 1
+        move = Vt.T @ (along / s)
+        converged = bool(along @ along <= _END)
         if converged or steps == limit:
-            return _Solution(x, errors, rows, noise, hessian, steps, converged)
+            return _Solution(x, errors, rows, noise, (Vt.T / s**2) @ Vt, steps, converged)
         now, length = half_square(errors, x), 1.0
         while True:
             ahead = x + length * scale * move

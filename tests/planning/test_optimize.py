@@ -149,8 +149,9 @@ def test_wrong_problems():
     ]:
         with pytest.raises(error, match=message):
             TrajectoryProblem(model, q, untyped(goals), duration=1.0)
-    with pytest.raises(DtypeError, match="problem must be a TrajectoryProblem, got Model"):
-        solve_trajectory(untyped(model))
+    for wrong in (model, "x"):
+        with pytest.raises(DtypeError, match=f"problem must be a TrajectoryProblem, got {type(wrong).__name__}"):
+            solve_trajectory(untyped(wrong))
 
 
 def test_tracing_is_refused():
