@@ -62,7 +62,7 @@ _LONG_EXAMPLES = """
 """
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The pages of docs take minutes, and some examples seconds: they are left to CI.
 
     With RBYDYN_TEST_PART=3/10 every tenth slow test function runs, from that with the index 3, in all its cases.
@@ -75,6 +75,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         part, parts = map(int, share.split("/"))
         slow = {item: item.nodeid.partition("[")[0] for item in items if item.get_closest_marker("slow")}
         chosen = set(list(dict.fromkeys(slow.values()))[part::parts])
+        config.hook.pytest_deselected(items=[item for item in slow if slow[item] not in chosen])
         items[:] = [item for item in items if item not in slow or slow[item] in chosen]
 
 
