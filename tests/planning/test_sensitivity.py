@@ -29,27 +29,31 @@ from tests.planning.sliders import slider
 SETUP: dict[str, Any] = {"attempts": 2, "iterations": 40}
 
 
+def flat(motion):
+    """The coefficients and the duration."""
+    return jnp.append(motion.coefficients.reshape(-1), motion.duration)
+
+
+def motion(x, problem):
+    """Of the solution, through the public function."""
+    return flat(solve_trajectory(problem(x)).trajectory)
+
+
 def solved(problem):
     """The end of the search and the derivatives of the coefficients and the duration, as a function of an array.
 
     One program for both: the search is what takes long to compile.
     """
 
-    def coefficients(x):
+    def ended(x):
         found = solution(problem(x))
-        return jnp.append(found.coefficients.reshape(-1), found.duration), found
+        return flat(found), found
 
     def both(x):
-        _, derivative, found = jax.linearize(coefficients, x, has_aux=True)
+        _, derivative, found = jax.linearize(ended, x, has_aux=True)
         return found, jax.vmap(derivative, out_axes=-1)(jnp.eye(len(x)))
 
     return jax.jit(both)
-
-
-def motion(x, problem):
-    """The coefficients and the duration, through the public function."""
-    found = solve_trajectory(problem(x)).trajectory
-    return jnp.append(found.coefficients.reshape(-1), found.duration)
 
 
 def changes(conditions, x, end, h=1e-4):
