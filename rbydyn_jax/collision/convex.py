@@ -15,17 +15,20 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array
 
 from ..shapes.base import Vector
 from ..xla.batch_last import broadcast_leading
-from ..xla.fusion import kernel
+from ..xla.fusion import barrier, kernel
 from .rims import Rim, rim_edge_directions, rim_rim_directions
 from .solids import Placed, Solid, solid
 from .vectors import (
@@ -42,6 +45,7 @@ from .vectors import (
     perpendicular,
     scaled,
     sub,
+    where,
 )
 from .witness import Witness
 
@@ -65,6 +69,12 @@ def convex_convex(a: Placed, b: Placed) -> Witness:
     return Witness(core - first.radius - second.radius, *on_surfaces, point_a, point_b)
 
 
+def convex_distance(a: Placed, b: Placed) -> Array:
+    """The distance of `convex_convex` alone, for which less is traced."""
+    first, second = solid(a), solid(b)
+    return core_distance(first, second) - first.radius - second.radius
+
+
 def core_witness(first: Solid, second: Solid) -> tuple[Array, Vector, Vector, Vector]:
     """The signed distance of two cores, the normal from the second to the first, and the witness points."""
 
@@ -72,7 +82,7 @@ def core_witness(first: Solid, second: Solid) -> tuple[Array, Vector, Vector, Ve
         return core_distance(first._replace(center=add(first.center, by)).turned(turn_a), second.turned(turn_b))
 
     still = map_components(jnp.zeros_like, first.center)
-    core, by_motions = jax.vjp(moved, still, still, still)
+    core, by_motions = core_distance(first, second), jax.vjp(moved, still, still, still)[1]
     normal, moment_a, moment_b = by_motions(jnp.ones_like(core))
     point_a = add(add_scaled(first.center, -first.reach(normal), normal), cross(normal, moment_a))
     point_b = sub(add_scaled(second.center, second.reach(normal), normal), cross(normal, moment_b))
@@ -82,19 +92,52 @@ def core_witness(first: Solid, second: Solid) -> tuple[Array, Vector, Vector, Ve
 
 def core_distance(a: Solid, b: Solid) -> Array:
     """The signed distance of the cores of two solids."""
-    found = [_largest(separation, choices, a, b) for separation, choices in _families(a, b)]
-    return functools.reduce(larger, found)
+    families = _families(a, b)
+    best = [_best(separation, choices, a, b) for separation, choices in families]
+
+    def largest(a: Solid, b: Solid, best: Sequence[Array]) -> Array:
+        chosen = [separation(a, b, _row(choices, k)) for (separation, choices), k in zip(families, best, strict=True)]
+        return functools.reduce(larger, chosen)
+
+    def slopes(a: Solid, b: Solid, best: Sequence[Array]) -> tuple[Solid, Solid]:
+        return jax.vjp(lambda a, b: largest(a, b, best), a, b)[1](jnp.ones_like(a.radius))
+
+    @jax.custom_jvp
+    def distance(a: Solid, b: Solid, best: Sequence[Array]) -> Array:
+        return kernel(largest)(a, b, best)
+
+    @functools.partial(distance.defjvp, symbolic_zeros=True)
+    def _(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Array]:
+        # All slopes leave one kernel: XLA:CPU would make one for each number that the derivative of `largest` keeps.
+        # The barrier keeps it apart from the kernel of the distance, or XLA:CPU cuts both where they do the same.
+        a, b, best = primals
+        by_each = jax.tree.leaves(kernel(slopes)(a, b, barrier(best)))
+        pairs = zip(by_each, jax.tree.leaves(tangents[:2]), strict=True)
+        terms = [slope * by for slope, by in pairs if not isinstance(by, SymbolicZero)]
+        return distance(a, b, best), functools.reduce(operator.add, terms)
+
+    return distance(a, b, best)
 
 
-def _largest(separation: Separation, choices: Sequence[Choice], a: Solid, b: Solid) -> Array:
-    """The largest separation of a family; which of its members is best counts as constant."""
-    rows = np.array(choices)
-    if len(rows) == 1:
-        return kernel(separation)(a, b, [jnp.full_like(a.radius, x) for x in rows[0]])
-    every = [jnp.asarray(broadcast_leading(column, a.radius[None]), a.radius.dtype) for column in rows.T]
-    separations = kernel(separation)(*lax.stop_gradient(jax.tree.map(lambda x: x[None], (a, b))), every)
-    best = jnp.argmax(separations, axis=0)
-    return kernel(separation)(a, b, [jnp.asarray(column, a.radius.dtype)[best] for column in rows.T])
+def _best(separation: Separation, choices: Sequence[Choice], a: Solid, b: Solid) -> Array:
+    """The member of a family with the largest separation, as a number that counts as constant."""
+    if len(choices) == 1:
+        return jnp.zeros_like(a.radius)
+    rows = [jnp.asarray(broadcast_leading(x, a.radius[None]), a.radius.dtype) for x in np.array(choices).T]
+    separations = kernel(separation)(*lax.stop_gradient(jax.tree.map(lambda x: x[None], (a, b))), rows)
+    return jnp.argmax(separations, axis=0).astype(a.radius.dtype)
+
+
+def _row(choices: Sequence[Choice], index: Array) -> list[Array]:
+    """The numbers of one member of a family, by comparisons: each gather would be a loop of its own."""
+
+    def entry(column: np.ndarray) -> Array:
+        found = jnp.full_like(index, column[0])
+        for k in np.flatnonzero(column != column[0]):
+            found = where(index == float(k), float(column[k]), found)
+        return found
+
+    return [entry(column) for column in np.array(choices).T]
 
 
 def _along(a: Solid, b: Solid, *directions: Vector) -> Array:
@@ -103,7 +146,7 @@ def _along(a: Solid, b: Solid, *directions: Vector) -> Array:
     def along(n: Vector) -> Array:
         c = dot(n, sub(a.center, b.center))
         exists = (n[0] != 0) | (n[1] != 0) | (n[2] != 0)
-        return jnp.where(exists, jnp.where(c < 0, -c, c) - a.reach(n) - b.reach(n), jnp.full_like(c, -jnp.inf))
+        return where(exists, where(c < 0, -c, c) - a.reach(n) - b.reach(n), jnp.full_like(c, -jnp.inf))
 
     return functools.reduce(larger, map(along, directions))
 

@@ -18,7 +18,7 @@ from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
 from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
-from .pair_table import PairFunction, is_single, pair_function
+from .pair_table import PairFunction, is_single, pair_distance, pair_function
 from .pairing import CapsulePairs
 
 Result = TypeVar("Result")
@@ -30,6 +30,7 @@ class PairGroup(NamedTuple):
     Args:
         places: Where each pair stands among all that are tested.
         function: Of these two kinds.
+        distance: What it finds of the distance alone.
         single: Whether it takes one pair only.
         a: The first shape of each pair in world coordinates, as the function takes them.
         b: The second.
@@ -37,6 +38,7 @@ class PairGroup(NamedTuple):
 
     places: np.ndarray
     function: PairFunction
+    distance: Callable[[Any, Any], Array]
     single: bool
     a: Any
     b: Any
@@ -44,10 +46,6 @@ class PairGroup(NamedTuple):
     def mapped(self, run: Sweep, f: Callable[..., Result]) -> Callable[..., Result]:
         """`f` of the two shapes of a pair, for those of many."""
         return jax.vmap(f) if self.single else run.fused_map(f)
-
-    def distance(self, a: Any, b: Any) -> Array:
-        """The distance alone that the function finds."""
-        return self.function(a, b).distance
 
 
 def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, list[PairGroup]], Result]) -> Result:
@@ -61,7 +59,7 @@ def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, li
     indices = np.array(pairs.indices)
     kinds = [(tree.shape_kinds[i], tree.shape_kinds[j]) for i, j in pairs.indices]
     groups = {k: np.flatnonzero([k == other for other in kinds]) for k in dict.fromkeys(kinds)}
-    functions = {k: pair_function(*k) for k in groups}
+    functions = {k: (pair_function(*k), pair_distance(*k)) for k in groups}
     shapes = sorted({int(i) for i in indices.flat})
 
     def on(run: Sweep) -> Result:
@@ -75,7 +73,7 @@ def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, li
         return f(
             run,
             [
-                PairGroup(places, functions[kinds], is_single(*kinds), *map(side, kinds, indices[places].T))
+                PairGroup(places, *functions[kinds], is_single(*kinds), *map(side, kinds, indices[places].T))
                 for kinds, places in groups.items()
             ],
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from jaxtyping import Array
+
 from .._errors import ModelError
 from ..shapes.box import Box
 from ..shapes.capsule import Capsule
@@ -14,7 +16,7 @@ from ..shapes.distance_grid import DistanceGrid
 from ..shapes.half_space import HalfSpace
 from ..shapes.height_map import HeightMap
 from .capsule_capsule import capsule_capsule
-from .convex import convex_convex
+from .convex import convex_convex, convex_distance
 from .half_space import solid_half_space
 from .hulls import hull_cylinder, hull_half_space, polytope_polytope
 from .obstacle_fields import hull_field, solid_field
@@ -40,6 +42,7 @@ PAIR_FUNCTIONS: dict[tuple[str, str], PairFunction] = {
 }
 for _field in (HeightMap.kind, DistanceGrid.kind):
     PAIR_FUNCTIONS |= {(kind, _field): solid_field for kind in _SOLIDS} | {(ConvexHull.kind, _field): hull_field}
+_DISTANCES: dict[PairFunction, Callable[[Any, Any], Array]] = {convex_convex: convex_distance}
 SINGLE = frozenset({ConvexHull.kind, HeightMap.kind, DistanceGrid.kind})
 
 
@@ -48,16 +51,31 @@ def is_single(first: str, second: str) -> bool:
     return first in SINGLE or second in SINGLE
 
 
+def pair_distance(first: str, second: str) -> Callable[[Any, Any], Array]:
+    """The function of two kinds of shapes for the distance alone.
+
+    Raises:
+        ModelError: The table has no such pair.
+    """
+    function, exchanged = _entry(first, second)
+    distance = _DISTANCES.get(function, lambda a, b: function(a, b).distance)
+    return (lambda a, b: distance(b, a)) if exchanged else distance
+
+
 def pair_function(first: str, second: str) -> PairFunction:
     """The function of two kinds of shapes, which the table has in this order or in the other.
 
     Raises:
         ModelError: The table has no such pair.
     """
-    if (first, second) in PAIR_FUNCTIONS:
-        return PAIR_FUNCTIONS[first, second]
-    if (second, first) not in PAIR_FUNCTIONS:
-        known = ", ".join("-".join(kinds) for kinds in PAIR_FUNCTIONS)
-        raise ModelError(f"no distance is known between the shapes {first!r} and {second!r}; known pairs: {known}")
-    other = PAIR_FUNCTIONS[second, first]
-    return lambda a, b: other(b, a).swapped()
+    function, exchanged = _entry(first, second)
+    return (lambda a, b: function(b, a).swapped()) if exchanged else function
+
+
+def _entry(first: str, second: str) -> tuple[PairFunction, bool]:
+    """The entry of the table, and whether it takes the two shapes in the other order."""
+    for kinds, exchanged in (((first, second), False), ((second, first), True)):
+        if kinds in PAIR_FUNCTIONS:
+            return PAIR_FUNCTIONS[kinds], exchanged
+    known = ", ".join("-".join(kinds) for kinds in PAIR_FUNCTIONS)
+    raise ModelError(f"no distance is known between the shapes {first!r} and {second!r}; known pairs: {known}")

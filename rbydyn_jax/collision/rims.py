@@ -33,6 +33,7 @@ from .vectors import (
     scaled,
     sub,
     tiny,
+    where,
 )
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ def _from_start(rim: Rim, point: Vector, w: Vector, start: Vector) -> list[Vecto
     gap = perpendicular(add_scaled(d, rim.radius, u), w)
     slope, curvature = dot(gap, pt), rim.radius * dot(pt, pt) - dot(gap, pu)
     usable = curvature > 1e-6 * rim.radius
-    angle = jnp.where(usable, -slope * reciprocal(jnp.where(usable, curvature, jnp.ones_like(curvature))), 0.0)
+    angle = where(usable, -slope * reciprocal(where(usable, curvature, jnp.ones_like(curvature))), 0.0)
     u, t = _turned(u, t, clamped(angle, 0.1))
     return _directions(perpendicular(add_scaled(d, rim.radius, u), w), dot(d, d) + rim.radius * rim.radius, t, w)
 
@@ -118,7 +119,7 @@ def _nearest_on_ellipse(rim: Rim, point: Vector, w: Vector) -> Vector:
         c0, s0, c1, s1 = bounds
         c, s = _unit(c0 + c1, s0 + s1)
         beyond = along * s - across * c - bulge * s * c > 0
-        return tuple(jnp.where(beyond, p, q) for p, q in ((c0, c), (s0, s), (c, c1), (s, s1)))
+        return tuple(where(beyond, p, q) for p, q in ((c0, c), (s0, s), (c, c1), (s, s1)))
 
     c, s, *_ = lax.fori_loop(0, _HALVINGS, lambda _, x: kernel(halved)(x), bounds)
     return map_components(lambda p, q: c * p + s * q, major, minor)
@@ -131,24 +132,24 @@ def _ellipse(rim: Rim, point: Vector, w: Vector) -> tuple[Vector, Vector, Array,
     """
     major = _projected(rim.axis, cross(rim.axis, w))
     minor = cross(rim.axis, major)
-    outward = jnp.where(dot(minor, w) * dot(w, rim.axis) > 0, -1.0, 1.0)
+    outward = where(dot(minor, w) * dot(w, rim.axis) > 0, -1.0, jnp.ones_like(rim.radius))
     minor = map_components(lambda p: outward * p, minor)
     seen = perpendicular(minor, w)
     flat = safe_norm(seen)
     seen = otherwise(direction(seen, jnp.ones_like(flat)), cross(w, major))
     d = sub(point, rim.center)
     x, y = dot(d, major), dot(d, seen)
-    major = map_components(lambda p: jnp.where(x < 0, -p, p), major)
+    major = map_components(lambda p: where(x < 0, -p, p), major)
     along, across = rim.radius * abs(x), rim.radius * flat * y
     bulge = rim.radius * rim.radius * (1 - flat * flat)
     below = jnp.maximum(-across, 0.0)
-    c, s = _unit(jnp.where(below > 0, jnp.cbrt(along), 1.0), jnp.cbrt(below))
+    c, s = _unit(where(below > 0, jnp.cbrt(along), 1.0), jnp.cbrt(below))
     return major, minor, along, across, bulge, (c, s, jnp.zeros_like(x), jnp.ones_like(x))
 
 
 def _unit(c: Array, s: Array) -> tuple[Array, Array]:
     square = c * c + s * s
-    per_length = reciprocal_root(jnp.where(square > tiny(square), square, jnp.ones_like(square)))
+    per_length = reciprocal_root(where(square > tiny(square), square, jnp.ones_like(square)))
     return c * per_length, s * per_length
 
 
@@ -205,7 +206,7 @@ def _least(values: list[Array], items: list[T]) -> T:
     """The item of the least value."""
     least, found = values[0], items[0]
     for value, item in zip(values[1:], items[1:], strict=True):
-        found = jax.tree.map(lambda x, y, less=value < least: jnp.where(less, x, y), item, found)
+        found = jax.tree.map(lambda x, y, less=value < least: where(less, x, y), item, found)
         least = jnp.minimum(value, least)
     return found
 
@@ -226,13 +227,13 @@ def _newton(a: Rim, b: Rim, ua: Vector, ub: Vector) -> tuple[Vector, Vector, Vec
     size = a.radius * a.radius + b.radius * b.radius
     mean, half = 0.5 * (haa + hbb), 0.5 * (haa - hbb)
     lowest = lax.stop_gradient(mean - safe_norm((half, hab, jnp.zeros_like(hab))))
-    raised = jnp.where(lowest > 1e-6 * size, jnp.zeros_like(size), 1e-2 * size - lowest)
+    raised = where(lowest > 1e-6 * size, jnp.zeros_like(size), 1e-2 * size - lowest)
     haa, hbb = haa + raised, hbb + raised
     det = haa * hbb - hab * hab
     usable = det > 0
-    per_det = reciprocal(jnp.where(usable, det, jnp.ones_like(det)))
+    per_det = reciprocal(where(usable, det, jnp.ones_like(det)))
     steps = -(hbb * ga - hab * gb) * per_det, -(haa * gb - hab * ga) * per_det
-    by_a, by_b = (constant_where(det < 1e-5 * size * size, jnp.where(usable, x, jnp.zeros_like(x))) for x in steps)
+    by_a, by_b = (constant_where(det < 1e-5 * size * size, where(usable, x, jnp.zeros_like(x))) for x in steps)
     ua, ta = _turned(ua, ta, clamped(by_a, 0.5))
     ub, tb = _turned(ub, tb, clamped(by_b, 0.5))
     return ua, ub, ta, tb

@@ -32,6 +32,7 @@ from .vectors import (
     scaled,
     sub,
     tiny,
+    where,
 )
 
 Placed = PlacedCapsules | PlacedBoxes | PlacedCylinders
@@ -78,7 +79,7 @@ class Solid(NamedTuple):
         found = self.center
         for g in self.halves:
             t = dot(n, g)
-            sign = jnp.where(t * t <= rounding(t) * dot(g, g), jnp.zeros_like(t), jnp.sign(t))
+            sign = where(t * t <= rounding(t) * dot(g, g), jnp.zeros_like(t), jnp.sign(t))
             found = add_scaled(found, -sign, g)
         if self.disc is None:
             return found
@@ -90,15 +91,15 @@ class Solid(NamedTuple):
         for g in self.halves:
             square = dot(g, g)
             usable = square > tiny(square)
-            t = clamped(dot(q, g) * reciprocal(jnp.where(usable, square, jnp.ones_like(square))), 1.0)
-            found = add_scaled(found, jnp.where(usable, t, jnp.zeros_like(t)), g)
+            t = clamped(dot(q, g) * reciprocal(where(usable, square, jnp.ones_like(square))), 1.0)
+            found = add_scaled(found, where(usable, t, jnp.zeros_like(t)), g)
         if self.disc is None:
             return found
         q = perpendicular(q, self.disc.axis)
         length = safe_norm(q)
         inside = length <= self.disc.radius
-        scale = self.disc.radius * reciprocal(jnp.where(inside, 1.0, length))
-        return add_scaled(found, jnp.where(inside, 1.0, scale), q)
+        scale = self.disc.radius * reciprocal(where(inside, 1.0, length))
+        return add_scaled(found, where(inside, 1.0, scale), q)
 
     def corner(self, signs: Sequence[Array]) -> Vector:
         """The centre, and each half axis with a sign; where a sign is zero, the middle of an edge or a face."""

@@ -23,7 +23,7 @@ from ..sweeps.sweep import Sweep
 from .field import field_distances
 from .groups import by_kind, on_run
 from .obstacles import World
-from .pair_table import is_single, pair_function
+from .pair_table import is_single, pair_distance, pair_function
 from .witness import CapsuleDistance
 
 
@@ -74,7 +74,7 @@ def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[
     """
     model, world, q = checked_world(model, world, q)
     shapes = moving_shapes(model.tree)
-    found = [on_grid(model, q, world, shapes, _distances)] if len(world) else []
+    found = [on_grid(model, q, world, shapes, pair_distance)] if len(world) else []
     if world.points is not None:
         found.append(field_distances(model, q, world.points, shapes) - world.point_radius)
     return jnp.concatenate(found)
@@ -134,11 +134,6 @@ def checked_world(model: Model, world: World, q: Array) -> tuple[Model, World, A
     if not moving_shapes(model.tree):
         raise ModelError(f"model {model.tree.name!r} has no collision shapes that move")
     return model, jax.tree.map(lambda x: x.astype(q.dtype), world), q
-
-
-def _distances(first: str, second: str) -> Any:
-    function = pair_function(first, second)
-    return lambda a, b: function(a, b).distance
 
 
 def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Callable[[str, str], Any]) -> Any:

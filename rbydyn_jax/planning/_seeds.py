@@ -22,6 +22,7 @@ _CHOICE = 16  # random configurations, of which the one nearest to the goals is 
 _STEPS = 48
 _PATIENCE = 8  # steps after which a search whose squared error did not halve starts anew
 _GAP = 1e-4  # [rad, m] to the limits of position
+_AMONG = 3  # times as many where some collide, or are behind an obstacle
 _FAST = 0.8  # the mean velocity of a motion that keeps its limit of velocity, relative to that
 
 
@@ -58,7 +59,8 @@ def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
     goals = [goal for goal in problem.goals if goal.when in (1.0, ALONG)]
     if all(goal.when == ALONG for goal in goals):  # nothing is asked of the end
         return start[None]
-    count, (low, high) = 2 * problem.attempts, position_limits(problem)
+    enough = problem.attempts * (1 if problem.clearance is None else _AMONG)
+    count, (low, high) = 2 * enough, position_limits(problem)
     keys = jax.random.split(problem.key, _CHOICE * count)
     starts = jax.vmap(random_configuration, in_axes=(None, 0))(problem.model, keys)[:, at].astype(start.dtype)
     starts = starts.reshape(_CHOICE, count, -1)
@@ -87,7 +89,7 @@ def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
 
     def unfinished(state: tuple[Array, ...]) -> Array:
         i, least = state[0], state[3]
-        return (i <= _CHOICE) | ((i < _CHOICE + _STEPS) & (jnp.sum(reached(least)) < problem.attempts))
+        return (i <= _CHOICE) | ((i < _CHOICE + _STEPS) & (jnp.sum(reached(least)) < enough))
 
     infinite = jnp.full(count, jnp.inf, start.dtype)
     first = jnp.zeros((), int), starts[0], starts[0], infinite, infinite
