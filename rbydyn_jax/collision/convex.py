@@ -82,7 +82,7 @@ def core_witness(first: Solid, second: Solid) -> tuple[Array, Vector, Vector, Ve
         return core_distance(first._replace(center=add(first.center, by)).turned(turn_a), second.turned(turn_b))
 
     still = map_components(jnp.zeros_like, first.center)
-    core, by_motions = core_distance(first, second), jax.vjp(moved, still, still, still)[1]
+    core, by_motions = jax.vjp(moved, still, still, still)
     normal, moment_a, moment_b = by_motions(jnp.ones_like(core))
     point_a = add(add_scaled(first.center, -first.reach(normal), normal), cross(normal, moment_a))
     point_b = sub(add_scaled(second.center, second.reach(normal), normal), cross(normal, moment_b))
