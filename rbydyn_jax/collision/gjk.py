@@ -17,6 +17,7 @@ from jaxtyping import Array
 from ..shapes.base import Vector
 from ..xla.batch_last import in_lanes
 from ..xla.fusion import kernel
+from ..xla.loops import in_kernels
 from .polytopes import Polytope, Simplex, lowest
 from .vectors import add_scaled, cross, dot, map_components, rounding, sub, tiny
 
@@ -66,7 +67,7 @@ def _search(a: Vector, b: Vector) -> tuple[Simplex, Array]:
 
     def step(s: _State) -> _State:
         new = kernel(_farthest)(a, b, s.point)
-        return _State(s.step + 1, *kernel(_next)(s, new, scale))
+        return _State(in_kernels(s.step, scale.size) + 1, *kernel(_next)(s, new, scale))
 
     found = lax.while_loop(lambda s: jnp.any(s.goes_on > 0) & (s.step < _STEPS), step, start)
     at_a, at_b = (jnp.stack([getattr(v, side) for v in found.vertices]).astype(jnp.int32) for side in "ab")

@@ -19,6 +19,7 @@ from jaxtyping import Array
 from ..shapes.base import Vector
 from ..xla.batch_last import in_lanes
 from ..xla.fusion import kernel
+from ..xla.loops import in_kernels
 from .polytopes import Polytope, Simplex, lowest
 from .vectors import cross, dot, map_components, rounding, sub, tiny
 
@@ -130,6 +131,7 @@ def _edges(a: Polytope, b: Polytope) -> _Found:
             above = separation > found[0]
             return jnp.where(above, separation, found[0]), jnp.where(above, k, found[1])
 
+        k = in_kernels(k, b.sharp.size)
         row, sharp = jax.tree.map(lambda x: x[k][None], (of_a, a.sharp))
         return kernel(better)(found, k.astype(a.radius.dtype), row, of_b, sharp & b.sharp)
 

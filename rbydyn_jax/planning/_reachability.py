@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..spatial.safe import safe_divide, safe_sqrt
 from ..xla.fusion import kernel
+from ..xla.loops import scan_in_kernels
 from ..xla.reciprocal import reciprocal
 from ._extremes import clipped, larger, smaller
 
@@ -136,7 +137,7 @@ def controllable(rows_of: RowsOf, stages: Stages, states: States, end: Float[Arr
         return (bottom, top, exists), (bottom, top)
 
     start, along = (end, end, states.exists), (stages.each, 0.5 / stages.steps, states.low, states.high)
-    (_, _, exists), (low, high) = jax.lax.scan(back, start, along, reverse=True)
+    (_, _, exists), (low, high) = scan_in_kernels(back, start, along, reverse=True, size=end.size)
     return Reachable(jnp.concatenate([low, end[None]]), jnp.concatenate([high, end[None]]), exists)
 
 
@@ -194,7 +195,8 @@ def forward(
         after = clipped(x + 2.0 * length * u, low, high)
         return after, (after, (after - x) / (2.0 * length))
 
-    _, (x, u) = jax.lax.scan(step, start, (stages.each, stages.steps, reach.low[1:], reach.high[1:]))
+    along = stages.each, stages.steps, reach.low[1:], reach.high[1:]
+    _, (x, u) = scan_in_kernels(step, start, along, size=start.size)
     return Profile(jnp.concatenate([start[None], x]), u)
 
 

@@ -22,7 +22,7 @@ from ..model.model import Model, numbers_from_pattern
 from ..spatial.algebra import Force, Motion, Transform, Vec3
 from ..xla.batch_last import broadcast_leading, in_lanes
 from ..xla.fusion import kernel
-from ..xla.loops import Pieces, in_kernels
+from ..xla.loops import Pieces, scan_in_kernels
 from ..xla.structural import Scalars, Structural
 from .schedule import RevoluteOrPrismatic, Runs
 from .sweep import Body, Field, Sweep, Table, inertia_from_row, scalars_of, transform_from_numbers
@@ -183,13 +183,7 @@ class ScannedSweep(Sweep):
                 carry, out = one(carry, jax.tree.map(lambda a: a[0], xs))
                 return carry, jax.tree.map(lambda a: a[None], out)
 
-            def counted(state: tuple[jax.Array, Any], inputs: Any) -> tuple[tuple[jax.Array, Any], Any]:
-                k, carry = jax.lax.optimization_barrier((in_kernels(state[0]), state[1]))
-                carry, out = one(carry, inputs)
-                return (k + 1, carry), out
-
-            (_, carry), out = jax.lax.scan(counted, (jnp.zeros((), jnp.int32), carry), xs, reverse=reverse)
-            return carry, out
+            return scan_in_kernels(one, carry, xs, reverse=reverse)
 
         return in_lanes(along, spread=False)(_dense(init, (runs,), self.dtype), xs)
 

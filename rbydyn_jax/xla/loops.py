@@ -12,7 +12,7 @@ from jax.core import ShapedArray
 
 from .on_cpu import on_cpu
 from .sharding import vary_alike
-from .tuning import late_barriers
+from .tuning import FEW_ELEMENTS, late_barriers
 
 T = TypeVar("T")
 
@@ -96,12 +96,29 @@ def _written(x: jax.Array, pieces: Pieces, row: jax.Array, axis: int) -> jax.Arr
     return x
 
 
-def in_kernels(k: jax.Array) -> jax.Array:
+def scan_in_kernels(
+    f: Callable[[T, Any], tuple[T, Any]], init: T, xs: Any, *, reverse: bool = False, size: Any = None
+) -> tuple[T, Any]:
+    """`lax.scan` that is `in_kernels`."""
+
+    def counted(state: tuple[jax.Array, T], x: Any) -> tuple[tuple[jax.Array, T], Any]:
+        k, carry = jax.lax.optimization_barrier((in_kernels(state[0], size), state[1]))
+        carry, out = f(carry, x)
+        return (k + 1, carry), out
+
+    (_, carry), out = jax.lax.scan(counted, (jnp.zeros((), jnp.int32), init), xs, reverse=reverse)
+    return carry, out
+
+
+def in_kernels(k: jax.Array, size: Any = None) -> jax.Array:
     """The counter of a loop, an int32; on a CPU, such that XLA does not compile the whole loop as one function.
 
-    It would do so with older and slower emitters, unless something in the loop cannot be compiled that way: here a sort
-    of two numbers, which costs as much as calling one kernel.
+    It would do so with older emitters, which do not vectorise a kernel of many arrays, unless something in the loop
+    cannot be compiled that way: here a sort of two numbers, which costs as much as calling one kernel. A loop over
+    arrays of few elements, if their `size` is known, is left as one function, which is faster.
     """
+    if isinstance(size, int) and size < FEW_ELEMENTS:
+        return k
     return on_cpu(k, _sorted, _same)[0]
 
 

@@ -56,6 +56,23 @@ def test_distances_equal_those_of_coal(kind):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("of", ["points", "pairs"])
+def test_loops_over_many_elements_are_kernels(of):
+    """As one function, as XLA from 0.11.1 on compiles small loops, they are not vectorised."""
+    b = rb.RobotBuilder("free").link("w").link("body", 1.0, (0, 0, 0), (0.004, 0.004, 0.004)).floating("f", "w", "body")
+    model = rb.build_model(b.collision("body", geometries("convex_hull", 1, np.random.default_rng(3))[0]))
+    world = collision.World(collision.convex_hull(np.random.default_rng(4).normal(size=(12, 3))))
+    q = jnp.broadcast_to(rb.neutral(model).astype(FLOAT), (256, 7))
+    if of == "points":
+        program = jax.jit(lambda q, x: collision.sdf(model, q, x).distance).lower(q[0], q[:, 4:])
+    else:
+        program = jax.jit(jax.vmap(lambda q: collision.world_distances(model, q, world))).lower(q)
+    text = program.compile().as_text()
+    assert " while(" in text
+    assert not [line for line in text.splitlines() if "xla_cpu_small_call" in line and '/while"' in line]
+
+
+@pytest.mark.slow
 @float64
 def test_cylinders_attain_the_distance_and_no_direction_separates_more():
     a, b = sample("cylinder")
