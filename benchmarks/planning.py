@@ -113,13 +113,19 @@ def _tasks() -> dict[str, Callable[[], Task]]:
         for x in ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist_roll", "wrist_pitch", "wrist_yaw")
     )
 
-    def from_file(path: str, shapes: bool, held: dict[str | int, Any] | None = None) -> Model:
-        """With some joints held, and with capsules around its meshes if there are to be shapes."""
+    def from_file(
+        path: str, shapes: bool, held: dict[str | int, Any] | None = None, only: tuple[str, ...] = ()
+    ) -> Model:
+        """With some joints held, and if there are to be shapes, with capsules around its meshes.
+
+        Then `only` these joints move, if any are named: of random configurations of all of them too few are apart.
+        """
         file = example_robot(path)
         model = load_urdf(file)
         if shapes:
             packages = [file.parents[3], file.parents[2]]
             model = collision.with_shapes(model, collision.mesh_shapes(file, packages=packages))
+            held = {x: 0.0 for x in model.joint_names if only and x not in only} | (held or {})
         return lock_joints(model, held or {})
 
     robots_ = {
@@ -132,7 +138,7 @@ def _tasks() -> dict[str, Callable[[], Task]]:
         "rby1a_arm": (lambda _: robots.rby1a(), ("ee_right",), right),
         "rby1a_hands": (lambda _: robots.rby1a(), ("ee_right", "ee_left"), right + left),
         "g1_arm": (
-            lambda b: from_file("g1_description/urdf/g1_29dof_rev_1_0.urdf", b),
+            lambda b: from_file("g1_description/urdf/g1_29dof_rev_1_0.urdf", b, only=g1_arm),
             ("left_wrist_yaw_link",),
             g1_arm,
         ),
