@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     jax.config.update("jax_enable_x64", True)
     about = Store(arguments.output, keep=False).about
-    found: dict[str, Any] = {**about, "seed": arguments.seed, "tasks": []}
+    found: dict[str, Any] = {**about, "tasks": []}
     wanted = [name for name in arguments.tasks.split(",") if name]
     for name, make in _tasks().items():
         if not wanted or name in wanted:
@@ -338,6 +338,7 @@ def _measure(task: Task, count: int, batch: int, seed: int) -> dict[str, Any]:
     return {
         "task": task.name,
         "count": count,
+        "seed": seed,
         "joints": len(problems[0].moving.q),
         "solved": float(np.mean(kept)),
         "claimed": float(np.mean(claimed)),

@@ -68,8 +68,8 @@ def nearest_hull(hulls: PlacedConvexHulls, p: Vector) -> tuple[Array, Array, Vec
     second = jnp.where(is_edge, (side + 1) % 3, side)
     at = (jnp.where(is_face, k, x) for k, x in enumerate((side, second, side)))
 
-    def corner(x: Vector, face: Array, i: Array | int) -> Vector:
-        index = faces[row, face, i]
+    def corner(x: Vector, number: Array, i: Array | int) -> Vector:
+        index = faces[row, number, i]
         return map_components(lambda c: c[row, index], x)
 
     x, y, z = (corner(vertices, face, i) for i in range(3))
