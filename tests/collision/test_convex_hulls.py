@@ -67,7 +67,7 @@ def test_loops_over_many_elements_are_kernels(of):
         program = jax.jit(lambda q, x: collision.sdf(model, q, x).distance).lower(q[0], q[:, 4:])
     else:
         program = jax.jit(jax.vmap(lambda q: collision.world_distances(model, q, world))).lower(q)
-    text = program.compile().as_text()
+    text = str(program.compile().as_text())
     assert " while(" in text
     assert not [line for line in text.splitlines() if "xla_cpu_small_call" in line and '/while"' in line]
 
