@@ -28,7 +28,7 @@ from jaxtyping import Array
 
 from ..shapes.base import Vector
 from ..xla.batch_last import broadcast_leading
-from ..xla.fusion import barrier, kernel
+from ..xla.fusion import kernel
 from .rims import Rim, rim_edge_directions, rim_rim_directions
 from .solids import Placed, Solid, solid
 from .vectors import (
@@ -99,8 +99,9 @@ def core_distance(a: Solid, b: Solid) -> Array:
         chosen = [separation(a, b, _row(choices, k)) for (separation, choices), k in zip(families, best, strict=True)]
         return functools.reduce(larger, chosen)
 
-    def slopes(a: Solid, b: Solid, best: Sequence[Array]) -> tuple[Solid, Solid]:
-        return jax.vjp(lambda a, b: largest(a, b, best), a, b)[1](jnp.ones_like(a.radius))
+    def value_and_slopes(a: Solid, b: Solid, best: Sequence[Array]) -> tuple[Array, tuple[Solid, Solid]]:
+        value, pull_back = jax.vjp(lambda a, b: largest(a, b, best), a, b)
+        return value, pull_back(jnp.ones_like(value))
 
     @jax.custom_jvp
     def distance(a: Solid, b: Solid, best: Sequence[Array]) -> Array:
@@ -108,13 +109,12 @@ def core_distance(a: Solid, b: Solid) -> Array:
 
     @functools.partial(distance.defjvp, symbolic_zeros=True)
     def _(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Array]:
-        # All slopes leave one kernel: XLA:CPU would make one for each number that the derivative of `largest` keeps.
-        # The barrier keeps it apart from the kernel of the distance, or XLA:CPU cuts both where they do the same.
+        # All leave one kernel: XLA:CPU would make one for each number that the derivative of `largest` keeps.
         a, b, best = primals
-        by_each = jax.tree.leaves(kernel(slopes)(a, b, barrier(best)))
-        pairs = zip(by_each, jax.tree.leaves(tangents[:2]), strict=True)
+        value, by_each = kernel(value_and_slopes)(a, b, best)
+        pairs = zip(jax.tree.leaves(by_each), jax.tree.leaves(tangents[:2]), strict=True)
         terms = [slope * by for slope, by in pairs if not isinstance(by, SymbolicZero)]
-        return distance(a, b, best), functools.reduce(operator.add, terms)
+        return value, functools.reduce(operator.add, terms)
 
     return distance(a, b, best)
 

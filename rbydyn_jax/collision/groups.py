@@ -18,8 +18,9 @@ from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
 from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
-from .pair_table import PairFunction, is_single, pair_distance, pair_function
+from .pair_table import PairFunction, is_single, keeps_slopes, pair_distance, pair_function
 from .pairing import CapsulePairs
+from .slopes import with_slopes
 
 Result = TypeVar("Result")
 
@@ -32,6 +33,7 @@ class PairGroup(NamedTuple):
         function: Of these two kinds.
         distance: What it finds of the distance alone.
         single: Whether it takes one pair only.
+        slopes: Whether the distances are computed with their slopes.
         a: The first shape of each pair in world coordinates, as the function takes them.
         b: The second.
     """
@@ -40,12 +42,18 @@ class PairGroup(NamedTuple):
     function: PairFunction
     distance: Callable[[Any, Any], Array]
     single: bool
+    slopes: bool
     a: Any
     b: Any
 
     def mapped(self, run: Sweep, f: Callable[..., Result]) -> Callable[..., Result]:
         """`f` of the two shapes of a pair, for those of many."""
         return jax.vmap(f) if self.single else run.fused_map(f)
+
+    def distances(self, run: Sweep) -> Array:
+        """The distances of all pairs."""
+        of = with_slopes(run.fused_map, self.distance) if self.slopes else self.mapped(run, self.distance)
+        return of(self.a, self.b)
 
 
 def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, list[PairGroup]], Result]) -> Result:
@@ -73,7 +81,13 @@ def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, li
         return f(
             run,
             [
-                PairGroup(places, *functions[kinds], is_single(*kinds), *map(side, kinds, indices[places].T))
+                PairGroup(
+                    places,
+                    *functions[kinds],
+                    is_single(*kinds),
+                    keeps_slopes(*kinds),
+                    *map(side, kinds, indices[places].T),
+                )
                 for kinds, places in groups.items()
             ],
         )

@@ -51,6 +51,14 @@ def is_single(first: str, second: str) -> bool:
     return first in SINGLE or second in SINGLE
 
 
+def keeps_slopes(first: str, second: str) -> bool:
+    """Whether the distance of two kinds is computed with its slopes (`with_slopes`): those of boxes and cylinders.
+
+    The slopes of two capsules take more time to write and to read than to find.
+    """
+    return _entry(first, second)[0] is convex_convex
+
+
 def pair_distance(first: str, second: str) -> Callable[[Any, Any], Array]:
     """The function of two kinds of shapes for the distance alone.
 

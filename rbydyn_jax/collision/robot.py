@@ -56,7 +56,7 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
     """
 
     def distances(run: Sweep, groups: Sequence[PairGroup]) -> Array:
-        return in_order(groups, [g.mapped(run, g.distance)(g.a, g.b) for g in groups])
+        return in_order(groups, [g.distances(run) for g in groups])
 
     return on_pairs(model, q, resolve(check_model(model), pairs), distances)
 

@@ -23,7 +23,8 @@ from ..sweeps.sweep import Sweep
 from .field import field_distances
 from .groups import by_kind, on_run
 from .obstacles import World
-from .pair_table import is_single, pair_distance, pair_function
+from .pair_table import is_single, keeps_slopes, pair_distance, pair_function
+from .slopes import Spread, with_slopes
 from .witness import CapsuleDistance
 
 
@@ -74,7 +75,7 @@ def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[
     """
     model, world, q = checked_world(model, world, q)
     shapes = moving_shapes(model.tree)
-    found = [on_grid(model, q, world, shapes, pair_distance)] if len(world) else []
+    found = [on_grid(model, q, world, shapes, pair_distance, slopes=True)] if len(world) else []
     if world.points is not None:
         found.append(field_distances(model, q, world.points, shapes) - world.point_radius)
     return jnp.concatenate(found)
@@ -136,8 +137,13 @@ def checked_world(model: Model, world: World, q: Array) -> tuple[Model, World, A
     return model, jax.tree.map(lambda x: x.astype(q.dtype), world), q
 
 
-def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Callable[[str, str], Any]) -> Any:
-    """What the functions `what(kind, other)` of two kinds of shapes find, of some shapes and all obstacles."""
+def on_grid(
+    model: Model, q: Array, world: World, shapes: list[int], what: Callable[[str, str], Any], slopes: bool = False
+) -> Any:
+    """What the functions `what(kind, other)` of two kinds of shapes find, of some shapes and all obstacles.
+
+    With `slopes` they find distances, and keep the slopes of these.
+    """
     placed = {kind: _placed(kind, rows) for kind, rows in world.shapes.items()}
 
     def on(run: Sweep, placed: dict[str, Any]) -> Any:
@@ -151,20 +157,25 @@ def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Calla
                     every = jax.vmap(along_obstacles, in_axes=(0, None), out_axes=-2)
                 else:
                     grid = len(of_kind), len(world.places[other])
-                    every = run.fused_map(partial(_each, function, grid), separate_use=True)
+                    mapped = partial(run.fused_map, separate_use=True)
+                    spread_a, spread_b = partial(_spread, grid, 1), partial(_spread, grid, 0)
+                    if slopes and keeps_slopes(kind, other):
+                        every = with_slopes(mapped, function, spread_a, spread_b)
+                    else:
+                        every = mapped(partial(_each, function, spread_a, spread_b))
                 found.append(every(first, second))
         return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
 
     return traverse(model, on, q, placed, links=[model.tree.shape_links[i] for i in shapes])
 
 
-def _each(function: Any, grid: tuple[int, int], a: Any, b: Any) -> Any:
-    return function(_spread(a, grid, 1), _spread(b, grid, 0))
+def _each(function: Any, spread_a: Spread, spread_b: Spread, a: Any, b: Any) -> Any:
+    return function(jax.tree.map(spread_a, a), jax.tree.map(spread_b, b))
 
 
-def _spread(shapes: Any, grid: tuple[int, int], axis: int) -> Any:
+def _spread(grid: tuple[int, int], axis: int, x: Array) -> Array:
     """Along an axis of a grid; a batch stands behind it."""
-    return jax.tree.map(lambda x: jnp.broadcast_to(jnp.expand_dims(x, axis), (*grid, *x.shape[1:])), shapes)
+    return jnp.broadcast_to(jnp.expand_dims(x, axis), (*grid, *x.shape[1:]))
 
 
 def _placed(kind: str, rows: Any) -> Any:

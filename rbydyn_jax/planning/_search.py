@@ -118,6 +118,8 @@ class Search:
     def __init__(self, problem: TrajectoryProblem, ends: Float[Array, "s m"]) -> None:
         self.problem, self.ends = problem, ends
         self.todo = Transcription(problem, ends[0])
+        # Each is traced once, for its shapes and for the loop.
+        self.sampled, self.excess = jax.jit(self.todo.sampled), jax.jit(self.todo.excess)
         self.dtype = problem.q_start.dtype
         self.tolerance, self.stiffest = _TOLERANCE[self.dtype.name], _LARGEST_PENALTY[self.dtype.name]
 
@@ -130,14 +132,14 @@ class Search:
     def start(self) -> State:
         """Before the first step."""
         x = self.first(jnp.zeros((), int))
-        at = jax.eval_shape(self.todo.sampled, x)[1]
-        report = jax.eval_shape(lambda x: self.todo.report(x, self.todo.excess(x)), x)
+        at = jax.eval_shape(self.sampled, x)[1]
+        report = jax.eval_shape(lambda x: self.todo.report(x, self.excess(x)), x)
         return self._start(x, at, report)
 
     def advance(self, s: State) -> State:
         """One step, and what follows from it."""
         todo, dtype = self.todo, self.dtype
-        candidate, at = todo.sampled(s.candidate)
+        candidate, at = self.sampled(s.candidate)
         merit = todo.merit(candidate, at, s.dual, s.tight, s.penalty)
         fresh = s.step == 0
         # A motion that cannot be improved is accepted again: its merit is the same but for rounding.
@@ -192,7 +194,7 @@ class Search:
     def checked(self, s: State) -> State:
         """A look between the times of the optimisation, after the limits are kept at these."""
         todo = self.todo
-        excess = todo.excess(s.best)
+        excess = self.excess(s.best)
         kept = jnp.max(jnp.stack([jnp.max(e, initial=0.0) for e in jax.tree.leaves(excess)])) <= self.tolerance
         done = ~s.converged | kept | (s.round >= _ROUNDS)
         tight = choose(done, s.tight, todo.tightened(s.tight, excess))

@@ -58,10 +58,13 @@ def binary_scale(x: Float[Array, "... n"]) -> Float[Array, "... 1"]:
     The squares of scaled vectors neither underflow nor overflow, and scaling by a power of two rounds nothing.
     """
     size = jax.lax.stop_gradient(jnp.max(jnp.abs(x), axis=-1, keepdims=True, initial=0.0))
-    exponent = jnp.frexp(size)[1]
+    info = jnp.finfo(x.dtype)
     # Of the largest numbers the reciprocal is subnormal, which devices take as zero.
-    most = -jnp.finfo(x.dtype).minexp - 1
-    return jnp.ldexp(jnp.ones_like(size), -jnp.clip(exponent, -most, most))
+    most = -info.minexp - 1
+    size = jnp.clip(jnp.where((size > 0) & (size < jnp.inf), size, 0.5), 2.0**-most, 2.0**most)
+    # The bits of the exponent alone. JAX 0.12 traces programs with `frexp` or `ldexp` twice.
+    bits = jax.lax.bitcast_convert_type(size, f"int{info.bits}")
+    return 0.5 / jax.lax.bitcast_convert_type(bits & (-1 << info.nmant), x.dtype)
 
 
 def eliminate(k: int | Array, rows: Float[Array, "n m"]) -> Float[Array, "n m"]:

@@ -8,23 +8,41 @@ is given arrays with one more axis at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from itertools import compress
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .._signatures import unobserved
 from .nested import size_along
 from .partitioned import devices_needed, lower_ordered
-from .sharding import on_each_shard, replicated, vary_alike
+from .sharding import on_each_shard, on_mesh, replicated, vary_alike
 from .transpose import jvp_along, pruned
 
 _lanes_p = Primitive("rbydyn_lanes")
 _lanes_p.multiple_results = True
 _stored_p = Primitive("rbydyn_stored")  # the identity, in an order in memory
+
+
+class _Types(NamedTuple):
+    """The axes that the operands of a program have without lanes, and the shapes and dtypes of its results."""
+
+    ranks: tuple[int, ...]
+    results: tuple[tuple[tuple[int, ...], Any], ...]
+
+    def lanes(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """The lanes of the results: an operand may have one lane only."""
+        return jax.lax.broadcast_shapes(*(x.shape[k:] for x, k in zip(operands, self.ranks, strict=True)), ())
+
+    def kept(self, operands: Sequence[bool], results: Sequence[bool]) -> _Types:
+        """Those of some operands and results."""
+        return _Types(tuple(compress(self.ranks, operands)), tuple(compress(self.results, results)))
 
 
 def in_lanes(f: Callable[..., Any], spread: bool = True) -> Callable[..., Any]:
@@ -45,7 +63,8 @@ def in_lanes(f: Callable[..., Any], spread: bool = True) -> Callable[..., Any]:
 
         program = programs.setdefault(tree, jax.jit(flat))
         # JAX does not look for calls in `f`, whose kernels have to know the devices of the program.
-        results = _lanes_p.bind(*given, f=program, pruned=False, spread=spread, devices=devices_needed())
+        types = _Types(tuple(map(np.ndim, given)), _types(lanes_program(program, given).out_avals))
+        results = _lanes_p.bind(*given, f=program, types=types, spread=spread, devices=devices_needed())
         return jax.tree.unflatten(shapes[tree], results)
 
     return call
@@ -66,20 +85,35 @@ def matrix_major(matrix: jax.Array) -> jax.Array:
 
 def lanes_program(f: Callable[..., Any], xs: Sequence[Any]) -> ClosedJaxpr:
     """What the function of a program in lanes computes of operands of these types."""
+    if isinstance(f, _Kept) and f.is_of(xs):
+        return f.program
     with unobserved():
         return jax.make_jaxpr(f)(*xs)
 
 
-def _lowered(*xs: jax.Array, f: Callable[..., Any], **_: Any) -> list[Any]:
-    return jaxpr_as_fun(pruned(lanes_program(f, xs)))(*xs)
+def _types(results: Sequence[Any]) -> tuple[tuple[tuple[int, ...], Any], ...]:
+    return tuple((x.shape, x.dtype) for x in results)
 
 
-def _shapes(*xs: Any, f: Callable[..., Any], **_: Any) -> list[Any]:
-    return [x.update(weak_type=False) for x in lanes_program(f, xs).out_avals]
+def _run(*xs: Any, f: Callable[..., Any], types: _Types, **_: Any) -> list[Any]:
+    """The results, each in all lanes."""
+    lanes = types.lanes(xs)
+    return [jnp.broadcast_to(y, (*shape, *lanes)) for y, (shape, _) in zip(f(*xs), types.results, strict=True)]
+
+
+def _lowered(*xs: jax.Array, f: Callable[..., Any], types: _Types, **_: Any) -> list[Any]:
+    return _run(*xs, f=jaxpr_as_fun(pruned(lanes_program(f, xs))), types=types)
+
+
+def _avals(*xs: Any, f: Callable[..., Any], types: _Types, **_: Any) -> list[Any]:
+    if any(map(on_mesh, xs)):  # the program tells which results vary over its devices
+        return [x.update(weak_type=False) for x in lanes_program(partial(_run, f=f, types=types), xs).out_avals]
+    lanes = types.lanes(xs)
+    return [ShapedArray((*shape, *lanes), dtype) for shape, dtype in types.results]
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, f: Callable[..., Any], **params: Any
+    primals: Sequence[Any], tangents: Sequence[Any], *, f: Callable[..., Any], types: _Types, **params: Any
 ) -> tuple[list[Any], list[Any]]:
     places = [k for k, t in enumerate(tangents) if type(t) is not ad.Zero]
 
@@ -90,11 +124,13 @@ def _jvp(
         return jvp_along(lambda ys: f(*ys), values, along)[1]
 
     along = (tangents[k] for k in places)
-    values = _lanes_p.bind(*primals, f=f, **params)
-    return values, _lanes_p.bind(*primals, *along, f=moved, **params | {"pruned": False})
+    values = _lanes_p.bind(*primals, f=f, types=types, **params)
+    ranks = types.ranks + tuple(types.ranks[k] for k in places)
+    changes = _types([ShapedArray(*x).to_tangent_aval() for x in types.results])
+    return values, _lanes_p.bind(*primals, *along, f=moved, types=_Types(ranks, changes), **params)
 
 
-def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **params: Any) -> list[Any]:
+def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], types: _Types, **params: Any) -> list[Any]:
     """The transpose rule of the tangent program, `moved` in `_jvp`."""
     linear = [ad.is_undefined_primal(x) for x in args]
     known = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
@@ -117,7 +153,8 @@ def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], **p
         types = (x.update(shape=s, sharding=replicated(mesh, len(s))) for x, s in zip(wanted, shapes, strict=True))
         return list(jax.linear_transpose(map_, *types)(cts))
 
-    found = iter(_lanes_p.bind(*known, *dense, f=transposed, **params | {"pruned": False}))
+    types = _Types(tuple(np.ndim(x) for x in (*known, *dense)), _types(wanted))
+    found = iter(_lanes_p.bind(*known, *dense, f=transposed, types=types, **params))
     return [next(found) if is_linear else None for is_linear in linear]
 
 
@@ -128,32 +165,47 @@ def _batch(xs: Sequence[Any], axes: Sequence[Any], *, spread: bool, **params: An
         for x, axis in zip(xs, axes, strict=True)
     ]
     results = _lanes_p.bind(*last, spread=spread, **params)
-    return [jnp.broadcast_to(y, (*y.shape[:-1], size)) for y in results], [y.ndim - 1 for y in results]
+    return results, [y.ndim - 1 for y in results]
+
+
+class _Kept:
+    """The part of a program that computes the results that are used, of the operands that these need."""
+
+    def __init__(self, f: Callable[..., Any], operands: Sequence[Any], used: Sequence[bool], types: _Types) -> None:
+        program, lanes = lanes_program(f, operands), types.lanes(operands)
+        jaxpr, needed = partial_eval.dce_jaxpr(program.jaxpr, used)
+        kept = types.kept(needed, used)
+        if kept.lanes(list(compress(operands, needed))) != lanes:  # without an operand that is not used
+            jaxpr, needed = partial_eval.dce_jaxpr(program.jaxpr, used, instantiate=True)
+            kept = types.kept(needed, used)
+        self.f, self.operands, self.used, self.needed, self.types = f, operands, used, list(needed), kept
+        self.program = ClosedJaxpr(jaxpr, program.consts)
+
+    def __call__(self, *xs: jax.Array) -> list[Any]:
+        given = iter(xs)
+        lanes = xs[0].shape[self.operands[self.needed.index(True)].ndim :] if xs else ()
+        every = (
+            next(given) if is_needed else vary_alike(jnp.zeros((*x.shape, *lanes), x.dtype), *xs)
+            for x, is_needed in zip(self.operands, self.needed, strict=True)
+        )
+        return list(compress(self.f(*every), self.used))
+
+    def is_of(self, xs: Sequence[Any]) -> bool:
+        """Whether it was traced for operands of these types."""
+        types = [x if isinstance(x, ShapedArray) else jax.typeof(x) for x in xs]
+        return types == list(compress(self.operands, self.needed))
 
 
 def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
     eqn: JaxprEqn = context[-1]
+    params = eqn.params
     if not any(used):
         return [False] * len(eqn.invars), None
-    if all(used) and eqn.params["pruned"]:
+    if all(used) and isinstance(params["f"], _Kept):
         return [True] * len(eqn.invars), eqn
-    f = eqn.params["f"]
-    shapes: list[Any] = [x.aval for x in eqn.invars]
-    needed = list(partial_eval.dce_jaxpr(lanes_program(f, shapes).jaxpr, used)[1])
-    if needed and not any(needed):
-        needed[0] = True  # which tells the lanes
-
-    def wanted(*xs: jax.Array) -> list[Any]:
-        given, lanes = iter(xs), xs[0].shape[shapes[needed.index(True)].ndim :] if xs else ()
-        every = (
-            next(given) if is_needed else vary_alike(jnp.zeros((*x.shape, *lanes), x.dtype), *xs)
-            for x, is_needed in zip(shapes, needed, strict=True)
-        )
-        return [y for y, is_used in zip(f(*every), used, strict=True) if is_used]
-
-    kept_in = [x for x, is_needed in zip(eqn.invars, needed, strict=True) if is_needed]
-    kept_out = [x for x, is_used in zip(eqn.outvars, used, strict=True) if is_used]
-    return needed, eqn.replace(invars=kept_in, outvars=kept_out, params=eqn.params | {"f": wanted, "pruned": True})
+    kept = _Kept(params["f"], [x.aval for x in eqn.invars], used, params["types"])
+    kept_in, kept_out = list(compress(eqn.invars, kept.needed)), list(compress(eqn.outvars, used))
+    return kept.needed, eqn.replace(invars=kept_in, outvars=kept_out, params=params | {"f": kept, "types": kept.types})
 
 
 _stored_p.def_impl(lambda x, **_: x)
@@ -161,8 +213,8 @@ _stored_p.def_abstract_eval(lambda x, **_: x.update(weak_type=False))
 ad.deflinear2(_stored_p, lambda ct, x, **_: [ct])
 mlir.register_lowering(_stored_p, lambda ctx, x, *, orders, devices: lower_ordered(ctx, x, orders))
 
-_lanes_p.def_impl(lambda *xs, f, **_: f(*xs))
-_lanes_p.def_abstract_eval(_shapes)
+_lanes_p.def_impl(_run)
+_lanes_p.def_abstract_eval(_avals)
 ad.primitive_jvps[_lanes_p] = _jvp
 ad.primitive_transposes[_lanes_p] = _transpose
 batching.primitive_batchers[_lanes_p] = on_each_shard(_batch)

@@ -95,6 +95,13 @@ def _transpose(cotangents: Sequence[Any], *_: Any, how: _How, end: bool, devices
     return _of_each(cotangents, how, end=not end)
 
 
+def _known_apart(trace: Any, *values: Any, **params: Any) -> list[Any]:
+    """The boundary on what is known and on what is not: a kernel that is linear in some arguments has a transpose."""
+    known = iter(_boundary_p.bind(*(x.pval.get_known() for x in values if x.is_known()), **params))
+    unknown = iter(trace.default_process_primitive(_boundary_p, [x for x in values if not x.is_known()], params))
+    return [trace.new_const(next(known)) if x.is_known() else next(unknown) for x in values]
+
+
 def _batch(xs: Sequence[Any], axes: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
     return _boundary_p.bind(*xs, **params), list(axes)
 
@@ -135,5 +142,6 @@ batching.primitive_batchers[_boundary_p] = _batch
 ad.primitive_jvps[_boundary_p] = _jvp
 ad.primitive_transposes[_boundary_p] = _transpose
 partial_eval.dce_rules[_boundary_p] = _pruned
+partial_eval.custom_partial_eval_rules[_boundary_p] = _known_apart
 # A rule for the CPU alone cannot be registered: JAX (0.10, 0.12) fails where it chooses one of several within a loop.
 mlir.register_lowering(_boundary_p, _lower, cacheable=False)  # a cached rule does not see what is one

@@ -41,6 +41,11 @@ def vary_alike(tree: T, *others: Any) -> T:
     return jax.tree.unflatten(structure, cast)
 
 
+def on_mesh(aval: Any) -> bool:
+    """Whether an array type knows of a mesh: that of a `shard_map`, or one with explicit axes."""
+    return not aval.sharding.mesh.empty
+
+
 def replicated(like: Any, rank: int) -> NamedSharding:
     """On the mesh of an array type, with no axis split."""
     return NamedSharding(like.sharding.mesh, PartitionSpec(*(None for _ in range(rank))))

@@ -18,7 +18,7 @@ from rbydyn_jax.collision.bounding import bounding_hull
 from rbydyn_jax.io import BoxGeometry, ConvexHullGeometry, CylinderGeometry
 from tests.collision.polytopes import coal_distances, coal_pairs, geometries, placed, poses
 from tests.collision.test_solids import outside, reach
-from tests.helpers import X64, assert_close, oracle, untyped
+from tests.helpers import X64, assert_close, compiled_text, oracle, untyped
 
 COUNT = 200
 FLOAT = jnp.float64 if X64 else jnp.float32
@@ -67,7 +67,7 @@ def test_loops_over_many_elements_are_kernels(of):
         program = jax.jit(lambda q, x: collision.sdf(model, q, x).distance).lower(q[0], q[:, 4:])
     else:
         program = jax.jit(jax.vmap(lambda q: collision.world_distances(model, q, world))).lower(q)
-    text = str(program.compile().as_text())
+    text = compiled_text(program)
     assert " while(" in text
     assert not [line for line in text.splitlines() if "xla_cpu_small_call" in line and '/while"' in line]
 

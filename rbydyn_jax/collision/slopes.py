@@ -1,0 +1,57 @@
+"""Distances of many pairs whose derivatives cost little: one kernel finds them with their slopes, another the changes.
+
+JAX would differentiate the program of the distances and transpose that: in a gradient all distances would be computed
+once more, and the program traced over and over. Of the distance of two shapes the slopes by their positions and sizes
+are few, and once they are known, what is left is linear.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+from jaxtyping import Array
+
+Distance = Callable[[Any, Any], Array]
+Mapped = Callable[[Callable[..., Any]], Callable[..., Any]]
+Spread = Callable[[Array], Array]
+
+
+def _same(x: Array) -> Array:
+    return x
+
+
+def with_slopes(mapped: Mapped, distance: Distance, spread_a: Spread = _same, spread_b: Spread = _same) -> Distance:
+    """`mapped(distance)` of two shapes, arrays that are spread such that they have an entry for each pair."""
+
+    def spread(a: Any, b: Any) -> tuple[Any, Any]:
+        return jax.tree.map(spread_a, a), jax.tree.map(spread_b, b)
+
+    def and_slopes(a: Any, b: Any) -> tuple[Array, Any]:
+        found, pull_back = jax.vjp(distance, *spread(a, b))
+        return found, pull_back(jnp.ones_like(found))
+
+    @jax.custom_jvp
+    def distances(a: Any, b: Any) -> Array:
+        return mapped(lambda a, b: distance(*spread(a, b)))(a, b)
+
+    @functools.partial(distances.defjvp, symbolic_zeros=True)
+    def _(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Array, Array]:
+        found, slopes = mapped(and_slopes)(*primals)
+        given = [
+            [(slope, by) for slope, by in zip(*map(jax.tree.leaves, side), strict=True) if type(by) is not SymbolicZero]
+            for side in zip(slopes, tangents, strict=True)
+        ]
+
+        def change(given: list[list[tuple[Array, Array]]]) -> Array:
+            sides = zip(given, (spread_a, spread_b), strict=True)
+            return functools.reduce(operator.add, [slope * s(by) for side, s in sides for slope, by in side])
+
+        return found, mapped(change)(given)
+
+    return distances
