@@ -38,7 +38,7 @@ class _Types(NamedTuple):
 
     def lanes(self, operands: Sequence[Any]) -> tuple[Any, ...]:
         """The lanes of the results: an operand may have one lane only."""
-        return jax.lax.broadcast_shapes(*(x.shape[k:] for x, k in zip(operands, self.ranks, strict=True)), ())
+        return jax.lax.broadcast_shapes(*(np.shape(x)[k:] for x, k in zip(operands, self.ranks, strict=True)), ())
 
     def kept(self, operands: Sequence[bool], results: Sequence[bool]) -> _Types:
         """Those of some operands and results."""

@@ -22,7 +22,7 @@ from rbydyn_jax.planning import (
     solve_trajectory,
 )
 from rbydyn_jax.planning._sensitivity import solution
-from tests.helpers import assert_close
+from tests.helpers import X64, assert_close
 from tests.planning.arms import Q_GOAL, Q_START, pole_arm, pole_pairs
 from tests.planning.sliders import slider
 
@@ -215,6 +215,49 @@ def test_of_the_shortest_time_they_are_those_of_scipys_solution():
     want = changes(hurry_conditions, x, end, h=3e-4)
     want[-1] *= end.duration
     assert_close(J, want, 2e-4)
+
+
+def obey(x):
+    """A constraint that the user gives closes over its bound: goal [m], largest velocity at the goal and at the start."""
+
+    def slower(model, q, v, a, tau, t):
+        return v - (x[1] * q / x[0] + x[2] * (1.0 - q / x[0]))
+
+    model = with_limits(slider(), velocity_limit=jnp.full(1, 50.0), acceleration_limit=jnp.full(1, 500.0))
+    goals = [ConfigurationGoal(x[:1])]
+    return TrajectoryProblem(model, jnp.zeros(1), goals, duration=2.0, clearance=None, constraints=[slower], **SETUP)
+
+
+def obey_conditions(z, x, end):
+    motion = obey(x).trajectory(z.reshape(8, 1), jnp.asarray(2.0))
+    at = sample_trajectory(motion, 33)
+    bound = x[1] * at.q / x[0] + x[2] * (1.0 - at.q / x[0])
+    room = bound - at.v - end.tight.path["constraints"]
+    return 0.5 * jnp.sum(z**2), sample_trajectory(motion, 2).q[1] - x[:1], room.reshape(-1)
+
+
+@pytest.mark.slow
+def test_within_a_constraint_of_the_user_they_are_those_of_scipys_solution():
+    x = np.array([1.0, 0.7, 0.9])
+    end, J = solved(obey)(x)
+    assert end.converged and (end.dual.path["constraints"] != 0).sum() >= 2
+    assert_close(J[:-1], changes(obey_conditions, x, end), 1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.float32
+def test_without_active_limits_a_motion_is_proportional_to_its_length():
+    """In float32, too: what has the least jerk and ends at rest depends linearly on where it ends."""
+
+    def walk(x):
+        model = with_limits(slider(), velocity_limit=jnp.full(1, 50.0), acceleration_limit=jnp.full(1, 500.0))
+        goals = [ConfigurationGoal(x)]
+        return TrajectoryProblem(model, jnp.zeros(1), goals, duration=2.0, clearance=None, **SETUP)
+
+    x = jnp.array([0.8])
+    end, J = solved(walk)(x)
+    assert end.converged and J.dtype == x.dtype
+    assert_close(J[:-1, 0], np.asarray(end.coefficients).reshape(-1) / 0.8, 1e-10 if X64 else 1e-5)
 
 
 def test_second_derivatives_are_refused():
