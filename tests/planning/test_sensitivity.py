@@ -218,7 +218,7 @@ def test_of_the_shortest_time_they_are_those_of_scipys_solution():
 
 
 def obey(x):
-    """A constraint that the user gives closes over its bound: goal [m], largest velocity at the goal and at the start."""
+    """A constraint that the user gives closes over its bound: goal [m], largest velocity there and at the start."""
 
     def slower(model, q, v, a, tau, t):
         return v - (x[1] * q / x[0] + x[2] * (1.0 - q / x[0]))
@@ -242,6 +242,32 @@ def test_within_a_constraint_of_the_user_they_are_those_of_scipys_solution():
     end, J = solved(obey)(x)
     assert end.converged and (end.dual.path["constraints"] != 0).sum() >= 2
     assert_close(J[:-1], changes(obey_conditions, x, end), 1e-3)
+
+
+def stay(x):
+    """The tool stays in a square along the whole motion: its centre [m], half of its side [m], the goal."""
+    model = with_limits(robots.two_link_arm(), velocity_limit=jnp.full(2, 50.0), effort_limit=jnp.full(2, 500.0))
+    goals = [PositionGoal("tool", jnp.append(x[:2], 0.0), at="path", position_band=x[2]), ConfigurationGoal(x[3:])]
+    return TrajectoryProblem(model, jnp.array([-0.75, 0.3]), goals, duration=2.0, clearance=None, **SETUP)
+
+
+def stay_conditions(z, x, end):
+    todo = stay(x)
+    motion = todo.trajectory(z.reshape(8, 2), jnp.asarray(2.0))
+    at = sample_trajectory(motion, 33)
+    place = jax.vmap(lambda q: link_pose(todo.model, q, "tool")[:2, 3])(at.q)
+    # In units of 0.1 m, less the margins of the search.
+    room = x[2] - jnp.abs(place - x[None, :2]), end.tight.path["path"][:, :2]
+    return 0.5 * jnp.sum(z**2), at.q[-1] - x[3:], (room[0] / 0.1 - room[1]).reshape(-1)
+
+
+@pytest.mark.slow
+def test_on_a_path_goal_they_are_those_of_scipys_solution():
+    reach = float(link_pose(robots.two_link_arm(), jnp.zeros(2), "tool")[0, 3])
+    x = np.array([0.3 * reach, 0.0, 0.6 * reach, 0.45, 0.3])
+    end, J = solved(stay)(x)
+    assert end.converged and (end.dual.path["path"] != 0).any()
+    assert_close(J[:-1], changes(stay_conditions, x, end), 1e-3)
 
 
 @pytest.mark.slow
