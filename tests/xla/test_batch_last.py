@@ -28,6 +28,7 @@ def test_a_result_has_all_lanes_though_what_is_in_the_batch_is_not_used(spread):
     assert_close(both[1], got)
 
 
+@pytest.mark.ci
 def test_gradients_with_and_without_a_batch():
     x, shared = normal(2, 4, 3), normal(3, 3)
 
