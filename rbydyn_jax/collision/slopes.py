@@ -26,23 +26,25 @@ def _same(x: Array) -> Array:
     return x
 
 
+def on_spread(f: Callable[[Any, Any], Any], spread_a: Spread, spread_b: Spread) -> Callable[[Any, Any], Any]:
+    """`f` of two shapes whose arrays are spread before."""
+    return lambda a, b: f(jax.tree.map(spread_a, a), jax.tree.map(spread_b, b))
+
+
 def with_slopes(mapped: Mapped, distance: Distance, spread_a: Spread = _same, spread_b: Spread = _same) -> Distance:
     """`mapped(distance)` of two shapes, arrays that are spread such that they have an entry for each pair."""
 
-    def spread(a: Any, b: Any) -> tuple[Any, Any]:
-        return jax.tree.map(spread_a, a), jax.tree.map(spread_b, b)
-
     def and_slopes(a: Any, b: Any) -> tuple[Array, Any]:
-        found, pull_back = jax.vjp(distance, *spread(a, b))
+        found, pull_back = jax.vjp(distance, a, b)
         return found, pull_back(jnp.ones_like(found))
 
     @jax.custom_jvp
     def distances(a: Any, b: Any) -> Array:
-        return mapped(lambda a, b: distance(*spread(a, b)))(a, b)
+        return mapped(on_spread(distance, spread_a, spread_b))(a, b)
 
     @functools.partial(distances.defjvp, symbolic_zeros=True)
     def _(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Array, Array]:
-        found, slopes = mapped(and_slopes)(*primals)
+        found, slopes = mapped(on_spread(and_slopes, spread_a, spread_b))(*primals)
         given = [
             [(slope, by) for slope, by in zip(*map(jax.tree.leaves, side), strict=True) if type(by) is not SymbolicZero]
             for side in zip(slopes, tangents, strict=True)

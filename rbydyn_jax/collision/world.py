@@ -24,7 +24,7 @@ from .field import field_distances
 from .groups import by_kind, on_run
 from .obstacles import World
 from .pair_table import is_single, keeps_slopes, pair_distance, pair_function
-from .slopes import Spread, with_slopes
+from .slopes import on_spread, with_slopes
 from .witness import CapsuleDistance
 
 
@@ -162,15 +162,11 @@ def on_grid(
                     if slopes and keeps_slopes(kind, other):
                         every = with_slopes(mapped, function, spread_a, spread_b)
                     else:
-                        every = mapped(partial(_each, function, spread_a, spread_b))
+                        every = mapped(on_spread(function, spread_a, spread_b))
                 found.append(every(first, second))
         return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
 
     return traverse(model, on, q, placed, links=[model.tree.shape_links[i] for i in shapes])
-
-
-def _each(function: Any, spread_a: Spread, spread_b: Spread, a: Any, b: Any) -> Any:
-    return function(jax.tree.map(spread_a, a), jax.tree.map(spread_b, b))
 
 
 def _spread(grid: tuple[int, int], axis: int, x: Array) -> Array:

@@ -118,7 +118,7 @@ class Search:
     def __init__(self, problem: TrajectoryProblem, ends: Float[Array, "s m"]) -> None:
         self.problem, self.ends = problem, ends
         self.todo = Transcription(problem, ends[0])
-        # Each is traced once, for its shapes and for the loop.
+        # In one search each is traced once, for its shapes and for the loop; a batch makes several.
         self.sampled, self.excess = jax.jit(self.todo.sampled), jax.jit(self.todo.excess)
         self.dtype = problem.q_start.dtype
         self.tolerance, self.stiffest = _TOLERANCE[self.dtype.name], _LARGEST_PENALTY[self.dtype.name]

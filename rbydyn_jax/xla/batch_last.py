@@ -63,7 +63,7 @@ def in_lanes(f: Callable[..., Any], spread: bool = True) -> Callable[..., Any]:
 
         program = programs.setdefault(tree, jax.jit(flat))
         # JAX does not look for calls in `f`, whose kernels have to know the devices of the program.
-        types = _Types(tuple(map(np.ndim, given)), _types(lanes_program(program, given).out_avals))
+        types = _Types(tuple(map(np.ndim, given)), _shapes_and_dtypes(lanes_program(program, given).out_avals))
         results = _lanes_p.bind(*given, f=program, types=types, spread=spread, devices=devices_needed())
         return jax.tree.unflatten(shapes[tree], results)
 
@@ -91,7 +91,7 @@ def lanes_program(f: Callable[..., Any], xs: Sequence[Any]) -> ClosedJaxpr:
         return jax.make_jaxpr(f)(*xs)
 
 
-def _types(results: Sequence[Any]) -> tuple[tuple[tuple[int, ...], Any], ...]:
+def _shapes_and_dtypes(results: Sequence[Any]) -> tuple[tuple[tuple[int, ...], Any], ...]:
     return tuple((x.shape, x.dtype) for x in results)
 
 
@@ -126,7 +126,7 @@ def _jvp(
     along = (tangents[k] for k in places)
     values = _lanes_p.bind(*primals, f=f, types=types, **params)
     ranks = types.ranks + tuple(types.ranks[k] for k in places)
-    changes = _types([ShapedArray(*x).to_tangent_aval() for x in types.results])
+    changes = _shapes_and_dtypes([ShapedArray(*x).to_tangent_aval() for x in types.results])
     return values, _lanes_p.bind(*primals, *along, f=moved, types=_Types(ranks, changes), **params)
 
 
@@ -153,7 +153,7 @@ def _transpose(cotangents: Sequence[Any], *args: Any, f: Callable[..., Any], typ
         types = (x.update(shape=s, sharding=replicated(mesh, len(s))) for x, s in zip(wanted, shapes, strict=True))
         return list(jax.linear_transpose(map_, *types)(cts))
 
-    types = _Types(tuple(np.ndim(x) for x in (*known, *dense)), _types(wanted))
+    types = _Types(tuple(np.ndim(x) for x in (*known, *dense)), _shapes_and_dtypes(wanted))
     found = iter(_lanes_p.bind(*known, *dense, f=transposed, types=types, **params))
     return [next(found) if is_linear else None for is_linear in linear]
 
