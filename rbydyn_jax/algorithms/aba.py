@@ -31,7 +31,7 @@ from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep
 from ..xla.reciprocal import reciprocal
 from ..xla.structural import ZERO, Scalar, Scalars, add, mul, sub
-from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
+from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of, value_and_jvp
 from .arguments import arguments
 from .crba import crba, mass_matrix_inverse
 from .rnea import newton_euler, weightless
@@ -208,9 +208,9 @@ _mass_solve = jax.custom_jvp(_plain_solve)
 
 def _mass_solve_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
     model, q = primals[:2]
-    a = _mass_solve(*primals)
     if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
-        return a, jvp_of(_plain_solve, primals, tangents)
+        return value_and_jvp(_plain_solve, primals, tangents)
+    a = _mass_solve(*primals)
     floating = weightless(model)
     lost = jvp_of(lambda q: newton_euler(floating, q, None, a, None), (q,), (tangents[1],))
     return a, _solved(model, q, tangents[2], lost)
@@ -225,10 +225,10 @@ _accelerations = jax.custom_jvp(_plain)
 def _accelerations_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
     """From tau = rnea(q, v, a): da = M^-1 (dtau - drnea at constant a)."""
     model, q, v, _, f_ext = primals
-    a = _accelerations(*primals)
     d_model, d_q, d_v, d_tau, d_f = tangents
     if not is_zero(d_model):
-        return a, jvp_of(_plain, primals, tangents)
+        return value_and_jvp(_plain, primals, tangents)
+    a = _accelerations(*primals)
     lost = jvp_of(lambda q, v, f: newton_euler(model, q, v, a, f), (q, v, f_ext), (d_q, d_v, d_f))
     return a, _solved(model, q, d_tau, lost)
 
@@ -253,10 +253,10 @@ def damped_accelerations(model: Model, extra: Array, q: Array, v: Array, tau: Ar
 def _damped_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
     """The rule of `_accelerations`, in which inertia that changes costs a force: da = M^-1 (... - dextra a)."""
     model, extra, q, v, _, f_ext = primals
-    a = damped_accelerations(*primals)
     d_model, d_extra, d_q, d_v, d_tau, d_f = tangents
     if not is_zero(d_model):
-        return a, jvp_of(_plain_damped, primals, tangents)
+        return value_and_jvp(_plain_damped, primals, tangents)
+    a = damped_accelerations(*primals)
     lost = jvp_of(lambda q, v, f: newton_euler(model, q, v, a, f), (q, v, f_ext), (d_q, d_v, d_f))
     if not is_zero(d_extra):
         heavier = d_extra * a

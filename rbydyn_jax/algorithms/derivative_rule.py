@@ -13,7 +13,7 @@ from ..model.configuration import qdot_from_v, v_from_qdot
 from ..model.model import Model
 from ..sweeps.plan import Result, traverse
 from ..sweeps.sweep import Sweep
-from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
+from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, value_and_jvp
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def with_derivative(
 
     def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
         model, q = primals
-        found = ruled(model, q)
         if not is_zero(tangents[0]):  # the parameters of the model: rare, and of many kinds
-            return found, jvp_of(plain, primals, tangents)
+            return value_and_jvp(plain, primals, tangents)
+        found = ruled(model, q)
         return found, apply_linear(derivative, primals, (v_from_qdot(model, q, tangents[1]),), [found.shape])[0]
 
     ruled.defjvp(jvp, symbolic_zeros=True)
@@ -95,9 +95,9 @@ def state_rule(
         primals: The arguments.
         tangents: Their changes.
     """
-    found = f(*primals)
     if not is_zero(tangents[0]):  # the parameters of the model: rare, and of many kinds
-        return found, jvp_of(plain, primals, tangents)
+        return value_and_jvp(plain, primals, tangents)
+    found = f(*primals)
     given = zip(names, tangents[1:], primals[1:], strict=True)
     moved = {name: t for name, t, x in given if x is not None and not is_zero(t)}
     if names[0] in moved:

@@ -18,7 +18,7 @@ from ..spatial.algebra import IDENTITY, Transform, Vec3
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep
 from ..sweeps.world_frame import total
-from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, jvp_of
+from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, value_and_jvp
 from .momentum_columns import linear_momentum_matrix
 from .rnea import newton_euler
 
@@ -75,9 +75,9 @@ def first_moment(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3"]:
 
 def _first_moment_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
     model, q = primals
-    moment = first_moment(model, q)
     if not is_zero(tangents[0]):  # the parameters of the model: rare, and of many kinds
-        return moment, jvp_of(_plain, primals, tangents)
+        return value_and_jvp(_plain, primals, tangents)
+    moment = first_moment(model, q)
     (rate,) = apply_linear(_Rate(), primals, (v_from_qdot(model, q, tangents[1]),), [moment.shape])
     return moment, rate
 

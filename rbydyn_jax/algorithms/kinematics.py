@@ -24,7 +24,7 @@ from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep, transform_from_numbers
 from ..xla.loops import Pieces
 from ..xla.structural import Scalars
-from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_of
+from ..xla.transpose import LinearMap, apply_linear, is_zero, value_and_jvp
 from .arguments import arguments
 
 
@@ -93,9 +93,9 @@ def link_poses(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nl 4 4"]:
 
 def _link_poses_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
     model, q = primals
-    T = link_poses(model, q)
     if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
-        return T, jvp_of(_plain, primals, tangents)
+        return value_and_jvp(_plain, primals, tangents)
+    T = link_poses(model, q)
     (change,) = apply_linear(_Changes(), (model, q, T), (v_from_qdot(model, q, tangents[1]),), [T.shape])
     return T, change
 

@@ -25,6 +25,8 @@ from jaxtyping import Array, Float
 from .._check import check_array, check_size, jit_public
 from ..shapes.base import Vector
 from ..shapes.capsule import PlacedCapsules
+from ..xla.fusion import kernel
+from ..xla.reciprocal import reciprocal, reciprocal_root
 from .vectors import add_scaled, components, cross, dot, map_components, norm, sub, tiny
 from .witness import CapsuleDistance, Witness
 
@@ -96,7 +98,7 @@ def capsule_capsule(a: PlacedCapsules, b: PlacedCapsules) -> Witness:
     """`capsule_distance` on components, for arrays of pairs of any one shape."""
     r, u, w = sub(a.start, b.start), sub(a.end, a.start), sub(b.end, b.start)
     s, t = _nearest_parameters(r, u, w)
-    normal = _normal(_gap(r, u, w, s, t), r, u, w)
+    normal = _normal(r, u, w, s, t)
     axis_a, axis_b = add_scaled(a.start, s, u), add_scaled(b.start, t, w)
     on_surfaces = add_scaled(axis_a, -a.radius, normal), add_scaled(axis_b, b.radius, normal)
     return Witness(_segment_distance(r, u, w) - a.radius - b.radius, *on_surfaces, axis_a, axis_b)
@@ -115,8 +117,7 @@ def _segment_distance_jvp(primals: Segments, tangents: Segments) -> tuple[Array,
     # derivative, where their change does count, is right as well.
     r, u, w = primals
     s, t = _nearest_parameters(r, u, w)
-    gap = _gap(r, u, w, s, t)
-    return norm(gap), dot(_normal(gap, r, u, w), _gap(*tangents, s, t))
+    return norm(_gap(r, u, w, s, t)), dot(_normal(r, u, w, s, t), _gap(*tangents, s, t))
 
 
 def _nearest_parameters(r: Vector, u: Vector, w: Vector) -> tuple[Array, Array]:
@@ -154,13 +155,17 @@ def _gap(r: Vector, u: Vector, w: Vector, s: Array, t: Array) -> Vector:
     return add_scaled(add_scaled(r, s, u), -t, w)
 
 
-def _normal(gap: Vector, r: Vector, u: Vector, w: Vector) -> Vector:
-    """Unit vector along `gap`; where that vanishes to rounding, a common normal of the axes, held constant."""
+def _normal(r: Vector, u: Vector, w: Vector, s: Array, t: Array) -> Vector:
+    """Unit vector along the gap; where that vanishes to rounding, a common normal of the axes, held constant."""
+    # A kernel: XLA would compute the gap for each component once more, and round it otherwise.
+    gap = kernel(_gap, exportable=True)(r, u, w, s, t)
     square = dot(gap, gap)
     rounding = (2 * jnp.finfo(square.dtype).eps) ** 2 * (dot(r, r) + dot(u, u) + dot(w, w))
     apart = (square > rounding) & (square > tiny(square))
-    length = jnp.sqrt(jnp.maximum(square, tiny(square)))
-    return map_components(lambda g, n: jnp.where(apart, g / length, n), gap, _common_normal(*lax.stop_gradient((u, w))))
+    per_length = reciprocal_root(jnp.maximum(square, tiny(square)))
+    return map_components(
+        lambda g, n: jnp.where(apart, g * per_length, n), gap, _common_normal(*lax.stop_gradient((u, w)))
+    )
 
 
 def _common_normal(u: Vector, w: Vector) -> Vector:
@@ -172,9 +177,9 @@ def _common_normal(u: Vector, w: Vector) -> Vector:
     k = (abs(x) > abs(z)).astype(x.dtype)
     beside = (-k * y, k * x - (1 - k) * z, (1 - k) * y)  # (-y, x, 0) or (0, -z, y)
     n = map_components(lambda p, q: jnp.where(crossing, p, q), n, beside)
-    tilt = dot(n, longer) / jnp.maximum(jnp.maximum(uu, ww), tiny(uu))  # near-parallel axes: rounding of n
+    tilt = dot(n, longer) * reciprocal(jnp.maximum(jnp.maximum(uu, ww), tiny(uu)))  # near-parallel axes: rounding of n
     n = add_scaled(n, -tilt, longer)
     square = dot(n, n)
     none = (square <= tiny(square)).astype(square.dtype)
-    length = jnp.sqrt(square + none)
-    return n[0] / length, n[1] / length, (n[2] + none) / length
+    per_length = reciprocal_root(square + none)
+    return n[0] * per_length, n[1] * per_length, (n[2] + none) * per_length

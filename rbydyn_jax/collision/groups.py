@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -13,14 +13,14 @@ from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_pose_step
 from ..model.model import Model
 from ..model.tree import KinematicTree
-from ..spatial.algebra import IDENTITY
+from ..spatial.algebra import IDENTITY, Transform
 from ..sweeps.plan import traverse
-from ..sweeps.sweep import Sweep
+from ..sweeps.sweep import Field, Sweep
 from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
-from .pair_table import PairFunction, is_single, keeps_slopes, pair_distance, pair_function
+from .pair_table import PairFunction, is_single, pair_distance, pair_function
 from .pairing import CapsulePairs
-from .slopes import with_slopes
+from .rates import Distance, Wrench, with_wrench
 
 Result = TypeVar("Result")
 
@@ -33,16 +33,16 @@ class PairGroup(NamedTuple):
         function: Of these two kinds.
         distance: What it finds of the distance alone.
         single: Whether it takes one pair only.
-        slopes: Whether the distances are computed with their slopes.
+        vectors: How many points and directions of the first shape move.
         a: The first shape of each pair in world coordinates, as the function takes them.
         b: The second.
     """
 
     places: np.ndarray
     function: PairFunction
-    distance: Callable[[Any, Any], Array]
+    distance: Distance
     single: bool
-    slopes: bool
+    vectors: tuple[int, int]
     a: Any
     b: Any
 
@@ -50,66 +50,79 @@ class PairGroup(NamedTuple):
         """`f` of the two shapes of a pair, for those of many."""
         return jax.vmap(f) if self.single else run.fused_map(f)
 
-    def distances(self, run: Sweep) -> Array:
-        """The distances of all pairs."""
-        of = with_slopes(run.fused_map, self.distance) if self.slopes else self.mapped(run, self.distance)
-        return of(self.a, self.b)
+    def distances(self, run: Sweep, wrenches: bool) -> Array | tuple[Array, Wrench]:
+        """The distances of all pairs, and their wrenches if asked."""
+        return self.mapped(run, with_wrench(self.distance, *self.vectors) if wrenches else self.distance)(
+            self.a, self.b
+        )
 
 
 def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, list[PairGroup]], Result]) -> Result:
-    """`f(traversal, groups)` of the pairs in a configuration.
+    """`f(traversal, groups)` of the pairs in a configuration."""
+    model, q = arguments(model, q=q)
+
+    def on(run: Sweep) -> Result:
+        return f(run, pair_groups(run, run.outward(body_pose_step, IDENTITY), pairs))
+
+    return traverse(model, on, q, links=[model.tree.shape_links[i] for i in shapes_of(pairs)])
+
+
+def shapes_of(pairs: CapsulePairs) -> list[int]:
+    """The shapes that occur in pairs."""
+    return sorted({i for pair in pairs.indices for i in pair})
+
+
+def pair_groups(run: Sweep, poses: Field[Transform], pairs: CapsulePairs) -> list[PairGroup]:
+    """The pairs by kinds, from the poses of the bodies.
 
     Matrices are never written: the traversal gives what moves of each shape as scalars, and each of them of all pairs
     is joined to one array (n,), a batch behind it as the last axis.
     """
-    model, q = arguments(model, q=q)
-    tree = model.tree
+    tree = run.tree
     indices = np.array(pairs.indices)
     kinds = [(tree.shape_kinds[i], tree.shape_kinds[j]) for i, j in pairs.indices]
     groups = {k: np.flatnonzero([k == other for other in kinds]) for k in dict.fromkeys(kinds)}
-    functions = {k: (pair_function(*k), pair_distance(*k)) for k in groups}
-    shapes = sorted({int(i) for i in indices.flat})
+    moved = _moved(run, poses, shapes_of(pairs))
 
-    def on(run: Sweep) -> Result:
-        moved = dict(zip(shapes, _moved(run, shapes), strict=True))
+    def side(kind: str, chosen: np.ndarray) -> Any:
+        rows = np.array([tree.shape_rows[i] for i in chosen])
+        columns = zip(*(moved[int(i)] for i in chosen), strict=True)
+        return run.model.shapes[kind].gathered(rows, [join(x, run.dtype) for x in columns])
 
-        def side(kind: str, chosen: np.ndarray) -> Any:
-            rows = np.array([tree.shape_rows[i] for i in chosen])
-            columns = zip(*(moved[int(i)] for i in chosen), strict=True)
-            return run.model.shapes[kind].gathered(rows, [join(x, q.dtype) for x in columns])
-
-        return f(
-            run,
-            [
-                PairGroup(
-                    places,
-                    *functions[kinds],
-                    is_single(*kinds),
-                    keeps_slopes(*kinds),
-                    *map(side, kinds, indices[places].T),
-                )
-                for kinds, places in groups.items()
-            ],
+    return [
+        PairGroup(
+            places,
+            pair_function(*kinds),
+            pair_distance(*kinds),
+            is_single(*kinds),
+            vectors(run, kinds[0]),
+            *map(side, kinds, indices[places].T),
         )
+        for kinds, places in groups.items()
+    ]
 
-    return traverse(model, on, q, links=[tree.shape_links[i] for i in shapes])
+
+def vectors(run: Sweep, kind: str) -> tuple[int, int]:
+    """How many points and directions of a shape move."""
+    shape = run.model.shapes[kind]
+    return shape.points, shape.directions
 
 
-def placed_shapes(model: Model, q: Array, shapes: Iterable[int]) -> dict[str, tuple[list[int], Any]]:
+def placed_shapes(model: Model, q: Array, shapes: Sequence[int]) -> dict[str, tuple[list[int], Any]]:
     """For each kind its shapes among some, and these in world coordinates, as pair functions take them."""
-    chosen = list(shapes)
     model, q = arguments(model, q=q)
 
     def on(run: Sweep) -> dict[str, Any]:
-        return {kind: placed for kind, (_, placed) in on_run(run, chosen).items()}
+        placed = placed_by_kind(run, run.outward(body_pose_step, IDENTITY), shapes)
+        return {kind: of_kind for kind, (_, of_kind) in placed.items()}
 
-    placed = traverse(model, on, q, links=[model.tree.shape_links[i] for i in chosen])
-    return {kind: (of_kind, placed[kind]) for kind, of_kind in by_kind(model.tree, chosen).items()}
+    placed = traverse(model, on, q, links=[model.tree.shape_links[i] for i in shapes])
+    return {kind: (of_kind, placed[kind]) for kind, of_kind in by_kind(model.tree, shapes).items()}
 
 
-def on_run(run: Sweep, shapes: Sequence[int]) -> dict[str, tuple[list[int], Any]]:
-    """`placed_shapes` within a traversal."""
-    moved = dict(zip(shapes, _moved(run, shapes), strict=True))
+def placed_by_kind(run: Sweep, poses: Field[Transform], shapes: Sequence[int]) -> dict[str, tuple[list[int], Any]]:
+    """`placed_shapes` within a traversal, from the poses of the bodies."""
+    moved = _moved(run, poses, shapes)
 
     def placed(kind: str, of_kind: list[int]) -> Any:
         rows = np.array([run.tree.shape_rows[i] for i in of_kind])
@@ -135,11 +148,13 @@ def in_order(groups: Sequence[PairGroup], found: Sequence[Result]) -> Result:
     return jax.tree.map(lambda *x: rows_of(join(x, x[0].dtype), order), *found)
 
 
-def _moved(run: Sweep, shapes: Sequence[int]) -> list[tuple[Scalar, ...]]:
+def _moved(run: Sweep, poses: Field[Transform], shapes: Sequence[int]) -> dict[int, tuple[Scalar, ...]]:
     """What moves of each shape, in world coordinates."""
     tree: KinematicTree = run.tree
-    poses = run.outward(body_pose_step, IDENTITY)
-    return [
-        run.model.shapes[tree.shape_kinds[i]].moved(tree.shape_rows[i], run.link_transform(poses, tree.shape_links[i]))
-        for i in shapes
-    ]
+
+    def moved(i: int) -> tuple[Scalar, ...]:
+        of_kind = run.model.shapes[tree.shape_kinds[i]]
+        pose = run.link_transform(poses, tree.shape_links[i])
+        return run.fused_map(lambda of_kind, pose: of_kind.moved(tree.shape_rows[i], pose))(of_kind, pose)
+
+    return {i: moved(i) for i in shapes}

@@ -52,10 +52,7 @@ def is_single(first: str, second: str) -> bool:
 
 
 def keeps_slopes(first: str, second: str) -> bool:
-    """Whether the distance of two kinds is computed with its slopes (`with_slopes`): those of boxes and cylinders.
-
-    For two capsules it is no faster: XLA cuts the kernel at each of its divisions (see `xla.reciprocal`).
-    """
+    """Whether the distance of two kinds is computed with its slopes (`with_slopes`): those of boxes and cylinders."""
     return _entry(first, second)[0] is convex_convex
 
 

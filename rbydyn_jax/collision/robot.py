@@ -12,10 +12,13 @@ from jaxtyping import Array, Float, Int
 
 from .._check import check_array, check_integer, jit_public
 from .._errors import ArgumentError
+from ..algorithms.arguments import arguments
 from ..model.model import Model, check_model
-from ..sweeps.sweep import Sweep
-from .groups import PairGroup, in_order, on_pairs
+from ..spatial.algebra import Transform
+from ..sweeps.sweep import Field, Sweep
+from .groups import PairGroup, in_order, on_pairs, pair_groups, shapes_of
 from .pairing import CapsulePairs, resolve
+from .rates import Wrench, distances_of
 from .witness import CapsuleDistance, Witness
 
 
@@ -54,11 +57,16 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
         >>> bool((signed_distances(model, jnp.zeros(model.nq)) > 0).all())
         True
     """
+    chosen = resolve(check_model(model), pairs)
+    model, q = arguments(model, q=q)
 
-    def distances(run: Sweep, groups: Sequence[PairGroup]) -> Array:
-        return in_order(groups, [g.distances(run) for g in groups])
+    def find(run: Sweep, poses: Field[Transform], _: None, wrenches: bool) -> Array | tuple[Array, Wrench]:
+        groups = pair_groups(run, poses, chosen)
+        return in_order(groups, [g.distances(run, wrenches) for g in groups])
 
-    return on_pairs(model, q, resolve(check_model(model), pairs), distances)
+    links, on = model.tree.shape_links, model.tree.link_bodies
+    bodies = tuple((on[links[i]], on[links[j]]) for i, j in chosen.indices)
+    return distances_of(model, q, None, find, bodies, [links[i] for i in shapes_of(chosen)])
 
 
 @jit_public("pairs")

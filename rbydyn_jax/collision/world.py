@@ -14,18 +14,23 @@ from jaxtyping import Array, Float, Int
 from .._check import jit_public
 from .._errors import DtypeError, ModelError
 from ..algorithms.arguments import arguments
+from ..algorithms.kinematics import body_pose_step
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
 from ..shapes.capsule import Capsule
 from ..shapes.convex_hull import ConvexHull
+from ..spatial.algebra import IDENTITY, Transform
 from ..sweeps.plan import traverse
-from ..sweeps.sweep import Sweep
+from ..sweeps.sweep import Field, Sweep
 from .field import field_distances
-from .groups import by_kind, on_run
+from .groups import by_kind, placed_by_kind, vectors
 from .obstacles import World
 from .pair_table import is_single, keeps_slopes, pair_distance, pair_function
+from .rates import distances_of, with_wrench
 from .slopes import on_spread, with_slopes
 from .witness import CapsuleDistance
+
+Obstacles = dict[str, Any]
 
 
 class WorldDistance(CapsuleDistance):
@@ -75,7 +80,7 @@ def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[
     """
     model, world, q = checked_world(model, world, q)
     shapes = moving_shapes(model.tree)
-    found = [on_grid(model, q, world, shapes, pair_distance, slopes=True)] if len(world) else []
+    found = [_distances(model, q, world, shapes)] if len(world) else []
     if world.points is not None:
         found.append(field_distances(model, q, world.points, shapes) - world.point_radius)
     return jnp.concatenate(found)
@@ -137,36 +142,62 @@ def checked_world(model: Model, world: World, q: Array) -> tuple[Model, World, A
     return model, jax.tree.map(lambda x: x.astype(q.dtype), world), q
 
 
-def on_grid(
-    model: Model, q: Array, world: World, shapes: list[int], what: Callable[[str, str], Any], slopes: bool = False
+def _distances(model: Model, q: Array, world: World, shapes: list[int]) -> Array:
+    """The distances from the obstacles, without those of the cloud."""
+
+    def find(run: Sweep, poses: Field[Transform], placed: Obstacles, wrenches: bool) -> Any:
+        def what(kind: str, other: str) -> Callable[..., Any]:
+            alone = pair_distance(kind, other)
+            return with_wrench(alone, *vectors(run, kind)) if wrenches else alone
+
+        return _on_poses(run, poses, placed, shapes, what, slopes=not wrenches)
+
+    tree = model.tree
+    bodies = [
+        (tree.link_bodies[tree.shape_links[i]], -1)
+        for of_kind in by_kind(tree, shapes).values()
+        for places in world.places.values()
+        for i in of_kind
+        for _ in places
+    ]
+    return distances_of(model, q, _obstacles(world), find, tuple(bodies), [tree.shape_links[i] for i in shapes])
+
+
+def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Callable[[str, str], Any]) -> Any:
+    """What the functions `what(kind, other)` of two kinds of shapes find, of some shapes and all obstacles."""
+
+    def on(run: Sweep, placed: Obstacles) -> Any:
+        return _on_poses(run, run.outward(body_pose_step, IDENTITY), placed, shapes, what)
+
+    return traverse(model, on, q, _obstacles(world), links=[model.tree.shape_links[i] for i in shapes])
+
+
+def _on_poses(
+    run: Sweep,
+    poses: Field[Transform],
+    placed: Obstacles,
+    shapes: list[int],
+    what: Callable[[str, str], Any],
+    slopes: bool = False,
 ) -> Any:
-    """What the functions `what(kind, other)` of two kinds of shapes find, of some shapes and all obstacles.
-
-    With `slopes` they find distances, and keep the slopes of these.
-    """
-    placed = {kind: _placed(kind, rows) for kind, rows in world.shapes.items()}
-
-    def on(run: Sweep, placed: dict[str, Any]) -> Any:
-        found = []
-        for kind, (of_kind, first) in on_run(run, shapes).items():
-            for other, second in placed.items():
-                function = what(kind, other)
-                if is_single(kind, other):
-                    # What a pair has several of stays in front, as in the other form.
-                    along_obstacles = jax.vmap(function, in_axes=(None, 0), out_axes=-1)
-                    every = jax.vmap(along_obstacles, in_axes=(0, None), out_axes=-2)
+    """`on_grid` within a traversal, from the poses of the bodies; distances keep their `slopes`."""
+    mapped, found = partial(run.fused_map, separate_use=True), []
+    for kind, (of_kind, first) in placed_by_kind(run, poses, shapes).items():
+        for other, second in placed.items():
+            function = what(kind, other)
+            if is_single(kind, other):
+                # What a pair has several of stays in front, as in the other form.
+                along_obstacles = jax.vmap(function, in_axes=(None, 0), out_axes=-1)
+                every = jax.vmap(along_obstacles, in_axes=(0, None), out_axes=-2)
+            else:
+                grid = len(of_kind), len(jax.tree.leaves(second)[0])
+                spread_a, spread_b = partial(_spread, grid, 1), partial(_spread, grid, 0)
+                if slopes and keeps_slopes(kind, other):
+                    every = with_slopes(mapped, function, spread_a, spread_b)
                 else:
-                    grid = len(of_kind), len(world.places[other])
-                    mapped = partial(run.fused_map, separate_use=True)
-                    spread_a, spread_b = partial(_spread, grid, 1), partial(_spread, grid, 0)
-                    if slopes and keeps_slopes(kind, other):
-                        every = with_slopes(mapped, function, spread_a, spread_b)
-                    else:
-                        every = mapped(on_spread(function, spread_a, spread_b))
-                found.append(every(first, second))
-        return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
-
-    return traverse(model, on, q, placed, links=[model.tree.shape_links[i] for i in shapes])
+                    every = mapped(on_spread(function, spread_a, spread_b))
+            found.append(every(first, second))
+    return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
 
 
 def _spread(grid: tuple[int, int], axis: int, x: Array) -> Array:
@@ -174,8 +205,12 @@ def _spread(grid: tuple[int, int], axis: int, x: Array) -> Array:
     return jnp.broadcast_to(jnp.expand_dims(x, axis), (*grid, *x.shape[1:]))
 
 
+def _obstacles(world: World) -> Obstacles:
+    """The obstacles of each kind as pair functions take them."""
+    return {kind: _placed(kind, rows) for kind, rows in world.shapes.items()}
+
+
 def _placed(kind: str, rows: Any) -> Any:
-    """Obstacles as pair functions take them."""
     leaves = jax.tree.leaves(rows)
     count = len(leaves[0])
     if kind == ConvexHull.kind:  # its vertices are in the world already

@@ -104,8 +104,20 @@ class Shape(Protocol):
         """The key of `Model.shapes` and of the table of pairs: an attribute of the class."""
         ...
 
+    @property
+    def points(self) -> int:
+        """How many of the vectors of `moved` are points, the first ones: an attribute of the class."""
+        ...
+
+    @property
+    def directions(self) -> int:
+        """How many are not, so that only rotations move them: an attribute of the class."""
+        ...
+
     def moved(self, row: int, pose: Transform) -> tuple[Scalar, ...]:
-        """The parameters of one of all shapes that depend on the pose of its link, as scalars in the axes of the world.
+        """The parameters of one of all shapes that depend on the pose of its link, in the axes of the world.
+
+        These are vectors, component by component: points, then directions.
 
         Args:
             row: Which shape of the kind.
@@ -115,6 +127,8 @@ class Shape(Protocol):
 
     def gathered(self, rows: np.ndarray, moved: Sequence[jax.Array]) -> Any:
         """What the pair functions are given: some of the shapes in world coordinates, component by component.
+
+        Its first leaves are those of `moved`, in their order.
 
         Args:
             rows: Which shapes of the kind (n,); one may occur several times.

@@ -63,6 +63,7 @@ class Box(NamedTuple):
     half: Float[Any, "*n 3"]
 
     kind = "box"
+    points, directions = 1, 3
 
     def moved(self, row: int, pose: Transform) -> tuple[Scalar, ...]:
         """The centre and the three axes of one box in the axes of the world."""

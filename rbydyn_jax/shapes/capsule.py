@@ -88,6 +88,7 @@ class Capsule(NamedTuple):
     radius: Float[Any, "*n"]
 
     kind = "capsule"
+    points, directions = 2, 0
 
     def moved(self, row: int, pose: Transform) -> tuple[Scalar, ...]:
         """The six coordinates of the ends of one capsule's axis in the axes of the world."""

@@ -78,6 +78,7 @@ class ConvexHull(NamedTuple):
     edges: Float[Any, "*n e 4"]
 
     kind = "convex_hull"
+    points, directions = 1, 3
 
     def moved(self, row: int, pose: Transform) -> tuple[Scalar, ...]:
         """The pose of the link: its position, and its axes."""

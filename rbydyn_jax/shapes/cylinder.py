@@ -68,6 +68,7 @@ class Cylinder(NamedTuple):
     radius: Float[Any, "*n"]
 
     kind = "cylinder"
+    points, directions = 1, 1
 
     def moved(self, row: int, pose: Transform) -> tuple[Scalar, ...]:
         """The centre and the axis of one cylinder in the axes of the world."""

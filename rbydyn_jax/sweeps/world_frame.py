@@ -29,14 +29,15 @@ from .topology import ancestors, dof_bodies, masks
 Rows = jax.Array | Sequence[jax.Array]
 
 
-def _step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tuple[Motion, ...]]]:
+def pose_and_motions_step(body: Body, parent: Transform) -> tuple[Transform, tuple[Transform, tuple[Motion, ...]]]:
+    """The pose of a body, and the columns of its motion subspace."""
     pose = parent @ body.transform
     return pose, (pose, tuple(pose.motion(s) for s in body.subspace))
 
 
 def poses_and_motions(run: Sweep) -> tuple[Table, Table]:
     """The poses of all bodies (12, nb), and the columns of their motion subspaces (6, dofs)."""
-    found = run.outward(_step, IDENTITY)
+    found = run.outward(pose_and_motions_step, IDENTITY)
     return run.table(found.select(lambda x: x[0]), 12), run.columns(found.select(lambda x: x[1]), 6)
 
 

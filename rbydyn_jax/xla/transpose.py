@@ -212,9 +212,14 @@ def jvp_along(f: Callable[..., Any], values: Sequence[Any], tangents: Mapping[in
     return jax.jvp(of_moved, tuple(values[k] for k in tangents), tuple(tangents.values()))
 
 
-def jvp_of(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """The derivative of `f` along tangents of which some are symbolic zeros; None where all are."""
+def value_and_jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """`f` and its derivative along tangents of which some are symbolic zeros, but not all."""
     leaves, tree = jax.tree.flatten(primals)
     d_leaves = jax.tree.leaves(tangents, is_leaf=_is_symbolic)
     moved = {k: t for k, t in enumerate(d_leaves) if not _is_symbolic(t)}
-    return jvp_along(lambda xs: f(*jax.tree.unflatten(tree, xs)), leaves, moved)[1] if moved else None
+    return jvp_along(lambda xs: f(*jax.tree.unflatten(tree, xs)), leaves, moved)
+
+
+def jvp_of(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    """The derivative of `f` alone; None where all tangents are zero."""
+    return None if is_zero(tangents) else value_and_jvp(f, primals, tangents)[1]

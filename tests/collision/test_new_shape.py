@@ -58,6 +58,7 @@ class HalfSpace(NamedTuple):
     normal: Any
 
     kind = "half_space"
+    points, directions = 1, 1
 
     def moved(self, row: int, pose: Transform) -> tuple:
         point, normal = (Vec3(*(x[row, k] for k in range(3))) for x in self)
