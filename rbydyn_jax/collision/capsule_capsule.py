@@ -27,7 +27,7 @@ from ..shapes.base import Vector
 from ..shapes.capsule import PlacedCapsules
 from ..xla.fusion import kernel
 from ..xla.reciprocal import reciprocal, reciprocal_root
-from .vectors import add_scaled, components, cross, dot, map_components, norm, sub, tiny
+from .vectors import add_scaled, components, cross, dot, map_components, norm, scaled, sub, tiny, where
 from .witness import CapsuleDistance, Witness
 
 Segments = tuple[Vector, Vector, Vector]  # r, u, w
@@ -162,10 +162,22 @@ def _normal(r: Vector, u: Vector, w: Vector, s: Array, t: Array) -> Vector:
     square = dot(gap, gap)
     rounding = (2 * jnp.finfo(square.dtype).eps) ** 2 * (dot(r, r) + dot(u, u) + dot(w, w))
     apart = (square > rounding) & (square > tiny(square))
-    per_length = reciprocal_root(jnp.maximum(square, tiny(square)))
-    return map_components(
-        lambda g, n: jnp.where(apart, g * per_length, n), gap, _common_normal(*lax.stop_gradient((u, w)))
-    )
+    some = map_components(lambda g: where(apart, g, jnp.ones_like(g)), gap)
+    touching = _common_normal(*lax.stop_gradient((u, w)))
+    return map_components(lambda n, other: where(apart, n, other), _unit(some), touching)
+
+
+@jax.custom_jvp
+def _unit(x: Vector) -> Vector:
+    return scaled(reciprocal_root(dot(x, x)), x)
+
+
+@_unit.defjvp
+def _unit_jvp(primals: tuple[Vector], tangents: tuple[Vector]) -> tuple[Vector, Vector]:
+    # Without the third power of the length, which may overflow.
+    (x,), (dx,) = primals, tangents
+    n = _unit(x)
+    return n, scaled(reciprocal_root(dot(x, x)), add_scaled(dx, -dot(n, dx), n))
 
 
 def _common_normal(u: Vector, w: Vector) -> Vector:

@@ -52,9 +52,8 @@ class PairGroup(NamedTuple):
 
     def distances(self, run: Sweep, wrenches: bool) -> Array | tuple[Array, Wrench]:
         """The distances of all pairs, and their wrenches if asked."""
-        return self.mapped(run, with_wrench(self.distance, *self.vectors) if wrenches else self.distance)(
-            self.a, self.b
-        )
+        of = with_wrench(self.distance, *self.vectors) if wrenches else self.distance
+        return self.mapped(run, of)(self.a, self.b)
 
 
 def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, list[PairGroup]], Result]) -> Result:
