@@ -89,7 +89,7 @@ def check(model: Model, distances: Callable[[jax.Array], jax.Array]) -> None:
         assert_close(rates, differences, kind="difference")
 
 
-@pytest.mark.parametrize("traversal", ["unrolled", "scanned"])
+@pytest.mark.parametrize("traversal", ["unrolled", pytest.param("scanned", marks=pytest.mark.ci)])
 def test_rates_of_distances_between_links(traversal):
     model = tree(["capsule"], traversal)
     check(model, lambda q: signed_distances(model, q))
