@@ -116,13 +116,9 @@ def world_contacts(model: Model, q: Float[Array, "nq"], world: World) -> WorldDi
     model, world, q = checked_world(model, world, q)
     if not len(world):
         raise ModelError("the world has no obstacles but a cloud of points; see sdf")
-    tree = model.tree
-    found = on_grid(model, q, world, moving_shapes(tree), pair_function)
-    links, obstacles = [], []
-    for of_kind in by_kind(tree, moving_shapes(tree)).values():
-        for places in world.places.values():
-            links += [tree.shape_links[i] for i in of_kind for _ in places]
-            obstacles += [k for _ in of_kind for k in places]
+    shapes = moving_shapes(model.tree)
+    found = on_grid(model, q, world, shapes, pair_function)
+    links, obstacles = _owners(model.tree, world, shapes)
     return WorldDistance(*found.stacked(), link=jnp.array(links, jnp.int32), obstacle=jnp.array(obstacles, jnp.int32))
 
 
@@ -153,14 +149,18 @@ def _distances(model: Model, q: Array, world: World, shapes: list[int]) -> Array
         return _on_poses(run, poses, placed, shapes, what, slopes=not wrenches)
 
     tree = model.tree
-    bodies = [
-        (tree.link_bodies[tree.shape_links[i]], -1)
-        for of_kind in by_kind(tree, shapes).values()
-        for places in world.places.values()
-        for i in of_kind
-        for _ in places
-    ]
+    bodies = [(tree.link_bodies[link], -1) for link in _owners(tree, world, shapes)[0]]
     return distances_of(model, q, _obstacles(world), find, tuple(bodies), [tree.shape_links[i] for i in shapes])
+
+
+def _owners(tree: KinematicTree, world: World, shapes: list[int]) -> tuple[list[int], list[int]]:
+    """The link and the obstacle of each distance."""
+    links, obstacles = [], []
+    for of_kind in by_kind(tree, shapes).values():
+        for places in world.places.values():
+            links += [tree.shape_links[i] for i in of_kind for _ in places]
+            obstacles += [k for _ in of_kind for k in places]
+    return links, obstacles
 
 
 def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Callable[[str, str], Any]) -> Any:
@@ -211,6 +211,7 @@ def _obstacles(world: World) -> Obstacles:
 
 
 def _placed(kind: str, rows: Any) -> Any:
+    """Those of one kind."""
     leaves = jax.tree.leaves(rows)
     count = len(leaves[0])
     if kind == ConvexHull.kind:  # its vertices are in the world already
