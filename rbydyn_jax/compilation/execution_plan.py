@@ -17,7 +17,7 @@ def execution_plan(model: Model, platform: str | None = None) -> ExecutionPlan:
     Args:
         model: The robot.
         platform: ``"cpu"``, ``"gpu"``, ``"cuda"``, ``"rocm"`` or ``"tpu"``, or that of a device of this process;
-            default is JAX's default backend.
+            ``"gpu"`` is one of CUDA. Default is JAX's default backend.
 
     Raises:
         ArgumentError: No such platform.
@@ -25,7 +25,7 @@ def execution_plan(model: Model, platform: str | None = None) -> ExecutionPlan:
     Example:
         >>> execution_plan(robots.pendulum(), "cpu").sweep
         'unrolled'
-        >>> execution_plan(robots.pendulum(), "gpu").sweep
+        >>> execution_plan(robots.pendulum(), "tpu").sweep
         'scanned'
     """
     known = dict.fromkeys((*_PLATFORMS, *(device.platform for device in jax.devices())))

@@ -30,6 +30,7 @@ from .schedule import group_runs, groups, one_by_one
 from .sweep import Sweep
 from .unrolled import KernelSweep, UnrolledSweep
 
+_CUDA = ("gpu", "cuda")
 T = TypeVar("T")
 Result = Literal["links", "poses", "joints", "joint_matrix", "world_matrix"]
 """What an algorithm computes, from which follows how it is computed:
@@ -62,13 +63,13 @@ def _form(tree: KinematicTree, platform: str) -> Literal["unrolled", "scanned"]:
     """The sweep that runs where a program is lowered for a platform."""
     if tree.traversal != "auto":
         return tree.traversal
-    return "unrolled" if platform == "cpu" and tree.nb <= UNROLLED_LIMIT else "scanned"
+    return "unrolled" if platform in ("cpu", *_CUDA) and tree.nb <= UNROLLED_LIMIT else "scanned"
 
 
 def plan_of(tree: KinematicTree, platform: str) -> ExecutionPlan:
     """The plan for programs that are compiled for a platform, outside of `shard_map`."""
     form, is_cpu = _form(tree, platform), platform == "cpu"
-    is_one_kernel = platform == "gpu" and form == "unrolled"
+    is_one_kernel = platform in _CUDA and form == "unrolled"
     kernels = is_one_kernel or (is_cpu and fusions_available())
     if tree.traversal != "auto":
         why = f'the traversal "{tree.traversal}" was asked for'
@@ -77,7 +78,7 @@ def plan_of(tree: KinematicTree, platform: str) -> ExecutionPlan:
     elif form == "scanned":
         why = f'it suits the platform "{platform}"'
     else:
-        why = f"{tree.nb} bodies are few enough to unroll on a CPU"
+        why = f"{tree.nb} bodies are few enough to unroll"
     if is_cpu and not kernels:
         why += f"; jaxlib {'.'.join(map(str, jaxlib_version()))} was not tested, so that there are no kernels"
     return ExecutionPlan(form, kernels, is_cpu, why)

@@ -10,6 +10,7 @@ Its derivative and its transpose are such functions again, which compute once mo
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,12 +22,14 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir, partial_eval
 
+from .emission import on_one_device
+from .gpu_parts import LIMITS, Limits, register_parts
 from .nested import size_along
-from .ptx import Array, Kernel, Place, kernel_text
+from .ptx import Array, Kernel, Place, UnsupportedError, kernel_text
 from .scalar_program import scalar_program
-from .scalars import Scalar, in_parts
+from .scalars import NotScalarError, Scalar
 from .transpose import jvp_along, pruned
-from .tuning import GPU_BLOCK, GPU_OPERATIONS
+from .tuning import GPU_BLOCK
 
 _kernel_p = Primitive("rbydyn_gpu_kernel")
 _kernel_p.multiple_results = True
@@ -35,7 +38,11 @@ KERNEL_NAME = "rbydyn"
 
 
 def gpu_kernel(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f`, of pytrees of arrays, as one kernel where it is compiled for a GPU; what it closes over must be static."""
+    """`f`, of pytrees of arrays, as one kernel where it is compiled for a GPU; what it closes over must be static.
+
+    Where it has an operation that is not written in PTX, or XLA splits a batch over devices by itself, XLA compiles it
+    as any other program.
+    """
 
     def call(*args: Any) -> Any:
         given, tree = jax.tree.flatten(args)
@@ -171,14 +178,14 @@ class Launch(NamedTuple):
     results: Sequence[Array]
 
 
-def launches(program: ClosedJaxpr, batched: Sequence[bool], lanes: int, most: int = GPU_OPERATIONS) -> Sequence[Launch]:
-    """The kernels of a program, the last of which gives its results; more than one if its operations are many.
+def launches(program: ClosedJaxpr, batched: Sequence[bool], lanes: int, limits: Limits = LIMITS) -> Sequence[Launch]:
+    """The kernels of a program, the last of which gives its results; more than one if it needs many registers.
 
     Args:
         program: Of one lane.
         batched: Whether each operand is one for each lane.
         lanes: Number of lanes.
-        most: Operations of one kernel.
+        limits: Of one kernel.
 
     Raises:
         NotScalarError: The program has an operation that is not written for single numbers.
@@ -187,7 +194,10 @@ def launches(program: ClosedJaxpr, batched: Sequence[bool], lanes: int, most: in
     scalars = scalar_program(program)
     arrays = [Array(x.size, x.dtype, b) for x, b in zip(program.in_avals, batched, strict=True)]
     place = dict(zip(scalars.inputs, _places(arrays), strict=True))
-    parts, found = in_parts(scalars, most), list[Launch]()
+    one_for_all = [not b for x, b in zip(program.in_avals, batched, strict=True) for _ in range(x.size)]
+    shared = frozenset(itertools.compress(scalars.inputs, one_for_all))
+    shapes = [x.shape for x in program.out_avals]
+    parts, found = register_parts(scalars, shapes, shared, limits), list[Launch]()
     for part in parts:
         if part is parts[-1]:
             results = [Array(x.size, x.dtype, True) for x in program.out_avals]
@@ -224,7 +234,12 @@ def _lower(
     ctx: mlir.LoweringRuleContext, *xs: ir.Value[Any], program: ClosedJaxpr, batched: Flags, lanes: int | None
 ) -> Sequence[Any]:
     number = 1 if lanes is None else lanes
-    found = launches(program, batched, number)
+    try:
+        found = launches(program, batched, number) if on_one_device(ctx) else ()
+    except (NotScalarError, UnsupportedError):
+        found = ()
+    if not found:  # kernels of XLA's, which its partitioner can split
+        return _lower_whole(ctx, *xs, program=program, batched=batched, lanes=lanes)
     values, avals = list(xs), list(ctx.avals_in)
     for launch in found:
         is_last = launch is found[-1]
@@ -260,5 +275,6 @@ ad.primitive_jvps[_kernel_p] = _jvp
 ad.primitive_transposes[_kernel_p] = _transpose
 batching.primitive_batchers[_kernel_p] = _batch
 partial_eval.dce_rules[_kernel_p] = _without_unused
-mlir.register_lowering(_kernel_p, mlir.lower_fun(_whole, multiple_results=True))
+_lower_whole = mlir.lower_fun(_whole, multiple_results=True)
+mlir.register_lowering(_kernel_p, _lower_whole)
 mlir.register_lowering(_kernel_p, _lower, platform="cuda")

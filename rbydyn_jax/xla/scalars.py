@@ -198,8 +198,12 @@ def in_parts(program: ScalarProgram, most: int) -> list[Part]:
     """The operations in parts of so many at most, of about one size."""
     count = max(1, -(-len(program.operations) // most))
     edges = [len(program.operations) * k // count for k in range(count + 1)]
-    chunks = [program.operations[a:b] for a, b in itertools.pairwise(edges)]
-    later = {x for x in program.results if isinstance(x, Scalar)}
+    return as_parts([program.operations[a:b] for a, b in itertools.pairwise(edges)], program.results)
+
+
+def as_parts(chunks: Sequence[Sequence[Scalar]], results: Sequence[Any]) -> list[Part]:
+    """Operations that are done one chunk after the other, with what goes from one to another."""
+    later = {x for x in results if isinstance(x, Scalar)}
     parts: list[Part] = []
     for chunk in reversed(chunks):
         own = set(chunk)

@@ -66,9 +66,13 @@ CHUNK_GRAIN = 512
 
 # gpu_kernel: threads of a block. (Not measured.)
 GPU_BLOCK = 128
-# gpu_kernel: operations of one kernel. On RB-Y1 A the assembler of CUDA 12.8 took 4 s for 9,800 (`aba`), and 68 s for
-# 30,000 (`rnea_derivatives`), of which it kept 8 KB of each thread in memory. (Run time was not measured.)
+# gpu_parts: operations of one kernel.
 GPU_OPERATIONS = 10_000
+# gpu_parts: numbers of 32 bits that a kernel needs at one time. A thread has 255 registers, and the assembler finds a
+# better order than the one given. `rnea_derivatives` of RB-Y1 A in float32, B = 131,072 on an H200: 2.13 ms with 170
+# and 220, 1.82 with 270; `aba`: 0.37 ms with 170, 0.31 with 220 and without a limit. The assembler of CUDA 13 keeps
+# 1 KB a thread of `rnea_derivatives` in memory with 270, 160 KB without a limit.
+GPU_REGISTERS = 270
 
 # c_source: operations of one function in C. GCC 12 took 15 s for `rnea_derivatives` of RB-Y1 A (27,000 operations) in
 # one function, and 5 s in functions of 500 to 1,000, which run as fast.

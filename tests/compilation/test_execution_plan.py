@@ -48,9 +48,17 @@ def test_a_large_robot_is_scanned_unless_it_is_to_be_unrolled():
     assert rb.execution_plan(rb.with_traversal(model, "unrolled")).sweep == "unrolled"
 
 
-def test_on_an_accelerator_it_is_scanned(chain):
-    plan = rb.execution_plan(chain, "gpu")
-    assert plan[:3] == ("scanned", False, False) and "gpu" in plan.reason
+@pytest.mark.parametrize("platform", ["rocm", "tpu"])
+def test_on_other_accelerators_it_is_scanned(chain, platform):
+    plan = rb.execution_plan(chain, platform)
+    assert plan[:3] == ("scanned", False, False) and platform in plan.reason
+
+
+@pytest.mark.parametrize("platform", ["gpu", "cuda"])
+def test_on_a_cuda_gpu_it_is_unrolled_into_kernels(chain, platform):
+    plan = rb.execution_plan(chain, platform)
+    assert plan[:3] == ("unrolled", True, False) and "6 bodies are few enough" in plan.reason
+    assert rb.execution_plan(rb.with_traversal(chain, "scanned"), platform)[:3] == ("scanned", False, False)
 
 
 def test_an_untested_jaxlib_is_told(chain, monkeypatch):

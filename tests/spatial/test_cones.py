@@ -20,7 +20,7 @@ def test_rays_lie_on_the_faces(dtype):
         (cones.friction_cone_faces(FRICTION), cones.friction_cone_rays(FRICTION)),
         (cones.wrench_cone_faces(sizes, FRICTION), cones.wrench_cone_rays(sizes, FRICTION)),
     ):
-        products = np.asarray(faces @ rays, float)
+        products = np.asarray(faces, float) @ np.asarray(rays, float)
         eps = 8 * float(jnp.finfo(dtype).eps)
         assert products.max() <= eps
         on = np.abs(products) <= eps

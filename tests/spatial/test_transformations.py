@@ -45,7 +45,7 @@ def test_poses_transforms_and_axis_angles_convert_into_each_other():
     assert_close(poses[:, :4], np.roll(rotation.as_quat(canonical=True), 1, axis=1))
     assert_close(jax.vmap(tf.transform_from_pose)(poses), Ts)
     moved = jax.vmap(lambda pose: tf.transform_from_pose(tf.apply_transform(T, pose)))(poses)
-    assert_close(moved, T @ Ts)
+    assert_close(moved, np.asarray(T, float) @ np.asarray(Ts, float))
     assert_close(jax.vmap(tf.axis_angle_from_quat)(poses[:, :4]), rotation.as_rotvec())
 
 

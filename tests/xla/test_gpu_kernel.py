@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 from importlib.metadata import files
 from pathlib import Path
@@ -17,9 +18,10 @@ from rbydyn_jax import robots
 from rbydyn_jax.model.edit import with_traversal
 from rbydyn_jax.sweeps import plan
 from rbydyn_jax.xla.gpu_kernel import gpu_kernel, launches
+from rbydyn_jax.xla.gpu_parts import Limits, register_parts
 from rbydyn_jax.xla.ptx import UnsupportedError
 from rbydyn_jax.xla.scalar_program import scalar_program
-from rbydyn_jax.xla.scalars import NotScalarError
+from rbydyn_jax.xla.scalars import NotScalarError, Scalar
 from tests.algorithms.cases import by_rows, pin_robot, robot, states
 from tests.helpers import assert_close, oracle
 
@@ -55,8 +57,11 @@ def program_of(name, f, *args):
     return program, model
 
 
-def in_kernels(name, f, *args, within=None, most=10**9):
-    """`f(model, *args)` for all rows of the arguments, by the interpreted kernels of as many operations.
+UNLIMITED = Limits(10**9, 10**5)
+
+
+def in_kernels(name, f, *args, within=None, limits=UNLIMITED):
+    """`f(model, *args)` for all rows of the arguments, by the interpreted kernels that keep to the limits.
 
     `within` are the arguments behind q in the order in which they are given to the kernel.
     """
@@ -72,7 +77,7 @@ def in_kernels(name, f, *args, within=None, most=10**9):
     arrays = [np.asarray(x).reshape(-1) for x in jax.tree.leaves(model)]
     arrays += [np.ascontiguousarray(x.reshape(lanes, -1).T) for x in given]
     assert [x.shape[0] for x in arrays] == [x.size for x in program.in_avals]
-    found = launches(program, batched, lanes, most)
+    found = launches(program, batched, lanes, limits)
     for launch in found:
         results = interpret(
             launch.text, [arrays[k] for k in launch.operands], [(x.size, x.dtype) for x in launch.results], lanes
@@ -97,7 +102,7 @@ def test_kernels_compute_what_pinocchio_does(name):
 def test_a_program_cut_into_kernels_gives_the_same():
     s = jax.tree.map(lambda x: x[:3], states("hands"))
     (M,), one = in_kernels("hands", rb.crba, s.q)
-    (cut,), several = in_kernels("hands", rb.crba, s.q, most=300)
+    (cut,), several = in_kernels("hands", rb.crba, s.q, limits=Limits(30, 300))
     assert one == 1
     assert several > 3
     assert_close(M, by_rows(pin_robot("hands").crba, s.q))
@@ -106,7 +111,7 @@ def test_a_program_cut_into_kernels_gives_the_same():
 
 @pytest.mark.ci
 def test_an_algorithm_is_one_kernel_of_a_gpu_and_its_gradient_two_more(gpu):
-    model = with_traversal(robots.two_link_arm(), "unrolled")
+    model = robots.two_link_arm()
     x = jnp.zeros((640, model.nv), jnp.float32)
 
     def kernels(f):
@@ -120,10 +125,14 @@ def test_an_algorithm_is_one_kernel_of_a_gpu_and_its_gradient_two_more(gpu):
     assert kernels(lambda model, q, v, a: rb.fk(model, q)) == 1
 
 
-def test_the_form_is_asked_for_on_a_gpu(gpu):
-    model = robots.two_link_arm()
-    assert rb.execution_plan(model, "gpu").sweep == "scanned"
-    assert rb.execution_plan(with_traversal(model, "unrolled"), "gpu").kernels
+def test_what_is_not_written_in_ptx_is_left_to_xla():
+    def f(x):
+        return jax.lax.erf(x) + jax.lax.while_loop(lambda y: y.sum() < 1.0, lambda y: 2.0 * y, x)
+
+    x = jnp.full((640, 2), 0.3)
+    mapped = jax.jit(jax.vmap(gpu_kernel(f)))
+    assert "__gpu$xla.gpu.ptx" not in mapped.trace(x).lower(lowering_platforms=("cuda",)).as_text()
+    assert_close(mapped(x), jax.vmap(f)(x))
 
 
 def _smooth(p, x, y):
@@ -177,9 +186,9 @@ def test_programs_of_scalars_and_their_kernels_compute_what_arrays_do(name):
     rows = [np.asarray(k, dtype) for k in x.T]
     got = np.stack([np.broadcast_to(y, 4) for y in scalar_program(program).evaluate(*rows)], axis=1)
     assert_close(got, want)
-    for most in (10**9, 5):
+    for limits in (UNLIMITED, Limits(10**9, 5), Limits(4, 100)):
         arrays = [np.ascontiguousarray(x.T.astype(dtype))]
-        for launch in launches(program, [True], 4, most):
+        for launch in launches(program, [True], 4, limits):
             sizes = [(y.size, y.dtype) for y in launch.results]
             arrays += interpret(launch.text, [arrays[k] for k in launch.operands], sizes, 4)
         assert_close(arrays[-1].T, want)
@@ -209,13 +218,51 @@ def assembler() -> Path:
     return path
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize("limits", [Limits(40), Limits(100, 200)])
+def test_parts_keep_to_their_limits(limits):
+    program, model = program_of("mimic", rb.rnea_derivatives, *(states("mimic").q,) * 3)
+    scalars = scalar_program(program)
+    shared = set(scalars.inputs[: sum(x.size for x in jax.tree.leaves(model))])
+    found = register_parts(scalars, [x.shape for x in program.out_avals], shared, limits)
+    assert len(found) > 3
+    done = set(scalars.inputs)
+    for part in found:
+        assert len(part.operations) <= limits.operations
+        last = {y: k for k, x in enumerate(part.operations) for y in (*x.operands, x) if isinstance(y, Scalar)}
+        live = dict.fromkeys(part.operations[:0])
+        for k, x in enumerate(part.operations):
+            assert done.issuperset(y for y in x.operands if isinstance(y, Scalar))
+            done.add(x)
+            live |= dict.fromkeys(y for y in (*x.operands, x) if isinstance(y, Scalar) and y not in shared)
+            assert sum(max(1, y.dtype.itemsize // 4) for y in live) <= limits.registers
+            live = {y: None for y in live if last[y] > k}
+    assert done == {*scalars.inputs, *scalars.operations}
+
+
+@pytest.mark.slow
+def test_little_of_a_large_kernel_is_kept_in_memory(tmp_path):
+    q = jnp.zeros((1, robot("rby1a").nq))
+    program, model = program_of("rby1a", rb.rnea_derivatives, q, q, q)
+    count = len(jax.tree.leaves(model))
+    batched = [k >= count for k in range(len(program.in_avals))]
+    kept = 0
+    for k, launch in enumerate(launches(program, batched, 1000)):
+        source = tmp_path / f"{k}.ptx"
+        source.write_text(launch.text)
+        call = [assembler(), "-v", "-arch=sm_90", source, "-o", tmp_path / "out.cubin"]
+        done = subprocess.run(call, capture_output=True, text=True, check=True)
+        kept += sum(map(int, re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stderr)))
+    assert kept < 20_000  # 100,000 and more, if a kernel does not fit
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_120"])
 def test_cuda_assembles_the_kernels(tmp_path, architecture):
     s = states("every_type")
     for f, args in ((rb.rnea, (s.q, s.v, s.a)), (rb.mass_matrix_inverse, (s.q,))):
         program, _ = program_of("every_type", f, *args)
-        for k, launch in enumerate(launches(program, [True] * len(program.in_avals), 1000, 2000)):
+        for k, launch in enumerate(launches(program, [True] * len(program.in_avals), 1000)):
             source = tmp_path / f"{k}.ptx"
             source.write_text(launch.text)
             call = [assembler(), f"-arch={architecture}", source, "-o", tmp_path / "out.cubin"]
