@@ -13,6 +13,7 @@ from ..spatial.algebra import IDENTITY, Inertia, Transform
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep, transform_from_numbers
 from ..sweeps.world_frame import total
+from ..xla.control_flow import while_loop
 from .arguments import arguments
 from .centroidal import fixed_links
 from .crba import mass_matrix_inverse
@@ -68,7 +69,7 @@ def _pseudo_inverse(A: Float[Array, "n n"], rtol: Float[Array, ""]) -> Float[Arr
         return jnp.linalg.pinv(state[0], rtol=rtol, hermitian=True), jnp.ones_like(is_certain)
 
     start = jnp.where(is_certain, inverse, A), is_certain
-    return jax.lax.while_loop(lambda state: ~state[1], by_eigenvalues, start)[0]
+    return while_loop(lambda state: ~state[1], by_eigenvalues, start)[0]
 
 
 def _pseudo_inverse_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:

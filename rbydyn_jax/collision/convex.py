@@ -28,6 +28,7 @@ from jaxtyping import Array
 
 from ..shapes.base import Vector
 from ..xla.batch_last import broadcast_leading
+from ..xla.control_flow import fori_loop
 from ..xla.fusion import kernel
 from .rims import Rim, rim_edge_directions, rim_rim_directions
 from .solids import Placed, Solid, solid
@@ -235,7 +236,7 @@ def _on_both(a: Solid, b: Solid, core: Array, normal: Vector, p: Vector, q: Vect
     def alternated(_: int, x: Vector) -> Vector:
         return a.nearest(add(b.nearest(sub(x, shift)), shift))
 
-    found = lax.fori_loop(0, _ALTERNATIONS, alternated, start)
+    found = fori_loop(0, _ALTERNATIONS, alternated, start)
     on_b = b.nearest(sub(found, shift))
     return (
         map_components(lambda x, y: x + lax.stop_gradient(y - x), p, found),

@@ -18,6 +18,7 @@ from ..algorithms.kinematics import link_pose
 from ..model.model import Model, check_model
 from ..shapes.base import Vector
 from ..shapes.convex_hull import PlacedConvexHulls
+from ..xla.control_flow import fori_loop
 from .groups import placed_shapes
 from .hull_points import nearest_hull
 from .solids import Placed, Solid, solid
@@ -163,7 +164,7 @@ def _nearest_row(shapes: Solid, p: Vector) -> Array:
         return jnp.minimum(found, distance), jnp.where(found < distance, k, row)
 
     nothing = jnp.full_like(p[0], jnp.inf), jnp.zeros(p[0].shape, jnp.int32)
-    return lax.fori_loop(jnp.int32(0), jnp.int32(len(shapes.radius)), visited, nothing)[1]
+    return fori_loop(jnp.int32(0), jnp.int32(len(shapes.radius)), visited, nothing)[1]
 
 
 def signed_distance(shape: Solid, p: Vector) -> tuple[Array, Vector]:

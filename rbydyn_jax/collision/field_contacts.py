@@ -20,6 +20,7 @@ from jaxtyping import Array
 
 from ..shapes.base import Vector
 from ..shapes.height_map import PlacedHeightMaps
+from ..xla.control_flow import fori_loop
 from .obstacle_fields import Field, field_value, in_axes, surface
 from .vectors import combined, direction, dot, map_components, otherwise, rounding, sub
 
@@ -92,5 +93,5 @@ def _nearest_places(field: PlacedHeightMaps, p: Vector, radius: Array) -> tuple[
     dtype = p[0].dtype
     best = nearest(jnp.asarray(_QUADRANTS[:, None] * _LATTICE[None], dtype))
     finer = jnp.asarray(_LATTICE[1, 1] * _FINER[None], dtype)
-    best = lax.fori_loop(0, _ZOOMS, lambda k, best: nearest(best + _ZOOM**k * finer), best)
+    best = fori_loop(0, _ZOOMS, lambda k, best: nearest(best + _ZOOM**k * finer), best)
     return p[0] + radius * best[:, 0, 0], p[1] + radius * best[:, 0, 1]

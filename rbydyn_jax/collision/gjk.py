@@ -11,11 +11,11 @@ from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array
 
 from ..shapes.base import Vector
 from ..xla.batch_last import in_lanes
+from ..xla.control_flow import while_loop
 from ..xla.fusion import kernel
 from ..xla.loops import in_kernels
 from .polytopes import Polytope, Simplex, lowest
@@ -69,7 +69,7 @@ def _search(a: Vector, b: Vector) -> tuple[Simplex, Array]:
         new = kernel(_farthest)(a, b, s.point)
         return _State(in_kernels(s.step, scale.size) + 1, *kernel(_next)(s, new, scale))
 
-    found = lax.while_loop(lambda s: jnp.any(s.goes_on > 0) & (s.step < _STEPS), step, start)
+    found = while_loop(lambda s: jnp.any(s.goes_on > 0) & (s.step < _STEPS), step, start)
     at_a, at_b = (jnp.stack([getattr(v, side) for v in found.vertices]).astype(jnp.int32) for side in "ab")
     return Simplex(at_a, at_b, found.count.astype(jnp.int32), found.point), found.overlap > 0
 

@@ -12,6 +12,7 @@ from jaxtyping import Array
 from ..shapes.base import Vector
 from ..shapes.convex_hull import PlacedConvexHulls
 from ..xla.batch_last import in_lanes
+from ..xla.control_flow import fori_loop
 from ..xla.fusion import barrier, kernel
 from ..xla.loops import in_kernels
 from .polytopes import polytope, simplex_distance
@@ -90,7 +91,7 @@ def _search(every: _Face, points: Vector) -> tuple[Array, Array, Array]:
             face = barrier(jax.tree.map(lambda x: x[k, f][None], every))
             return kernel(_of_face)(best, face, f.astype(zero.dtype), points)
 
-        best = lax.fori_loop(jnp.int32(0), jnp.int32(faces), of_each, _Best(far, zero, -far, zero))
+        best = fori_loop(jnp.int32(0), jnp.int32(faces), of_each, _Best(far, zero, -far, zero))
         scale = dot(points, points)
         inner = best.height <= rounding(scale) * jnp.sqrt(scale)
         found = jnp.where(inner, best.height, jnp.sqrt(best.square))
@@ -99,7 +100,7 @@ def _search(every: _Face, points: Vector) -> tuple[Array, Array, Array]:
         new = found, k.astype(found.dtype) + zero, feature, best.face
         return jax.tree.map(lambda x, y: jnp.where(nearer, x, y), new, chosen)
 
-    return lax.fori_loop(jnp.int32(0), jnp.int32(hulls), of_hull, (far, zero, zero, zero))[1:]
+    return fori_loop(jnp.int32(0), jnp.int32(hulls), of_hull, (far, zero, zero, zero))[1:]
 
 
 def _prepared(vertices: Vector, faces: Array) -> _Face:

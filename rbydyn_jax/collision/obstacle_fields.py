@@ -21,6 +21,7 @@ from ..shapes.base import Vector
 from ..shapes.convex_hull import PlacedConvexHulls
 from ..shapes.distance_grid import PlacedDistanceGrids
 from ..shapes.height_map import PlacedHeightMaps
+from ..xla.control_flow import fori_loop
 from .polytopes import polytope
 from .solids import Placed, Solid, solid
 from .vectors import (
@@ -99,7 +100,7 @@ def hull_field(a: PlacedConvexHulls, b: Field) -> Witness:
 
     values = field_value(field, at(starts))
     k = jnp.argmin(values)
-    weights, _ = lax.fori_loop(0, _STEPS, step, (starts[k], values[k]))
+    weights, _ = fori_loop(0, _STEPS, step, (starts[k], values[k]))
     return _witness(b, map_components(lambda x: weights @ x, hull.vertices), hull.radius)
 
 

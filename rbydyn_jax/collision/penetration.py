@@ -18,6 +18,7 @@ from jaxtyping import Array
 
 from ..shapes.base import Vector
 from ..xla.batch_last import in_lanes
+from ..xla.control_flow import fori_loop, while_loop
 from ..xla.fusion import kernel
 from ..xla.loops import in_kernels
 from .polytopes import Polytope, Simplex, lowest
@@ -64,7 +65,7 @@ def _of_some(a: Polytope, b: Polytope, overlap: Array) -> Simplex:
         return k + part, jax.tree.map(lambda x, y: x.at[..., at].set(y), found, of_part)
 
     start = jnp.int32(0), Simplex(three, three, zero + 3, nothing)
-    found = lax.while_loop(lambda s: s[0] < count, step, start)[1]
+    found = while_loop(lambda s: s[0] < count, step, start)[1]
     return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *overlap.shape), found)
 
 
@@ -136,7 +137,7 @@ def _edges(a: Polytope, b: Polytope) -> _Found:
         return kernel(better)(found, k.astype(a.radius.dtype), row, of_b, sharp & b.sharp)
 
     start = jnp.full(b.sharp.shape, -jnp.inf, a.radius.dtype), jnp.zeros(b.sharp.shape, a.radius.dtype)
-    separation, first = lax.fori_loop(jnp.int32(0), jnp.int32(a.edges.shape[0]), best, start)
+    separation, first = fori_loop(jnp.int32(0), jnp.int32(a.edges.shape[0]), best, start)
     second = jnp.argmax(separation, axis=0)
     first = _row(first, second).astype(jnp.int32)
     i, j = (jnp.stack([_row(x.edges[:, m], k) for m in range(2)]) for x, k in ((a, first), (b, second)))

@@ -15,6 +15,7 @@ from jax import lax
 from jaxtyping import Array
 
 from ..shapes.base import Vector
+from ..xla.control_flow import fori_loop
 from ..xla.fusion import kernel
 from ..xla.reciprocal import reciprocal, reciprocal_root
 from .vectors import (
@@ -121,7 +122,7 @@ def _nearest_on_ellipse(rim: Rim, point: Vector, w: Vector) -> Vector:
         beyond = along * s - across * c - bulge * s * c > 0
         return tuple(where(beyond, p, q) for p, q in ((c0, c), (s0, s), (c, c1), (s, s1)))
 
-    c, s, *_ = lax.fori_loop(0, _HALVINGS, lambda _, x: kernel(halved)(x), bounds)
+    c, s, *_ = fori_loop(0, _HALVINGS, lambda _, x: kernel(halved)(x), bounds)
     return map_components(lambda p, q: c * p + s * q, major, minor)
 
 
@@ -162,10 +163,10 @@ def _nearest_on_rims(a: Rim, b: Rim) -> tuple[Vector, Vector]:
     a, b = jax.tree.map(lambda x: x[None], (a, b))
     on_a, on_b = kernel(_quarters)(a, b)
     ua = _rows([_rows(on_a), kernel(_on_other)(b, _rows(on_b), a)])
-    ua = lax.fori_loop(0, _ALTERNATIONS, lambda _, u: kernel(_alternated)(a, b, u), ua)
+    ua = fori_loop(0, _ALTERNATIONS, lambda _, u: kernel(_alternated)(a, b, u), ua)
     starts = [map_components(lambda x, k=k: x[k : k + 1], ua) for k in range(8)]
     ends = jax.tree.map(lambda *x: jnp.concatenate(x), *kernel(_distinct)(a, b, starts))
-    return lax.fori_loop(0, _NEWTON_STEPS, lambda _, u: kernel(_newton)(a, b, *u)[:2], ends)
+    return fori_loop(0, _NEWTON_STEPS, lambda _, u: kernel(_newton)(a, b, *u)[:2], ends)
 
 
 def _rows(vectors: list[Vector]) -> Vector:

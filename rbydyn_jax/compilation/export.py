@@ -126,7 +126,7 @@ def export_function(
     batch: int | Literal["any"] | None = None,
     dtype: Any = None,
     *,
-    platforms: Sequence[str] = ("cpu",),
+    platforms: Sequence[str] | None = None,
     native: bool = False,
 ) -> ExportedFunction:
     """Exports a function as a program that runs without tracing, for all robots with the same tree.
@@ -142,7 +142,8 @@ def export_function(
         batch: Batch size; None for a single configuration, or ``"any"`` for any batch size, each of which compiles
             once.
         dtype: Of all arrays; default is that of the model.
-        platforms: Target platforms: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``. They need not be available.
+        platforms: Target platforms: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``, which need not be available; default
+            is that of JAX's default backend.
         native: Whether to add machine code for this machine, which is compiled at once; `batch` must be a number.
 
     Raises:
@@ -159,6 +160,8 @@ def export_function(
     """
     model = check_model(model)
     dtype = float_type(dtype, model)
+    if platforms is None:
+        platforms = (export.default_export_platform(),)
     named = isinstance(platforms, Sequence) and not isinstance(platforms, str)
     if not (named and platforms and all(isinstance(p, str) for p in platforms)):
         raise DtypeError(f"platforms must be a sequence of names such as ('cpu', 'cuda'), got {platforms!r}")

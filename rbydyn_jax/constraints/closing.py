@@ -16,6 +16,7 @@ from ..algorithms.kinematics import body_poses
 from ..model.configuration import integrate, normalize
 from ..model.model import Model
 from ..spatial._small import solve_definite
+from ..xla.control_flow import while_loop
 from .dynamics import pseudo_inverse
 from .loops import LoopJoint, check_loops, joint_frames, loop_gap
 
@@ -128,6 +129,6 @@ def close_loops(
         return jnp.where(better, tried, q), jnp.where(better, h, g), damping, count + 1
 
     start = (q, gap(q), jnp.asarray(_START, q.dtype), jnp.zeros((), jnp.int32))
-    q, g, _, count = jax.lax.while_loop(unfinished, step, start)
+    q, g, _, count = while_loop(unfinished, step, start)
     q = integrate(model, q, -pseudo_inverse(slope(q)) @ (gap_of(model, joints, q) - g))  # q itself, with derivatives
     return ClosedLoops(q, off(g) <= bound, g, count)

@@ -19,6 +19,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ..xla.batch_last import in_lanes
+from ..xla.control_flow import while_loop
 
 _NEWTON = 8  # steps at most, where the sweeps have not ended
 _SWEEPS = 30  # at most; what rests needs one, since they begin with the impulses of the step before
@@ -166,7 +167,7 @@ def _swept(A: Array, b: Array, numbers: Array, singles: Array, start: Array) -> 
         return count + 1, after, change
 
     begin = jnp.int32(0), start, jnp.full(start.shape[1:], jnp.inf, start.dtype)
-    return lax.while_loop(unfinished, swept, begin)[1]
+    return while_loop(unfinished, swept, begin)[1]
 
 
 @jax.custom_jvp
@@ -192,7 +193,7 @@ def solve_impulses(rows: Rows, start: Float[Array, "m"]) -> Float[Array, "m"]:
         better = left < error
         return count + 1, x, jnp.where(better, x, best), jnp.where(better, left, error)
 
-    best = lax.while_loop(unfinished, newton, (jnp.int32(0), x, x, size(residual(x, rows))))[2]
+    best = while_loop(unfinished, newton, (jnp.int32(0), x, x, size(residual(x, rows))))[2]
     return best - residual(best, rows)  # within the cones, whatever is left
 
 

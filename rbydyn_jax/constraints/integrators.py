@@ -16,6 +16,7 @@ from jaxtyping import Array
 
 from ..model.configuration import difference, drift, glide, integrate, qdot_from_v
 from ..model.model import Model
+from ..xla.control_flow import scan
 
 State = tuple[Array, Array, Array]
 Field = Callable[[Array, State], tuple[Array, Array]]  # (t, state) -> (a, xdot)
@@ -74,6 +75,6 @@ def munthe_kaas(tableau: Tableau, model: Model, field: Field, t: Array, state: S
 
     a, b = (jnp.asarray(np.array(weights), v0.dtype) for weights in (tableau.a, tableau.b))
     none = [jnp.zeros((len(tableau.b), *x.shape), x.dtype) for x in origin]
-    rates, _ = jax.lax.scan(stage, (none[0], none[1], none[2]), (jnp.arange(len(tableau.b)), a))
+    rates, _ = scan(stage, (none[0], none[1], none[2]), (jnp.arange(len(tableau.b)), a))
     phi, v, x = moved(b, rates)
     return integrate(model, q0, phi), v, x

@@ -21,6 +21,7 @@ from ..algorithms.inverse_dynamics import bias_forces
 from ..collision.obstacles import World
 from ..model.configuration import drift, glide, normalize, qdot_from_v
 from ..model.model import Model, check_model
+from ..xla.control_flow import scan
 from ._bodies import body_motions
 from .contact import Contact, check_contacts, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization, constrained_solve, each_stabilization
@@ -244,7 +245,7 @@ def simulate(
 
     ts = jnp.asarray(dt * np.arange(count + 1), q.dtype)
     start = q, v, jnp.zeros((len(contacts), 3), q.dtype)
-    _, (states, pressed) = jax.lax.scan(advance, (start, jnp.zeros(rows, q.dtype)), ts[:-1])
+    _, (states, pressed) = scan(advance, (start, jnp.zeros(rows, q.dtype)), ts[:-1])
     first = *start, jnp.zeros((count_points, 3), q.dtype)
     histories = (jnp.concatenate([x[None], rest]) for x, rest in zip(first, (*states, pressed), strict=True))
     return Simulation(ts, *histories)

@@ -19,6 +19,7 @@ from ..algorithms.arguments import arguments
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.generalized_momentum import generalized_momentum
 from ..model.model import Model, check_model
+from ..xla.control_flow import scan
 
 
 class MomentumObserver(Result):
@@ -171,5 +172,5 @@ def external_torques(
         return torque, torque
 
     start = jnp.zeros_like(momentum[0])
-    _, rest = jax.lax.scan(advance, start, changes)
+    _, rest = scan(advance, start, changes)
     return jnp.concatenate([start[None], rest])

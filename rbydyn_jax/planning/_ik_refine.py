@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ..model.configuration import integrate
 from ..model.model import Model
 from ..spatial._small import solve_definite
+from ..xla.control_flow import fori_loop, while_loop
 from ._ik_problem import damped_inverse, product, room
 from ._ik_search import LANES
 from ._ik_tasks import TaskProblem, Wanted
@@ -68,7 +69,7 @@ def _refined(
     def advance(s: _State) -> _State:
         step, promise = _along(problem, s.q, target, s.damping)
         moved = problem.move(s.q, step)
-        moved = jax.lax.fori_loop(0, _CORRECTIONS, lambda _, x: problem.improved(x, target), moved)
+        moved = fori_loop(0, _CORRECTIONS, lambda _, x: problem.improved(x, target), moved)
         known, cost = problem.judged(moved, target), value(moved)
         better = known.reached & (cost < s.cost)
         kept = jax.tree.map(
@@ -81,7 +82,7 @@ def _refined(
     cost = value(q)
     scale = jnp.abs(cost) + 1.0
     damping, infinite = jnp.asarray(_FIRST_DAMPING, q.dtype), jnp.asarray(jnp.inf, q.dtype)
-    end = jax.lax.while_loop(unfinished, advance, _State(jnp.zeros((), int), q, distance, cost, damping, infinite))
+    end = while_loop(unfinished, advance, _State(jnp.zeros((), int), q, distance, cost, damping, infinite))
     return end.q, end.distance
 
 
@@ -148,7 +149,7 @@ def followed(
     # First onto the limits, then Newton's method: the search ends short of them, and where cost no longer changes.
     below, above = room(problem.model, q, problem.velocities)
     found, q = q, problem.move(q, jnp.where(above < _CLOSE, above, jnp.where(below < _CLOSE, -below, 0.0)))
-    q = jax.lax.fori_loop(0, _POLISH, improved, q)
+    q = fori_loop(0, _POLISH, improved, q)
     multipliers, inverse, size, free = system(q)
     changed = jax.jvp(
         lambda p, x, T: conditions(p, x, T, multipliers), (problem, q, target), (d_problem, d_q, d_target)

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..model.configuration import random_configuration
+from ..xla.control_flow import fori_loop, while_loop
 from ._ik_problem import Judgement, Problem
 
 LANES = 256  # on a CPU the arrays of this many stay in the cache of a core
@@ -83,7 +84,7 @@ def search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKey
         lanes, found = _collect(problem, lanes, *pursued, state[1])
         return lanes, found, queue
 
-    return jax.lax.while_loop(unfinished, advance, state)[1]
+    return while_loop(unfinished, advance, state)[1]
 
 
 def finite(target: Any) -> Bool[Array, "n"]:
@@ -132,7 +133,7 @@ def _refill(
 
 def _pursue(problem: Problem, q: Array, target: Any) -> tuple[Array, Judgement]:
     """The configuration some steps later, and what is known of it."""
-    q = jax.lax.fori_loop(0, _STEPS, lambda _, q: problem.improved(q, target), q)
+    q = fori_loop(0, _STEPS, lambda _, q: problem.improved(q, target), q)
     return q, problem.judged(q, target)
 
 

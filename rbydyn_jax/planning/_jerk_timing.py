@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float
 from ..algorithms.inverse_dynamics import gravity_forces, rnea
 from ..model.model import Model
 from ..spatial.safe import safe_divide
+from ..xla.control_flow import scan
 from ._path import PathPoints, Spline
 from ._path_limits import joint_forces_along, joint_limits
 from .spline import DEGREE, b_splines
@@ -91,7 +92,7 @@ def jerk_limited(model: Model, path: Spline, jerk_limit: Float[Array, "n"], torq
 
     start = jnp.full(basis.shape[-1], jnp.where(feasible, begin, 1.0), dtype)
     weights = jnp.asarray(np.repeat(_WEIGHTS, _STEPS_PER_WEIGHT), dtype)
-    c = jax.lax.stop_gradient(jax.lax.scan(newton, start, weights)[0])
+    c = jax.lax.stop_gradient(scan(newton, start, weights)[0])
     # By the implicit function theorem: what the root of the gradient moves by, for derivatives only.
     weight = jax.lax.stop_gradient(weights[-1] * jnp.mean(1.0 / jnp.sqrt(values(c)[:, 0])))
     slope = jnp.einsum("dpk,pd->k", basis, jax.vmap(jax.grad(_point), (0, 0, None))(values(c), rows, weight))

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array
 
+from ..xla.control_flow import while_loop
 from ._search import Found, Search, State, choose
 from ._seeds import end_configurations
 from .problem import TrajectoryProblem
@@ -44,9 +45,9 @@ def _alone(problem: TrajectoryProblem) -> Found:
     it = Search(problem, end_configurations(problem))
 
     def attempt(s: State) -> State:
-        return it.checked(jax.lax.while_loop(lambda s: ~s.paused, it.advance, s))
+        return it.checked(while_loop(lambda s: ~s.paused, it.advance, s))
 
-    return it.found(jax.lax.while_loop(lambda s: ~s.done, attempt, it.start()))
+    return it.found(while_loop(lambda s: ~s.done, attempt, it.start()))
 
 
 def _in_lanes(problem: Callable[[Any], TrajectoryProblem], arrays: Any, axes: Any, size: int) -> Found:
@@ -80,9 +81,7 @@ def _in_lanes(problem: Callable[[Any], TrajectoryProblem], arrays: Any, axes: An
         """Steps until half of the lanes wait, a look at these, which costs as much as some steps, and new problems."""
         index, s, results = carry
         given, busy = lanes(index), index < size
-        s = jax.lax.while_loop(
-            lambda s: 2 * jnp.sum(s.paused & busy) < jnp.sum(busy), lambda s: each(advance, *given, s), s
-        )
+        s = while_loop(lambda s: 2 * jnp.sum(s.paused & busy) < jnp.sum(busy), lambda s: each(advance, *given, s), s)
         s, found = each(checked, *given, s)
         ended = s.done & busy
         place = jnp.where(ended, index, size)
@@ -99,4 +98,4 @@ def _in_lanes(problem: Callable[[Any], TrajectoryProblem], arrays: Any, axes: An
     shapes = jax.eval_shape(
         lambda s: each(lambda problem, ends, s: Search(problem, ends).found(s), *lanes(index), s), s
     )
-    return jax.lax.while_loop(lambda carry: jnp.any(carry[0] < size), turn, (index, s, room(shapes)))[2]
+    return while_loop(lambda carry: jnp.any(carry[0] < size), turn, (index, s, room(shapes)))[2]

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..xla.control_flow import fori_loop
 from ._extremes import larger, smaller
 from ._rows import Rows, path_rows, relative
 from ._seeds import damped_solution, goal_rows, position_limits, product
@@ -155,7 +156,7 @@ class Transcription:
             return x, *self._goals(x)
 
         none = jnp.zeros(e.shape, self.dtype), jnp.zeros(A.shape, self.dtype)
-        x, e, A = jax.lax.fori_loop(0, _NEWTON, again, (x, *none))
+        x, e, A = fori_loop(0, _NEWTON, again, (x, *none))
         bounds, rate = self._sampled(x, basis(self.problem.coefficients, _BOUNDS))
         rows, rates = self._rows(x, basis(self.problem.coefficients, self.problem.points), slopes=True)
         scaled = self.scales[:, None]

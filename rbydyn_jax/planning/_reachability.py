@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..spatial.safe import safe_divide, safe_sqrt
+from ..xla.control_flow import while_loop
 from ..xla.fusion import kernel
 from ..xla.loops import scan_in_kernels
 from ..xla.reciprocal import reciprocal
@@ -256,7 +257,7 @@ def _extreme(bounds: list[_Lines], start: Array, largest: Array) -> tuple[Array,
         return count + 1, new, *_gap(known, new), inside
 
     first = (jnp.asarray(0), begin, *_gap(known, begin), jnp.ones_like(begin, bool))
-    _, x, gap, slope, inside = jax.lax.while_loop(go_on, newton, first)
+    _, x, gap, slope, inside = while_loop(go_on, newton, first)
     value = _gap(bounds, x)[0]
     moved = safe_divide(value - jax.lax.stop_gradient(value), slope)  # what the root moves by, for derivatives only
     stalled = ~inside & (jnp.abs(safe_divide(gap, slope)) <= margin)

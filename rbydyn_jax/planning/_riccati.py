@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..algorithms.derivatives import rnea_derivatives
 from ..model.configuration import difference, integrate, is_vector_space
+from ..xla.control_flow import cond, scan
 from ..xla.triangular import lower_inverse
 from ._ik_problem import product
 from ._parallel_riccati import by_state, values
@@ -160,13 +161,13 @@ def backward(
         return value, (inverse, Y, found)
 
     def in_turn() -> tuple[Array, Array, Limited]:
-        return jax.lax.scan(step, value, (stages, lower, upper), reverse=True)[1]
+        return scan(step, value, (stages, lower, upper), reverse=True)[1]
 
     if parallel:
         _, inverses, Y = jax.vmap(chosen)(_values(problem.dt, stages, value), stages)
         wanted = -product(stages.D[:, :, :n], product(jnp.swapaxes(inverses, 1, 2), Y[:, :, n : n + 1]))[:, :, 0]
         within = ((lower < upper) & (lower <= wanted) & (wanted <= upper)).all()
-        inverses, Y, found = jax.lax.cond(within, lambda: (inverses, Y, jax.vmap(unlimited)(Y)), in_turn)
+        inverses, Y, found = cond(within, lambda: (inverses, Y, jax.vmap(unlimited)(Y)), in_turn)
     else:
         inverses, Y, found = in_turn()
     speeds = -product(jnp.swapaxes(inverses, 1, 2), Y)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..spatial.safe import safe_divide
+from ..xla.control_flow import while_loop
 
 _ITERATIONS = 100
 
@@ -64,6 +65,6 @@ def _bracketed(f: Callable[[Array], Array], low: Array, f_low: Array, high: Arra
 
     slack = within * 2.0 ** (jnp.ceil(jnp.log2(jnp.maximum((high - low) / (2.0 * within), 1.0))) + 1.0)
     start = (jnp.asarray(0), low, f_low, high, f_high, low, f_low, slack)
-    _, low, f_low, high, f_high, x, fx, _ = jax.lax.while_loop(go_on, step, start)
+    _, low, f_low, high, f_high, x, fx, _ = while_loop(go_on, step, start)
     nearest, value = jnp.where(f_low < -f_high, low, high), jnp.minimum(jnp.abs(f_low), jnp.abs(f_high))
     return jnp.where(wanted, jnp.where(jnp.abs(fx) <= value, x, nearest), high)

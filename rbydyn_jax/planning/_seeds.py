@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from ..joints.revolute import Revolute
 from ..model.configuration import random_configuration
 from ..spatial._small import eliminate
+from ..xla.control_flow import while_loop
 from ._ik_problem import damping, product
 from ._rows import path_rows, relative
 from .goals import ALONG, ComGoal, Goal, PoseGoal, PositionGoal
@@ -93,7 +94,7 @@ def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
 
     infinite = jnp.full(count, jnp.inf, start.dtype)
     first = jnp.zeros((), int), starts[0], starts[0], infinite, infinite
-    found, error = jax.lax.while_loop(unfinished, advance, first)[2:4]
+    found, error = while_loop(unfinished, advance, first)[2:4]
     found = _without_whole_turns(problem, found, low, high)
     order = jnp.argsort(jax.vmap(partial(_rank, problem))(found, error))
     return found[order]

@@ -24,6 +24,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._errors import RbydynError
 from ..spatial import _quadratic
+from ..xla.control_flow import while_loop
+from ..xla.transpose import no_tangent, rule_of
 from ._lanes import search
 from ._newton import Transcription
 from ._search import Found
@@ -46,7 +48,7 @@ def solution(problem: TrajectoryProblem) -> Found:
     def of(arrays: Any) -> Found:
         return search(eqx.combine(arrays, rest))
 
-    @of.defjvp
+    @rule_of(of)
     def _(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Found, Found]:
         (arrays,), (changes,) = primals, tangents
         data, others = eqx.partition(arrays, eqx.is_inexact_array)
@@ -63,7 +65,7 @@ def solution(problem: TrajectoryProblem) -> Found:
         uneven, away = jax.jvp(conditions, (data,), (changes,))[1]
         dx = -(product(at.along, uneven) + product(at.onto, away))
         count = found.coefficients.size
-        return found, jax.tree.map(_no_tangent, found)._replace(
+        return found, jax.tree.map(no_tangent, found)._replace(
             coefficients=dx[:count].reshape(found.coefficients.shape),
             duration=found.duration * dx[-1] if problem.duration is None else changes.duration,
         )
@@ -81,10 +83,6 @@ def _without_closures(problem: TrajectoryProblem) -> TrajectoryProblem:
 
     functions = closed(problem.costs), closed(problem.constraints)
     return eqx.tree_at(lambda p: (p.costs, p.constraints), problem, functions)
-
-
-def _no_tangent(x: Array) -> Array | np.ndarray:
-    return jnp.zeros_like(x) if jnp.issubdtype(x.dtype, jnp.floating) else np.zeros(x.shape, jax.dtypes.float0)
 
 
 @jax.custom_jvp
@@ -199,7 +197,7 @@ def _optimum(problem: TrajectoryProblem, found: Found) -> _Optimum:
     shapes = jax.eval_shape(evaluated, found.x, multipliers)[0]
     nowhere = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
     start = _State(nowhere, found.x, multipliers, jnp.zeros((), int), jnp.zeros((), bool))
-    end = jax.lax.while_loop(lambda s: found.converged & ~s.done & (s.count < _STEPS), advance, start)
+    end = while_loop(lambda s: found.converged & ~s.done & (s.count < _STEPS), advance, start)
     near = jnp.linalg.norm(end.at.x - found.x) <= _NEAR * (1.0 + jnp.linalg.norm(found.x))
     along, onto = _maps(end.at.curvature, end.at.slope.active(end.at.multipliers))
     known = jnp.where(end.done & near, 1.0, jnp.nan).astype(found.x.dtype)
@@ -242,7 +240,7 @@ def _settled(program: _quadratic.Program, active: Bool[Array, "m"]) -> tuple[Arr
         active = active.at[jnp.argmin(z)].set(False)
         return active, pulling(active)
 
-    active, z = jax.lax.while_loop(lambda state: jnp.min(state[1]) < 0.0, fewer, (active, pulling(active)))
+    active, z = while_loop(lambda state: jnp.min(state[1]) < 0.0, fewer, (active, pulling(active)))
     x, forces = solution(active)
     return x, forces[: len(program.b)], z
 

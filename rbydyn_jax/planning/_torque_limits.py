@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ..xla.control_flow import cond, while_loop
 from ..xla.triangular import lower_inverse
 from ._ik_problem import product
 
@@ -78,7 +79,7 @@ def limited(
         found = Limited(product(G, multipliers), ~held, at_upper, jnp.sum(y * left), 0.5 * jnp.sum(left * left))
         return value + product(beyond.T, beyond), found
 
-    return jax.lax.cond((start[0] | start[1]).any(), changed, kept)
+    return cond((start[0] | start[1]).any(), changed, kept)
 
 
 def unlimited(Y: Float[Array, "n 2n+1"]) -> Limited:
@@ -115,5 +116,5 @@ def _held(G: Array, wanted: Array, low: Array, high: Array, start: _Sets) -> tup
         return new, sets, changed.any(), count + 1, factor
 
     first = (start, start, jnp.array(True), jnp.zeros((), jnp.int32), eye)
-    _, sets, _, _, factor = jax.lax.while_loop(unsettled, again, first)
+    _, sets, _, _, factor = while_loop(unsettled, again, first)
     return sets[0] | sets[1], sets[1], factor

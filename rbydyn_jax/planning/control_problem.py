@@ -18,6 +18,7 @@ from ..algorithms.aba import aba
 from ..algorithms.inverse_dynamics import gravity_forces
 from ..model.configuration import drift, glide
 from ..model.model import Model, check_model
+from ..xla.control_flow import scan
 from .costs import Cost
 from .motion_costs import MotionCost, MotionFunction, motion_costs, total
 from .problem import positive
@@ -148,7 +149,7 @@ class ControlProblem(eqx.Module):
             after = self.step(*state, tau)
             return after, after
 
-        _, (qs, vs) = jax.lax.scan(advance, (q, v), taus)
+        _, (qs, vs) = scan(advance, (q, v), taus)
         return jnp.concatenate([q[None], qs]), jnp.concatenate([v[None], vs])
 
     def _array(self, x: Any, name: str, *shape: int) -> Array:

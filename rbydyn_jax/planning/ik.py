@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._check import check_array, check_integer, check_key, check_pose, check_positive, jit_public
@@ -19,6 +18,7 @@ from .._result import Result, count_of
 from ..collision import CapsulePairs, World
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
+from ..xla.transpose import no_tangent, rule_of
 from ._clearance import check_clearance, checked_clearance
 from ._ik_arguments import asked, batch_size, check_goal_values, checked_poses, checked_types, moving, start
 from ._ik_problem import PoseProblem, Problem, Setup, product
@@ -215,19 +215,15 @@ def _solve(problem: PoseProblem | TaskProblem, target: Any, q0: Array, key: PRNG
     return IkResult(q, status, errors[:, 0], errors[:, 1], found.attempts, found.iterations, distance)
 
 
-@_solve.defjvp
+@rule_of(_solve)
 def _solve_jvp(primals: tuple, tangents: tuple) -> tuple[IkResult, IkResult]:
     problem, target, q0, key = primals
     if isinstance(target, Wanted) and target.costs and problem.clearance is not None:
         raise RbydynError("solve_ik has no derivatives with both costs and a clearance: leave one of them out")
     result = _solve(problem, target, q0, key)
     moves = jax.vmap(partial(_follow, problem, tangents[0]))(result.q, target, tangents[1], tangents[2], result.solved)
-    zeros = jax.tree.map(_no_tangent, result)
+    zeros = jax.tree.map(no_tangent, result)
     return result, eqx.tree_at(lambda r: r.q, zeros, moves)
-
-
-def _no_tangent(x: Array) -> Array | np.ndarray:
-    return jnp.zeros_like(x) if jnp.issubdtype(x.dtype, jnp.floating) else np.zeros(x.shape, jax.dtypes.float0)
 
 
 def _follow(

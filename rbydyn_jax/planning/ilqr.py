@@ -14,6 +14,7 @@ from .._check import check_flag, check_integer, check_not_negative, jit_public
 from .._result import Result
 from ..algorithms.inverse_dynamics import rnea
 from ..model.configuration import difference
+from ..xla.control_flow import cond, scan, while_loop
 from ._riccati import Policy, backward, expanded, linearised, unchanged
 from .control_problem import ControlProblem, checked_problem, implicit, reached
 
@@ -185,7 +186,7 @@ def ilqr(
             count=state.count + 1,
         )
 
-    end = jax.lax.while_loop(unfinished, iterate, start)
+    end = while_loop(unfinished, iterate, start)
     return IlqrResult(
         ts=problem.times(t),
         qs=end.motion.qs,
@@ -206,14 +207,14 @@ def _improved(problem: ControlProblem, motion: _Motion, t: Array, damping: Array
 
     The matrices of one horizon stay in cache, where those of a batch would not.
     """
-    return jax.lax.cond(known, lambda: old, lambda: _best(problem, motion, t, damping, False))
+    return cond(known, lambda: old, lambda: _best(problem, motion, t, damping, False))
 
 
 def _improved_in_parallel(
     problem: ControlProblem, motion: _Motion, t: Array, damping: Array, known: Array, old: Policy
 ) -> Policy:
     """The same with all steps at once, and all problems of a batch."""
-    return jax.lax.cond(known, lambda: old, lambda: _best(problem, motion, t, damping, True))
+    return cond(known, lambda: old, lambda: _best(problem, motion, t, damping, True))
 
 
 def _best(problem: ControlProblem, motion: _Motion, t: Array, damping: Array, parallel: bool) -> Policy:
@@ -237,18 +238,16 @@ def _searched(problem: ControlProblem, motion: _Motion, policy: Policy, t: Array
         better = enough & (tried.cost <= motion.cost) & (tried.cost < jnp.inf)
         return index + 1, tried, jnp.where(better, share, 0.0)
 
-    _, tried, share = jax.lax.while_loop(
-        unfound, again, (jnp.zeros((), jnp.int32), motion, jnp.zeros_like(motion.cost))
-    )
+    _, tried, share = while_loop(unfound, again, (jnp.zeros((), jnp.int32), motion, jnp.zeros_like(motion.cost)))
     return jax.tree.map(lambda new, old: jnp.where(share > 0.0, new, old), tried, motion), share
 
 
 def _followed(problem: ControlProblem, motion: _Motion, policy: Policy, share: Array, t: Array) -> _Motion:
     """The motion with a share of the change, and the gains' answer to what follows from it."""
     unknown = motion.qs, motion.vs, jnp.full_like(motion.taus, jnp.nan)
-    free = jax.lax.cond(policy.bounded, lambda: unknown, lambda: _by_speeds(problem, motion, policy, share))
+    free = cond(policy.bounded, lambda: unknown, lambda: _by_speeds(problem, motion, policy, share))
     within = ((problem.tau_lower[None] <= free[2]) & (free[2] <= problem.tau_upper[None])).all()
-    qs, vs, taus = jax.lax.cond(within, lambda: free, lambda: _by_torques(problem, motion, policy, share))
+    qs, vs, taus = cond(within, lambda: free, lambda: _by_torques(problem, motion, policy, share))
     return _Motion(qs, vs, taus, problem.cost(qs, vs, taus, t))
 
 
@@ -266,7 +265,7 @@ def _by_speeds(problem: ControlProblem, motion: _Motion, policy: Policy, share: 
 
     given = motion.qs[:-1], motion.vs[:-1], motion.vs[1:], policy.speeds, policy.speed_gains
     start = motion.qs[0], motion.vs[0]
-    _, (qs, vs, a) = jax.lax.scan(advance, start, given)
+    _, (qs, vs, a) = scan(advance, start, given)
     qs, vs = _begun(start, (qs, vs))
     forces = jax.vmap(rnea, (None, 0, 0, 0))(implicit(model, problem.dt), qs[:-1], vs[:-1], a)
     return qs, vs, forces + model.damping[None] * vs[:-1]
@@ -286,7 +285,7 @@ def _by_torques(problem: ControlProblem, motion: _Motion, policy: Policy, share:
 
     given = motion.qs[:-1], motion.vs[:-1], motion.taus, policy.change, policy.gains
     start = motion.qs[0], motion.vs[0]
-    _, (qs, vs, taus) = jax.lax.scan(advance, start, given)
+    _, (qs, vs, taus) = scan(advance, start, given)
     return *_begun(start, (qs, vs)), taus
 
 

@@ -21,6 +21,7 @@ from .._check import (
 )
 from .._errors import ArgumentError
 from .._result import Result
+from ..xla.control_flow import scan
 from .control_problem import ControlProblem, checked_problem
 
 _SHARE = 0.1  # of half the range of torques: the noise by default
@@ -137,7 +138,7 @@ def mppi(
         return (taus, new), (new, 1.0 / jnp.sum(weights**2))
 
     before = cost(tau)
-    (taus, after), (costs, effective) = jax.lax.scan(improve, (tau, before), jax.random.split(key, iterations))
+    (taus, after), (costs, effective) = scan(improve, (tau, before), jax.random.split(key, iterations))
     qs, vs = problem.rollout(q, v, taus)
     return MppiResult(
         ts=problem.times(t),

@@ -17,6 +17,7 @@ from .._result import Result
 from ..model.model import Model, check_model
 from ..spatial.safe import safe_sqrt
 from ..xla.batch_last import in_lanes
+from ..xla.control_flow import while_loop
 from ..xla.tiling import tiled
 from ._jerk_timing import jerk_limited, stretched
 from ._path import Spline, chord_lengths, spline
@@ -310,7 +311,7 @@ def _profiles(
     around = largest_states(model, points)
     if points.forces is not None:
         begin = (jnp.asarray(0), around, jnp.asarray(jnp.inf, around.dtype))
-        _, around, _ = jax.lax.while_loop(go_on, again, jax.lax.stop_gradient(begin))
+        _, around, _ = while_loop(go_on, again, jax.lax.stop_gradient(begin))
     return passes(model, points, around, end, start, slow)
 
 

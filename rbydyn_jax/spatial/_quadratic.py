@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ..xla.control_flow import while_loop
 from ._small import solve_definite
 
 ITERATIONS = 50
@@ -72,7 +73,7 @@ def solve(program: Program) -> Point:
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), point, best)
         return point, jnp.where(jnp.isfinite(now), count + 1, ITERATIONS), best, jnp.where(better, now, least)
 
-    return jax.lax.while_loop(unsolved, step, (start, jnp.zeros((), int), start, error(program, start)))[2]
+    return while_loop(unsolved, step, (start, jnp.zeros((), int), start, error(program, start)))[2]
 
 
 @solve.defjvp

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import ValueCheck, explained
+from ..xla.control_flow import fori_loop
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,7 +84,7 @@ def solve_definite(matrix: Float[Array, "n n"], right: Float[Array, "n"]) -> Flo
         return right
 
     def once(b: Array) -> Array:
-        return jax.lax.fori_loop(0, len(b), eliminate, jnp.concatenate([matrix, b[:, None]], axis=1))[:, -1]
+        return fori_loop(0, len(b), eliminate, jnp.concatenate([matrix, b[:, None]], axis=1))[:, -1]
 
     rough = once(right)
     return rough + once(right - matrix @ rough)

@@ -66,6 +66,7 @@ def _matrices(T: Transform, corner: float) -> jax.Array:
 class ScannedSweep(Sweep):
     """The sweep by runs of joints. The scalars of a field are arrays (length, runs)."""
 
+    # What runs in lanes is kept with its program: it closes over nothing of the sweep but types and groups.
     unrolls = False
 
     def __init__(self, model: Model, q: jax.Array, of: tuple[Runs, ...]) -> None:
@@ -123,8 +124,10 @@ class ScannedSweep(Sweep):
     def split_poses(self, T: jax.Array) -> Field[Scalars]:
         links = np.array(self.tree.principal_links)
 
+        groups = self.groups
+
         def split(T: jax.Array) -> list[Scalars]:
-            return [_numbers(T[links[g.bodies]], 2) for g in self.groups]
+            return [_numbers(T[links[g.bodies]], 2) for g in groups]
 
         return Field(tuple(in_lanes(split, spread=False)(T)))
 
@@ -135,16 +138,18 @@ class ScannedSweep(Sweep):
         nothing = len(on)  # a row of zeros behind those of the links
         places = np.array([[*own, *[nothing] * (count - len(own))] for own in shares]).reshape(-1, count)
 
+        dtype, groups = self.dtype, self.groups
+
         def summed(*links: jax.Array) -> list[T]:
             per_link = f(*(transform_from_numbers(_numbers(x, 1)) for x in links))
             lanes = jax.lax.broadcast_shapes(*(x.shape[3:] for x in links))
-            dense = _dense(per_link, (len(on), *lanes), self.dtype)
+            dense = _dense(per_link, (len(on), *lanes), dtype)
 
             def totals(x: jax.Array, bodies: np.ndarray) -> jax.Array:
                 rows = jnp.concatenate([x, jnp.zeros_like(x[:1])])
                 return functools.reduce(jax.lax.add, (rows[places[bodies, k]] for k in range(count)))
 
-            return [jax.tree.map(lambda x, g=g: totals(x, g.bodies), dense) for g in self.groups]
+            return [jax.tree.map(lambda x, g=g: totals(x, g.bodies), dense) for g in groups]
 
         return Field(tuple(in_lanes(summed, spread=False)(*links)))
 
@@ -153,11 +158,13 @@ class ScannedSweep(Sweep):
     ) -> jax.Array:
         on = np.array(self.tree.link_bodies, int)
 
+        dtype = self.dtype
+
         def moved(rows: jax.Array, T: jax.Array) -> jax.Array:
             carried = jnp.concatenate([rows, jnp.zeros_like(rows[:, :1])], axis=1)[:, on]  # the world is -1
             change = f(Motion(Vec3(*carried[:3]), Vec3(*carried[3:])), transform_from_numbers(_numbers(T, 1)))
             lanes = jax.lax.broadcast_shapes(rows.shape[2:], T.shape[3:])
-            return _matrices(_dense(change, (len(on), *lanes), self.dtype), 0.0)
+            return _matrices(_dense(change, (len(on), *lanes), dtype), 0.0)
 
         return in_lanes(moved, spread=False)(self.table(motions, 6), T)
 
@@ -169,6 +176,8 @@ class ScannedSweep(Sweep):
         """
         length, runs = group.bodies.shape
 
+        dtype = self.dtype
+
         def along(carry: Any, xs: Any) -> tuple[Any, Any]:
             lanes = [*(x.shape[1:] for x in jax.tree.leaves(carry)), *(x.shape[2:] for x in jax.tree.leaves(xs))]
             shape: Any = (runs, *jax.lax.broadcast_shapes(*lanes))
@@ -176,9 +185,9 @@ class ScannedSweep(Sweep):
             def body_step(carry: Any, inputs: Any) -> tuple[Any, Any]:
                 (axis, placement, inertia, x), rest = inputs
                 after, out = step(Body(group.joint, axis, placement, inertia, x), carry, *rest)
-                return _dense(after, shape, self.dtype), out
+                return _dense(after, shape, dtype), out
 
-            carry, one = _dense(carry, shape, self.dtype), kernel(body_step, exportable=True, separate_use=True)
+            carry, one = _dense(carry, shape, dtype), kernel(body_step, exportable=True, separate_use=True)
             if length == 1:
                 carry, out = one(carry, jax.tree.map(lambda a: a[0], xs))
                 return carry, jax.tree.map(lambda a: a[None], out)
@@ -243,15 +252,17 @@ class ScannedSweep(Sweep):
         order = np.full(count, len(places))
         order[places] = np.arange(len(places))
 
+        dtype, groups = self.dtype, self.groups
+
         def ordered(values: Sequence[Sequence[list[Any]]]) -> jax.Array:
             lanes = jax.lax.broadcast_shapes(*(x.shape[2:] for x in jax.tree.leaves(values)))
             blocks: list[jax.Array] = []
-            for group, columns in zip(self.groups, values, strict=True):
+            for group, columns in zip(groups, values, strict=True):
                 shape: Any = (*group.bodies.shape, *lanes)
-                block = jnp.stack([jnp.stack(_dense(x, shape, self.dtype)) for x in columns], axis=3)
+                block = jnp.stack([jnp.stack(_dense(x, shape, dtype)) for x in columns], axis=3)
                 blocks.append(block.reshape(width, -1, *lanes))
             if len(places) < count:
-                blocks.append(jnp.zeros((width, 1, *lanes), self.dtype))
+                blocks.append(jnp.zeros((width, 1, *lanes), dtype))
             return jnp.concatenate(blocks, axis=1)[:, order]
 
         return in_lanes(ordered, spread=False)(values) if places else jnp.zeros((width, count), self.dtype)
@@ -289,6 +300,8 @@ class ScannedSweep(Sweep):
         world = np.eye(4)[:3]
         own = np.array([*world[:, :3].reshape(-1), *world[:, 3]])
 
+        dtype = self.dtype
+
         def placed(table: jax.Array, placements: jax.Array) -> T:
             constant = jnp.broadcast_to(
                 jnp.asarray(broadcast_leading(own[:, None], table), table.dtype), (12, 1, *table.shape[2:])
@@ -298,7 +311,7 @@ class ScannedSweep(Sweep):
                 _numbers(placements[np.array(links, int)], 1)
             )
             lanes = jax.lax.broadcast_shapes(table.shape[2:], placements.shape[3:])
-            return as_result(_dense(pose, (len(links), *lanes), self.dtype))
+            return as_result(_dense(pose, (len(links), *lanes), dtype))
 
         return in_lanes(placed, spread=False)(self.table(poses, 12), self.model.link_placements)
 

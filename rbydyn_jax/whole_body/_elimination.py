@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..spatial._small import binary_scale
+from ..xla.control_flow import fori_loop
 
 _DEAD = {"float64": 1e-10, "float32": 1e-4}  # a row counts as zero if less than this part of its length is left
 _CONSISTENT = {"float64": 1e-7, "float32": 1e-3}
@@ -71,7 +71,7 @@ def solutions(G: Float[Array, "e n"], g: Float[Array, "e"], sure: np.ndarray) ->
         return left, V.at[k].set(v), T.at[:, k].set(column), y, live.at[k].set(alive)
 
     start = (G, jnp.zeros_like(G), jnp.zeros((e, e), dtype), jnp.zeros(e, dtype), jnp.zeros(e, bool))
-    _, V, T, y, live = jax.lax.fori_loop(0, e, reflect, start)
+    _, V, T, y, live = fori_loop(0, e, reflect, start)
     spare = np.flatnonzero(~sure)
     kept = np.concatenate([spare, np.arange(e, n)])
     reflected = jnp.matmul(V.T, T, precision="highest")  # Q = I - reflected @ V

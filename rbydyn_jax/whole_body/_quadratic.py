@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..sweeps.block_matrix import inverse_by_blocks
+from ..xla.control_flow import while_loop
+from ..xla.transpose import no_tangent, rule_of
 
 ITERATIONS = 50
 _GOOD = {"float64": 1e-12, "float32": 1e-6}  # errors at which the iteration ends,
@@ -100,11 +101,11 @@ def _solve(program: Program) -> tuple[Point, Array, Array, Array]:
     residuals = _residuals(program, start)
     least, count = _error(start, residuals), jnp.zeros((), jnp.int32)
     first = _Search(start, residuals, start, least, count, jnp.zeros((), bool))
-    found = jax.lax.while_loop(unsolved, step, first)
+    found = while_loop(unsolved, step, first)
     return found.best, found.least, found.infeasible, found.count
 
 
-@_solve.defjvp
+@rule_of(_solve)
 def _solve_jvp(primals: tuple[Program], tangents: tuple[Program]) -> Any:
     """The implicit function theorem for the conditions of optimality."""
     (program,), (change,) = primals, tangents
@@ -118,8 +119,7 @@ def _solve_jvp(primals: tuple[Program], tangents: tuple[Program]) -> Any:
     moved = _product(F, point.x)
     unequal = jnp.where(bounded, jnp.stack([moved - lower, upper - moved]), 0.0)
     along = _linear(program, near, Residuals(dual, unequal))
-    none = [np.zeros(x.shape, jax.dtypes.float0) for x in (infeasible, count)]  # the tangents of what is no real number
-    return found, (along, jnp.zeros_like(least), *none)
+    return found, (along, *map(no_tangent, (least, infeasible, count)))
 
 
 def _bounded(program: Program) -> Bool[Array, "2 m"]:

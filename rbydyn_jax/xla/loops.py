@@ -99,14 +99,15 @@ def _written(x: jax.Array, pieces: Pieces, row: jax.Array, axis: int) -> jax.Arr
 def scan_in_kernels(
     f: Callable[[T, Any], tuple[T, Any]], init: T, xs: Any, *, reverse: bool = False, size: Any = None
 ) -> tuple[T, Any]:
-    """`lax.scan` that is `in_kernels`."""
+    """`lax.scan` that is `in_kernels`; inside of `shard_map` what is carried varies as `xs` do."""
 
     def counted(state: tuple[jax.Array, T], x: Any) -> tuple[tuple[jax.Array, T], Any]:
         k, carry = jax.lax.optimization_barrier((in_kernels(state[0], size), state[1]))
         carry, out = f(carry, x)
-        return (k + 1, carry), out
+        return vary_alike((k + 1, carry), state), out
 
-    (_, carry), out = jax.lax.scan(counted, (jnp.zeros((), jnp.int32), init), xs, reverse=reverse)
+    start = vary_alike((jnp.zeros((), jnp.int32), init), xs)
+    (_, carry), out = jax.lax.scan(counted, start, xs, reverse=reverse)
     return carry, out
 
 

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer
+from jax.core import ShapedArray, Tracer
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec, use_abstract_mesh
 
 T = TypeVar("T")
 _NO_MESH = AbstractMesh((), ())
+_NO_AXES: frozenset[Any] = frozenset()
 BatchingRule = Callable[..., tuple[Any, Any]]
 
 
@@ -22,28 +23,41 @@ def may_be_split() -> bool:
     return jax.device_count() > 1 and (mesh.empty or not mesh.are_all_axes_manual)
 
 
-def _varying(x: Any) -> frozenset[Any]:
-    return jax.typeof(x).mat.varying if isinstance(x, Tracer) else frozenset()
+def is_manual() -> bool:
+    """Whether what is being traced is inside of a `shard_map`."""
+    return bool(jax.sharding.get_abstract_mesh().manual_axes)
+
+
+def varying(x: Any) -> frozenset[Any]:
+    """The manual axes over which an array, or an array of a type, varies."""
+    return (
+        x.mat.varying if isinstance(x, ShapedArray) else varying(jax.typeof(x)) if isinstance(x, Tracer) else _NO_AXES
+    )
+
+
+def vary_over(x: T, axes: frozenset[Any]) -> T:
+    """An array that varies over these manual axes too. The transpose of the cast sums over the devices."""
+    more = axes - varying(x)
+    return jax.lax.pcast(x, tuple(sorted(more)), to="varying") if more else x
 
 
 def vary_alike(tree: T, *others: Any) -> T:
     """The arrays of a pytree, varying over all manual axes over which any of them (or of the others) varies.
 
-    Outside of `shard_map` these are the arrays themselves. The transpose of the cast sums over the devices.
+    Outside of `shard_map` these are the arrays themselves.
     """
-    leaves, structure = jax.tree.flatten(tree)
-    axes = frozenset().union(*map(_varying, [*leaves, *jax.tree.leaves(others)]))
-    if not axes:
-        return tree
-    cast = [
-        jax.lax.pcast(x, tuple(sorted(axes - _varying(x))), to="varying") if axes - _varying(x) else x for x in leaves
-    ]
-    return jax.tree.unflatten(structure, cast)
+    axes = _NO_AXES.union(*map(varying, jax.tree.leaves((tree, others))))
+    return jax.tree.map(lambda x: vary_over(x, axes), tree) if axes else tree
 
 
 def on_mesh(aval: Any) -> bool:
     """Whether an array type knows of a mesh: that of a `shard_map`, or one with explicit axes."""
     return not aval.sharding.mesh.empty
+
+
+def of_mesh(avals: Sequence[Any]) -> Any:
+    """The first array type that knows of a mesh, if any does."""
+    return next(filter(on_mesh, avals), avals[0])
 
 
 def replicated(like: Any, rank: int) -> NamedSharding:

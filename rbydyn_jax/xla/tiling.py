@@ -26,6 +26,7 @@ from .loops import Pieces, filled, in_place, in_turn, is_in_pieces
 from .nested import merged, rows_first, size_along
 from .sharding import (
     may_be_split,
+    of_mesh,
     on_each_shard,
     replicated,
     type_without_mesh,
@@ -53,7 +54,7 @@ def tiled(f: Callable[..., Any], cut: bool = True, tile: int = TILE) -> Callable
     """
 
     def call(*args: Any) -> Any:
-        given, tree = jax.tree.flatten(args)
+        given, tree = jax.tree.flatten(vary_alike(args))
 
         def of_leaves(*xs: jax.Array) -> Any:
             return f(*jax.tree.unflatten(tree, xs))
@@ -108,7 +109,7 @@ def all_parts(*operands: jax.Array, program: ClosedJaxpr, numbers: Numbers, **_:
 
 def _types(*operands: Any, program: ClosedJaxpr, numbers: Numbers, **_: Any) -> list[Any]:
     """The results on the mesh of the operands, which the program does not know."""
-    return [x.update(sharding=replicated(operands[0], x.ndim)) for x in _types_of_results(program, numbers)]
+    return [x.update(sharding=replicated(of_mesh(operands), x.ndim)) for x in _types_of_results(program, numbers)]
 
 
 _parts_p.def_impl(jax.jit(all_parts, static_argnames=("program", "numbers", "cut", "tile", "f")))
@@ -222,7 +223,7 @@ def _lowered(*operands: jax.Array, **how: Any) -> list[Any]:
 
 
 def _types_of_batch(*operands: Any, program: ClosedJaxpr, numbers: Numbers, batched: Axes, **_: Any) -> list[Any]:
-    size, mesh = size_along(operands, batched), operands[0]
+    size, mesh = size_along(operands, batched), of_mesh(operands)
     types = _types_of_results(program, numbers)
     return [x.update(shape=(size, *x.shape), sharding=replicated(mesh, x.ndim + 1)) for x in types]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import ShapedArray
 from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
@@ -198,6 +199,29 @@ def is_zero(tangents: Any) -> bool:
 
 def _is_symbolic(x: Any) -> bool:
     return isinstance(x, SymbolicZero)
+
+
+def rule_of(f: Any) -> Callable[[Callable[..., Any]], None]:
+    """Makes a function the rule of a `jax.custom_jvp`; it may give `no_tangent` for results."""
+
+    def register(rule: Callable[..., Any]) -> None:
+        def of_zeros(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+            return rule(primals, jax.tree.map(_dense_tangent, tangents, is_leaf=_is_symbolic))
+
+        f.defjvp(of_zeros, symbolic_zeros=True)
+
+    return register
+
+
+def no_tangent(x: jax.Array) -> Any:
+    """The tangent of a result that has none."""
+    return SymbolicZero(jax.typeof(x).to_tangent_aval())
+
+
+def _dense_tangent(x: Any) -> Any:
+    if not _is_symbolic(x):
+        return x
+    return np.zeros(x.shape, x.dtype) if x.dtype == jax.dtypes.float0 else jnp.zeros(x.shape, x.dtype)
 
 
 def jvp_along(f: Callable[..., Any], values: Sequence[Any], tangents: Mapping[int, Any]) -> tuple[Any, Any]:

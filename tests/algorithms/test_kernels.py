@@ -137,8 +137,9 @@ def test_an_empty_batch_has_an_empty_result():
 
 
 @pytest.mark.ci
-def test_nothing_leaks_from_a_trace():
-    model, q = robots.pendulum(), normal(0, 1)
+@pytest.mark.parametrize("traversal", ["unrolled", "scanned"])
+def test_nothing_leaks_from_a_trace(traversal):
+    model, q = rb.with_traversal(robots.pendulum(), traversal), normal(0, 1)
     with jax.checking_leaks():  # tracing alone: every program would be compiled anew
         slope, mass_matrix = jax.eval_shape(
             lambda q: (jax.grad(lambda q: rb.rnea(model, q, q, q).sum())(q), rb.crba(model, q)), q

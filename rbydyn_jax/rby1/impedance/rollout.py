@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 import numpy as np
@@ -20,6 +19,7 @@ from ...algorithms.energy import damping_forces
 from ...algorithms.inverse_dynamics import bias_forces, gravity_forces
 from ...model.model import Model, check_model
 from ...planning.profiles import TrapezoidalProfile, trapezoidal_profile
+from ...xla.control_flow import scan
 from ..commands.models import CONTROL_PERIOD
 from .components import Component, Joints, components
 from .law import component_torques, follow_dtype
@@ -164,6 +164,6 @@ def _simulate(
         return after, (*after, tau)
 
     start = (q0, jnp.zeros_like(v0).at[vi].set(v0[vi]))
-    _, (q, v, tau) = jax.lax.scan(step, start, (q_desired, v_desired))
+    _, (q, v, tau) = scan(step, start, (q_desired, v_desired))
     q, v = (jnp.concatenate([first[None], later]) for first, later in zip(start, (q, v), strict=True))
     return Rollout(times, q, v, tau, q_desired, v_desired)
