@@ -3,7 +3,7 @@ r"""Poses of links, with their derivative rules.
 A body's twist about the world origin turns and shifts the poses of its links: $\dot R = [\omega] R$, $\dot p = v +
 \omega \times p$. A cotangent of a pose is a wrench on the link about the world origin, $n = \sum_k r_k \times \bar r_k
 + p \times \bar p$ with the columns $r_k$ of R, $f = \bar p$. Pulled back to the velocity of a joint it is the power of
-the joint's motion on the sum of all that the joint carries. Each is one sweep, and takes only the poses.
+the joint's motion on the sum of all that the joint carries. Each is one sweep.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .._check import jit_public
 from ..model.configuration import v_from_qdot
 from ..model.model import Model
 from ..spatial import se3
-from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Motion, Transform, skew
+from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Mat3, Motion, Transform, Vec3, skew
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep, transform_from_numbers
 from ..xla.loops import Pieces
@@ -54,21 +54,29 @@ def _push_forward(run: Sweep, T: Array, v: Array) -> Array:
     return run.move_links(_rate, run.outward(_outward, NO_MOTION, run.split_poses(T), run.split_v(v)), T)
 
 
-def _wrench(pose: Transform, cotangent: Transform) -> Force:
-    n = pose.p.cross(cotangent.p)
-    for column, change in zip(pose.R.T, cotangent.R.T, strict=True):
+def _of_body(cotangent: Transform, placement: Transform) -> tuple[Vec3, ...]:
+    """The cotangent of the pose of a link as that of its body: the rows of R, then p."""
+    rows = zip(cotangent.R @ placement.R.T, cotangent.p, strict=True)
+    return (*(row + placement.p.scale(x) for row, x in rows), cotangent.p)
+
+
+def _wrench(pose: Transform, cotangent: tuple[Vec3, ...]) -> Force:
+    *rows, p = cotangent
+    n = pose.p.cross(p)
+    for column, change in zip(pose.R.T, Mat3(*rows).T, strict=True):
         n = n + column.cross(change)
-    return Force(n, cotangent.p)
+    return Force(n, p)
 
 
-def _inward(body: Body, children: Force, numbers: Scalars, own: Force) -> tuple[Force, Scalars]:
-    total, pose = own + children, transform_from_numbers(numbers)
+def _inward(body: Body, children: Force, pose: Transform, cotangent: tuple[Vec3, ...]) -> tuple[Force, Scalars]:
+    total = _wrench(pose, cotangent) + children
     return total, tuple(pose.motion(s).dot(total) for s in body.subspace)
 
 
-def _pull_back(run: Sweep, T: Array, cotangent: Array) -> Array:
-    wrenches = run.sum_links(_wrench, T, cotangent)
-    return run.stack_v(run.inward(_inward, NO_FORCE, run.split_poses(T), wrenches))
+def _pull_back(run: Sweep, cotangent: Array) -> Array:
+    """The poses are computed once more: to read those that are there takes longer."""
+    poses = run.outward(body_pose_step, IDENTITY)
+    return run.stack_v(run.inward(_inward, NO_FORCE, poses, run.sum_links(_of_body, cotangent)))
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,9 @@ class _Changes(LinearMap):
 
     def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         model, q, T = parameters
-        return (traverse(model, _pull_back if self.transposed else _push_forward, q, T, *arguments),)
+        if self.transposed:
+            return (traverse(model, _pull_back, q, *arguments, result="joints"),)
+        return (traverse(model, _push_forward, q, T, *arguments),)
 
     def transpose(self) -> LinearMap:
         return _Changes(not self.transposed)
@@ -107,7 +117,7 @@ link_poses.defjvp(_link_poses_jvp, symbolic_zeros=True)
 def fk(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nl 4 4"]:
     r"""Poses of all links, $T_{world,link}$, by $T_i = T_{p(i)} X_i J_i(q_i)$; O(n) [Featherstone 2008, sec. 4.4].
 
-    Derivatives are analytic: a gradient takes one pass over the tree, from the poses alone.
+    Derivatives are analytic: a gradient takes one pass over the tree.
 
     Args:
         model: The robot.

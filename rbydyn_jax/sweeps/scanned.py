@@ -131,7 +131,7 @@ class ScannedSweep(Sweep):
 
         return Field(tuple(in_lanes(split, spread=False)(T)))
 
-    def sum_links(self, f: Callable[..., T], *links: jax.Array) -> Field[T]:
+    def sum_links(self, f: Callable[[Transform, Transform], T], links: jax.Array) -> Field[T]:
         on = np.array(self.tree.link_bodies, int)
         shares = [np.flatnonzero(on == body) for body in range(self.tree.nb)]
         count = max(map(len, shares), default=0)
@@ -140,9 +140,9 @@ class ScannedSweep(Sweep):
 
         dtype, groups = self.dtype, self.groups
 
-        def summed(*links: jax.Array) -> list[T]:
-            per_link = f(*(transform_from_numbers(_numbers(x, 1)) for x in links))
-            lanes = jax.lax.broadcast_shapes(*(x.shape[3:] for x in links))
+        def summed(links: jax.Array, placements: jax.Array) -> list[T]:
+            per_link = f(*(transform_from_numbers(_numbers(x, 1)) for x in (links, placements)))
+            lanes = jax.lax.broadcast_shapes(links.shape[3:], placements.shape[3:])
             dense = _dense(per_link, (len(on), *lanes), dtype)
 
             def totals(x: jax.Array, bodies: np.ndarray) -> jax.Array:
@@ -151,7 +151,7 @@ class ScannedSweep(Sweep):
 
             return [jax.tree.map(lambda x, g=g: totals(x, g.bodies), dense) for g in groups]
 
-        return Field(tuple(in_lanes(summed, spread=False)(*links)))
+        return Field(tuple(in_lanes(summed, spread=False)(links, self.model.link_placements)))
 
     def move_links(
         self, f: Callable[[Motion, Transform], Transform], motions: Field[Motion], T: jax.Array

@@ -228,8 +228,9 @@ class Sweep(ABC):
         """The array (n_links, 4, 4) of all links, from the poses of the bodies."""
 
     @abstractmethod
-    def sum_links(self, f: Callable[..., T], *links: jax.Array) -> Field[T]:
-        """For each body the sum of `f` over its links; of each (n_links, 4, 4) array `f` gets a link's transform."""
+    def sum_links(self, f: Callable[[Transform, Transform], T], links: jax.Array) -> Field[T]:
+        """For each body the sum of `f(transform, placement)` over its links: that in the array (n_links, 4, 4), and
+        where the link is on the body."""
 
     @abstractmethod
     def move_links(

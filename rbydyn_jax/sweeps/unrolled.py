@@ -224,9 +224,12 @@ class UnrolledSweep(PerBody):
         of_body = [[k for k, body in enumerate(bodies) if body == i] for i in group.bodies]
         return [[own[min(k, len(own) - 1)] for own in of_body] for k in range(max(map(len, of_body)))]
 
-    def sum_links(self, f: Callable[..., T], *links: jax.Array) -> Field[T]:
+    def sum_links(self, f: Callable[[Transform, Transform], T], links: jax.Array) -> Field[T]:
         def total(g: int, given: list[list[Scalars]]) -> T:
-            terms = [f(*map(transform_from_numbers, xs)) for xs in kernel_inputs(given)]
+            terms = [
+                f(transform_from_numbers(x), transform_from_numbers(place) if place else IDENTITY)
+                for x, place in kernel_inputs(given)
+            ]
             for k, (before, links) in enumerate(itertools.pairwise(chosen[g]), start=1):
                 is_new = np.array([a != b for a, b in zip(links, before, strict=True)])
                 if not is_new.all():
@@ -235,8 +238,12 @@ class UnrolledSweep(PerBody):
                     )
             return functools.reduce(_add_states, terms)
 
-        per_array, chosen = [self._poses(x) for x in links], [self._links_on(group) for group in self.groups]
-        given = [([[poses(links) for poses in per_array] for links in of_group],) for of_group in chosen]
+        transforms, places = self._poses(links), self._poses(self.model.link_placements)
+        principal, chosen = set(self.tree.principal_links), [self._links_on(group) for group in self.groups]
+        given = [
+            ([[transforms(on), () if principal.issuperset(on) else places(on)] for on in of_group],)
+            for of_group in chosen
+        ]
         return self._together(LINKS_TOGETHER, total, given)
 
     def move_links(

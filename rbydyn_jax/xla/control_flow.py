@@ -17,11 +17,11 @@ from .sharding import is_manual, vary_alike, vary_over, varying
 T = TypeVar("T")
 
 
-def while_loop(cond: Callable[[T], Any], body: Callable[[T], T], init: T) -> T:
+def while_loop(goes_on: Callable[[T], Any], body: Callable[[T], T], init: T) -> T:
     """`lax.while_loop`."""
     if not is_manual():
-        return jax.lax.while_loop(cond, body, init)
-    return jax.lax.while_loop(cond, lambda carry: _as(body(carry), carry), _settled(body, init))
+        return jax.lax.while_loop(goes_on, body, init)
+    return jax.lax.while_loop(goes_on, lambda carry: _as(body(carry), carry), _settled(body, init))
 
 
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, T], T], init: T) -> T:
