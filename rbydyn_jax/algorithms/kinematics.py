@@ -8,16 +8,17 @@ the joint's motion on the sum of all that the joint carries. Each is one sweep.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import jit_public
 from ..model.configuration import v_from_qdot
 from ..model.model import Model
+from ..model.tree import KinematicTree
 from ..spatial import se3
 from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Mat3, Motion, Transform, Vec3, skew
 from ..sweeps.plan import traverse
@@ -34,11 +35,15 @@ def body_pose_step(body: Body, parent: Transform) -> tuple[Transform, Transform]
     return pose, pose
 
 
-def _plain(model: Model, q: Array) -> Array:
-    def poses(run: Sweep) -> Pieces:
-        return run.link_poses(run.outward(body_pose_step, IDENTITY))
+Links = Callable[[KinematicTree], Sequence[int]]
 
-    return traverse(model, poses, q, result="poses").whole()
+
+def _all(tree: KinematicTree) -> Sequence[int]:
+    return range(len(tree.link_names))
+
+
+def _principal(tree: KinematicTree) -> Sequence[int]:
+    return tree.principal_links
 
 
 def _outward(body: Body, parent: Motion, numbers: Scalars, v: Scalars) -> tuple[Motion, Motion]:
@@ -48,10 +53,6 @@ def _outward(body: Body, parent: Motion, numbers: Scalars, v: Scalars) -> tuple[
 
 def _rate(V: Motion, pose: Transform) -> Transform:
     return Transform(skew(V.w) @ pose.R, V.v + V.w.cross(pose.p))
-
-
-def _push_forward(run: Sweep, T: Array, v: Array) -> Array:
-    return run.move_links(_rate, run.outward(_outward, NO_MOTION, run.split_poses(T), run.split_v(v)), T)
 
 
 def _of_body(cotangent: Transform, placement: Transform) -> tuple[Vec3, ...]:
@@ -73,44 +74,61 @@ def _inward(body: Body, children: Force, pose: Transform, cotangent: tuple[Vec3,
     return total, tuple(pose.motion(s).dot(total) for s in body.subspace)
 
 
-def _pull_back(run: Sweep, cotangent: Array) -> Array:
-    """The poses are computed once more: to read those that are there takes longer."""
-    poses = run.outward(body_pose_step, IDENTITY)
-    return run.stack_v(run.inward(_inward, NO_FORCE, poses, run.sum_links(_of_body, cotangent)))
-
-
 @dataclass(frozen=True)
 class _Changes(LinearMap):
     """Changes of position (as velocities) to changes of the poses; the parameters are the model, q and the poses."""
 
+    links: Links
     transposed: bool = False
 
     def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         model, q, T = parameters
+        links = self.links(model.tree)
+
+        def forward(run: Sweep, T: Array, v: Array) -> Array:
+            motions = run.outward(_outward, NO_MOTION, run.split_poses(T, links), run.split_v(v))
+            return run.move_links(_rate, motions, T, links)
+
+        def back(run: Sweep, cotangent: Array) -> Array:
+            """The poses are computed once more: to read those that are there takes longer."""
+            poses = run.outward(body_pose_step, IDENTITY)
+            return run.stack_v(run.inward(_inward, NO_FORCE, poses, run.sum_links(_of_body, cotangent, links)))
+
         if self.transposed:
-            return (traverse(model, _pull_back, q, *arguments, result="joints"),)
-        return (traverse(model, _push_forward, q, T, *arguments),)
+            return (traverse(model, back, q, *arguments, result="joints"),)
+        return (traverse(model, forward, q, T, *arguments),)
 
     def transpose(self) -> LinearMap:
-        return _Changes(not self.transposed)
+        return _Changes(self.links, not self.transposed)
 
 
-@jax.custom_jvp
-def link_poses(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nl 4 4"]:
-    """The poses of all links."""
-    return _plain(model, q)
+def _with_derivative(links: Links) -> Callable[[Model, Array], Array]:
+    """The poses of links, some of which are on each body, as a function with a derivative rule."""
+
+    def plain(model: Model, q: Array) -> Array:
+        def poses(run: Sweep) -> Pieces:
+            return run.link_poses(run.outward(body_pose_step, IDENTITY), links(run.tree))
+
+        return traverse(model, poses, q, result="poses").whole()
+
+    @jax.custom_jvp
+    def ruled(model: Model, q: Array) -> Array:
+        return plain(model, q)
+
+    def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
+        model, q = primals
+        if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
+            return value_and_jvp(plain, primals, tangents)
+        T = ruled(model, q)
+        (change,) = apply_linear(_Changes(links), (model, q, T), (v_from_qdot(model, q, tangents[1]),), [T.shape])
+        return T, change
+
+    ruled.defjvp(jvp, symbolic_zeros=True)
+    return ruled
 
 
-def _link_poses_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
-    model, q = primals
-    if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
-        return value_and_jvp(_plain, primals, tangents)
-    T = link_poses(model, q)
-    (change,) = apply_linear(_Changes(), (model, q, T), (v_from_qdot(model, q, tangents[1]),), [T.shape])
-    return T, change
-
-
-link_poses.defjvp(_link_poses_jvp, symbolic_zeros=True)
+link_poses = _with_derivative(_all)
+_principal_poses = _with_derivative(_principal)
 
 
 @jit_public()
@@ -180,4 +198,5 @@ def body_poses(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nb 4 4"]:
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
-    return fk(model, q)[jnp.array(model.tree.principal_links, int)]
+    model, q = arguments(model, q=q)
+    return _principal_poses(model, q)

@@ -121,18 +121,18 @@ class ScannedSweep(Sweep):
     def constants(self, values: Sequence[int]) -> Field[jax.Array]:
         return Field(tuple(jnp.asarray(np.array(values)[g.bodies], self.dtype) for g in self.groups))
 
-    def split_poses(self, T: jax.Array) -> Field[Scalars]:
-        links = np.array(self.tree.principal_links)
+    def split_poses(self, rows: jax.Array, links: Sequence[int]) -> Field[Scalars]:
+        places = np.array([links.index(k) for k in self.tree.principal_links], int)
 
         groups = self.groups
 
         def split(T: jax.Array) -> list[Scalars]:
-            return [_numbers(T[links[g.bodies]], 2) for g in groups]
+            return [_numbers(T[places[g.bodies]], 2) for g in groups]
 
-        return Field(tuple(in_lanes(split, spread=False)(T)))
+        return Field(tuple(in_lanes(split, spread=False)(rows)))
 
-    def sum_links(self, f: Callable[[Transform, Transform], T], links: jax.Array) -> Field[T]:
-        on = np.array(self.tree.link_bodies, int)
+    def sum_links(self, f: Callable[[Transform, Transform], T], rows: jax.Array, links: Sequence[int]) -> Field[T]:
+        of, on = np.array(links, int), np.array([self.tree.link_bodies[k] for k in links], int)
         shares = [np.flatnonzero(on == body) for body in range(self.tree.nb)]
         count = max(map(len, shares), default=0)
         nothing = len(on)  # a row of zeros behind those of the links
@@ -140,9 +140,9 @@ class ScannedSweep(Sweep):
 
         dtype, groups = self.dtype, self.groups
 
-        def summed(links: jax.Array, placements: jax.Array) -> list[T]:
-            per_link = f(*(transform_from_numbers(_numbers(x, 1)) for x in (links, placements)))
-            lanes = jax.lax.broadcast_shapes(links.shape[3:], placements.shape[3:])
+        def summed(given: jax.Array, placements: jax.Array) -> list[T]:
+            per_link = f(*(transform_from_numbers(_numbers(x, 1)) for x in (given, placements[of])))
+            lanes = jax.lax.broadcast_shapes(given.shape[3:], placements.shape[3:])
             dense = _dense(per_link, (len(on), *lanes), dtype)
 
             def totals(x: jax.Array, bodies: np.ndarray) -> jax.Array:
@@ -151,12 +151,16 @@ class ScannedSweep(Sweep):
 
             return [jax.tree.map(lambda x, g=g: totals(x, g.bodies), dense) for g in groups]
 
-        return Field(tuple(in_lanes(summed, spread=False)(links, self.model.link_placements)))
+        return Field(tuple(in_lanes(summed, spread=False)(rows, self.model.link_placements)))
 
     def move_links(
-        self, f: Callable[[Motion, Transform], Transform], motions: Field[Motion], T: jax.Array
+        self,
+        f: Callable[[Motion, Transform], Transform],
+        motions: Field[Motion],
+        rows: jax.Array,
+        links: Sequence[int],
     ) -> jax.Array:
-        on = np.array(self.tree.link_bodies, int)
+        on = np.array([self.tree.link_bodies[k] for k in links], int)
 
         dtype = self.dtype
 
@@ -166,7 +170,7 @@ class ScannedSweep(Sweep):
             lanes = jax.lax.broadcast_shapes(rows.shape[2:], T.shape[3:])
             return _matrices(_dense(change, (len(on), *lanes), dtype), 0.0)
 
-        return in_lanes(moved, spread=False)(self.table(motions, 6), T)
+        return in_lanes(moved, spread=False)(self.table(motions, 6), rows)
 
     def _scan(self, group: Runs, step: Callable[..., Any], init: Any, xs: Any, *, reverse: bool) -> tuple[Any, Any]:
         """`step(body, carry, *inputs) -> (carry, out)` along the runs of a group.
@@ -318,8 +322,8 @@ class ScannedSweep(Sweep):
     def link_pose(self, poses: Field[Transform], link: int) -> jax.Array:
         return self._placed(poses, [link], lambda pose: _matrices(pose, 1.0)[0])
 
-    def link_poses(self, poses: Field[Transform]) -> Pieces:
-        return Pieces((self._placed(poses, range(len(self.tree.link_bodies)), lambda pose: _matrices(pose, 1.0)),))
+    def link_poses(self, poses: Field[Transform], links: Sequence[int]) -> Pieces:
+        return Pieces((self._placed(poses, links, lambda pose: _matrices(pose, 1.0)),))
 
     def link_transform(self, poses: Field[Transform], link: int) -> Transform:
         return self._placed(poses, [link], lambda pose: jax.tree.map(lambda x: x[0], pose))

@@ -155,8 +155,9 @@ class Sweep(ABC):
         """The rows of a (nb, 6) array of wrenches."""
 
     @abstractmethod
-    def split_poses(self, T: jax.Array) -> Field[Scalars]:
-        """The twelve numbers (R by rows, then p) of the pose of each body, from those of the links."""
+    def split_poses(self, rows: jax.Array, links: Sequence[int]) -> Field[Scalars]:
+        """The twelve numbers (R by rows, then p) of the pose of each body, from those (n, 4, 4) of links, among which
+        are the principal ones."""
 
     @abstractmethod
     def constants(self, values: Sequence[int]) -> Field[Scalar]:
@@ -224,16 +225,20 @@ class Sweep(ABC):
         """The matrix (4, 4) of one link, from the poses of the bodies."""
 
     @abstractmethod
-    def link_poses(self, poses: Field[Transform]) -> Pieces:
-        """The array (n_links, 4, 4) of all links, from the poses of the bodies."""
+    def link_poses(self, poses: Field[Transform], links: Sequence[int]) -> Pieces:
+        """The array (n, 4, 4) of the poses of links, from those of the bodies."""
 
     @abstractmethod
-    def sum_links(self, f: Callable[[Transform, Transform], T], links: jax.Array) -> Field[T]:
-        """For each body the sum of `f(transform, placement)` over its links: that in the array (n_links, 4, 4), and
-        where the link is on the body."""
+    def sum_links(self, f: Callable[[Transform, Transform], T], rows: jax.Array, links: Sequence[int]) -> Field[T]:
+        """For each body the sum of `f(transform, placement)` over links, at least one of which is on it: that in the
+        array (n, 4, 4), and where the link is on the body."""
 
     @abstractmethod
     def move_links(
-        self, f: Callable[[Motion, Transform], Transform], motions: Field[Motion], T: jax.Array
+        self,
+        f: Callable[[Motion, Transform], Transform],
+        motions: Field[Motion],
+        rows: jax.Array,
+        links: Sequence[int],
     ) -> jax.Array:
-        """`f(motion of its body, pose)` for each link, (n_links, 4, 4); a link of the world does not move."""
+        """`f(motion of its body, pose)` for links of these poses (n, 4, 4); a link of the world does not move."""

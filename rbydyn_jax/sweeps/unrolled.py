@@ -208,23 +208,23 @@ class UnrolledSweep(PerBody):
     def _side_by_side(columns: list[jax.Array]) -> jax.Array:
         return in_lanes(lambda columns: jnp.stack(columns, axis=1))(columns)
 
-    def _poses(self, T: jax.Array) -> Callable[[Sequence[int]], Scalars]:
-        """Of an array (n_links, 4, 4) the twelve numbers (R by rows, then p) of some links."""
-        flat = batch_last(in_lanes(lambda x: x.reshape(-1, *x.shape[3:]))(T))
+    def _numbers_of(self, rows: jax.Array, links: Sequence[int]) -> Callable[[Sequence[int]], Scalars]:
+        """Of an array (n, 4, 4) for links the twelve numbers (R by rows, then p) of some of these."""
+        flat = batch_last(in_lanes(lambda x: x.reshape(-1, *x.shape[3:]))(rows))
         entries = [*(4 * i + j for i in range(3) for j in range(3)), 3, 7, 11]
-        return lambda links: tuple(rows_of(flat, [16 * k + entry for k in links]) for entry in entries)
+        row = {link: k for k, link in enumerate(links)}
+        return lambda some: tuple(rows_of(flat, [16 * row[link] + entry for link in some]) for entry in entries)
 
-    def split_poses(self, T: jax.Array) -> Field[Scalars]:
-        poses = self._poses(T)
+    def split_poses(self, rows: jax.Array, links: Sequence[int]) -> Field[Scalars]:
+        poses = self._numbers_of(rows, links)
         return Field(tuple(poses([self.tree.principal_links[i] for i in group.bodies]) for group in self.groups))
 
-    def _links_on(self, group: Group) -> list[list[int]]:
+    def _links_on(self, group: Group, links: Sequence[int]) -> list[list[int]]:
         """The first link of each body of a group, the second of each, ...; where a body has fewer, its last again."""
-        bodies = self.tree.link_bodies
-        of_body = [[k for k, body in enumerate(bodies) if body == i] for i in group.bodies]
+        of_body = [[k for k in links if self.tree.link_bodies[k] == i] for i in group.bodies]
         return [[own[min(k, len(own) - 1)] for own in of_body] for k in range(max(map(len, of_body)))]
 
-    def sum_links(self, f: Callable[[Transform, Transform], T], links: jax.Array) -> Field[T]:
+    def sum_links(self, f: Callable[[Transform, Transform], T], rows: jax.Array, links: Sequence[int]) -> Field[T]:
         def total(g: int, given: list[list[Scalars]]) -> T:
             terms = [
                 f(transform_from_numbers(x), transform_from_numbers(place) if place else IDENTITY)
@@ -238,8 +238,9 @@ class UnrolledSweep(PerBody):
                     )
             return functools.reduce(_add_states, terms)
 
-        transforms, places = self._poses(links), self._poses(self.model.link_placements)
-        principal, chosen = set(self.tree.principal_links), [self._links_on(group) for group in self.groups]
+        principal, every = set(self.tree.principal_links), range(len(self.tree.link_names))
+        transforms, places = self._numbers_of(rows, links), self._numbers_of(self.model.link_placements, every)
+        chosen = [self._links_on(group, links) for group in self.groups]
         given = [
             ([[transforms(on), () if principal.issuperset(on) else places(on)] for on in of_group],)
             for of_group in chosen
@@ -247,19 +248,23 @@ class UnrolledSweep(PerBody):
         return self._together(LINKS_TOGETHER, total, given)
 
     def move_links(
-        self, f: Callable[[Motion, Transform], Transform], motions: Field[Motion], T: jax.Array
+        self,
+        f: Callable[[Motion, Transform], Transform],
+        motions: Field[Motion],
+        rows: jax.Array,
+        links: Sequence[int],
     ) -> jax.Array:
         def change(motion: Motion, numbers: Scalars) -> Transform:
             return f(motion, transform_from_numbers(numbers))
 
-        run, poses = in_lanes(kernel(change)), self._poses(T)
+        run, poses = in_lanes(kernel(change)), self._numbers_of(rows, links)
         changes: dict[int, tuple[Transform, int]] = {}
         for group, moved in zip(self.groups, motions.parts, strict=True):
-            for links in self._links_on(group):
-                new = run(moved, poses(links))
-                changes |= {link: (new, lane) for lane, link in enumerate(links)}
+            for on in self._links_on(group, links):
+                new = run(moved, poses(on))
+                changes |= {link: (new, lane) for lane, link in enumerate(on)}
         still = Transform(ZERO_MAT3, O3), 0
-        return self._matrices([changes.get(k, still) for k in range(len(self.tree.link_names))], corner=ZERO)
+        return self._matrices([changes.get(k, still) for k in links], corner=ZERO)
 
     def _places(self, poses: Field[Transform], links: Sequence[int]) -> dict[int, tuple[Transform, int]]:
         """The pose of each link and where in it its lane is, from the poses of the bodies."""
@@ -295,8 +300,7 @@ class UnrolledSweep(PerBody):
     def link_pose(self, poses: Field[Transform], link: int) -> jax.Array:
         return self._matrices([self._places(poses, [link])[link]])[0]
 
-    def link_poses(self, poses: Field[Transform]) -> Pieces:
-        links = range(len(self.tree.link_names))
+    def link_poses(self, poses: Field[Transform], links: Sequence[int]) -> Pieces:
         places = self._places(poses, links)
         some = (links[k : k + LINKS_OF_PIECE] for k in range(0, len(links), LINKS_OF_PIECE))
         return Pieces(tuple(self._matrices([places[k] for k in piece]) for piece in some))

@@ -43,7 +43,9 @@ from tests.algorithms.cases import robot, states, tips
 from tests.helpers import X64, arithmetic_in, assert_close, compiled_text, normal, slow
 
 ALGORITHMS = {
-    "fk": lambda run, s, link: run.link_poses(run.outward(kinematics.body_pose_step, IDENTITY)).whole(),
+    "fk": lambda run, s, link: run.link_poses(
+        run.outward(kinematics.body_pose_step, IDENTITY), range(len(run.tree.link_names))
+    ).whole(),
     "moved_poses": lambda run, s, link: kinematics._push_forward(run, rb.fk(run.model, s.q), s.v),
     "pulled_back_poses": lambda run, s, link: kinematics._pull_back(
         run, rb.fk(run.model, s.q), jnp.sin(3.0 * rb.fk(run.model, s.q))
