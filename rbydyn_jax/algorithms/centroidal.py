@@ -11,12 +11,12 @@ from jaxtyping import Array, Float
 from .._check import check_sequence, jit_public
 from ..model.model import Model, check_model
 from ..spatial import se3
+from ..sweeps.cross_products import crossed
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
 from ..sweeps.topology import masks
 from ..sweeps.world_frame import (
     composites,
-    crossed,
     outside,
     second_order,
 )

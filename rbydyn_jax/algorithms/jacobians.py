@@ -14,10 +14,11 @@ from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
+from ..sweeps.cross_products import crossed
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Field, Sweep
 from ..sweeps.topology import chain, moved_along
-from ..sweeps.world_frame import crossed, outside, second_order
+from ..sweeps.world_frame import outside, second_order
 from ..xla.structural import Scalar, Scalars
 from .arguments import Frame, arguments, check_frame
 from .kinematics import link_pose

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import jit_public
@@ -199,4 +200,4 @@ def body_poses(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nb 4 4"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    return _principal_poses(model, q)
+    return _principal_poses(model, q) if model.nb else jnp.zeros((0, 4, 4), q.dtype)

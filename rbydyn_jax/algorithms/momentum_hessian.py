@@ -14,10 +14,11 @@ from jaxtyping import Array, Float
 
 from ..model.model import Model
 from ..spatial.algebra import IDENTITY, Force, Motion, Transform, Vec3
+from ..sweeps.cross_products import crossed
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep, Table
 from ..sweeps.topology import masks
-from ..sweeps.world_frame import composites, crossed, force, inertia, motion, outside, per_dof, second_order
+from ..sweeps.world_frame import composites, force, inertia, motion, outside, per_dof, second_order
 
 
 def _changes(run: Sweep, point: Array) -> Array:

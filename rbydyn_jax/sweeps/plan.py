@@ -144,7 +144,7 @@ def traverse(
     platforms = _platforms()
     forms = {platform: _form(tree, platform) for platform in platforms}
     unrolled = tiled(unrolled, cut=is_heavy, tile=tile())
-    scanned = tiled(scanned, cut=is_heavy and platforms == {"cpu"}, tile=tile())
+    scanned = tiled(scanned, cut=is_heavy and is_on_cpu(), tile=tile())
     if set(forms.values()) == {"scanned"}:
         return scanned(model, q, *arrays)
     warn_if_untested()
@@ -153,7 +153,7 @@ def traverse(
         branches["cpu"] = unrolled
     if forms.get("gpu") == "unrolled":
         branches["cuda"] = on_gpu
-    if platforms == {"cpu"}:
+    if is_on_cpu():
         return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
     return jax.lax.platform_dependent(model, q, *arrays, **branches, default=scanned)
 
@@ -161,6 +161,11 @@ def traverse(
 def _separated(found: Any) -> Any:
     """Behind a barrier; pieces get theirs when they are written into the result of a batch."""
     return found if is_in_pieces(found) else barrier(found)
+
+
+def is_on_cpu() -> bool:
+    """Whether a program that is being traced can be lowered for a CPU alone."""
+    return _platforms() == {"cpu"}
 
 
 def _platforms() -> set[str]:

@@ -201,16 +201,6 @@ def unsymmetric(run: Sweep, lower: tuple[Table, Table], upper: tuple[Table, Tabl
     return _independent(run, full)
 
 
-def crossed(left: jax.Array, right: jax.Array) -> jax.Array:
-    """The cross products [i, :, j] of column i of `left` with column j of `right`, of each three rows."""
-
-    def rows(table: jax.Array, order: tuple[int, int, int]) -> jax.Array:
-        return jnp.stack([table[at + k] for at in range(0, len(table), 3) for k in order])
-
-    one, two, three, four = barrier(tuple(rows(x, k) for x in (left, right) for k in ((1, 2, 0), (2, 0, 1))))
-    return one.T[:, :, None] * four[None] - two.T[:, :, None] * three[None]
-
-
 def second_order(model: Model, full: jax.Array) -> jax.Array:
     """The array (nv, rows, nv) of one over the degrees of freedom of all joints, which are its first and last axis."""
     gather = Coordinates(model).gather
