@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -52,6 +53,12 @@ def _outward(body: Body, parent: Motion, numbers: Scalars, v: Scalars) -> tuple[
     return V, V
 
 
+def _push_forward(select: Links, run: Sweep, T: Array, v: Array) -> Array:
+    links = select(run.tree)
+    motions = run.outward(_outward, NO_MOTION, run.split_poses(T, links), run.split_v(v))
+    return run.move_links(_rate, motions, T, links)
+
+
 def _rate(V: Motion, pose: Transform) -> Transform:
     return Transform(skew(V.w) @ pose.R, V.v + V.w.cross(pose.p))
 
@@ -75,6 +82,12 @@ def _inward(body: Body, children: Force, pose: Transform, cotangent: tuple[Vec3,
     return total, tuple(pose.motion(s).dot(total) for s in body.subspace)
 
 
+def _pull_back(select: Links, run: Sweep, cotangent: Array) -> Array:
+    """The poses are computed once more: to read those that are there takes longer."""
+    poses = run.outward(body_pose_step, IDENTITY)
+    return run.stack_v(run.inward(_inward, NO_FORCE, poses, run.sum_links(_of_body, cotangent, select(run.tree))))
+
+
 @dataclass(frozen=True)
 class _Changes(LinearMap):
     """Changes of position (as velocities) to changes of the poses; the parameters are the model, q and the poses."""
@@ -84,33 +97,24 @@ class _Changes(LinearMap):
 
     def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         model, q, T = parameters
-        links = self.links(model.tree)
-
-        def forward(run: Sweep, T: Array, v: Array) -> Array:
-            motions = run.outward(_outward, NO_MOTION, run.split_poses(T, links), run.split_v(v))
-            return run.move_links(_rate, motions, T, links)
-
-        def back(run: Sweep, cotangent: Array) -> Array:
-            """The poses are computed once more: to read those that are there takes longer."""
-            poses = run.outward(body_pose_step, IDENTITY)
-            return run.stack_v(run.inward(_inward, NO_FORCE, poses, run.sum_links(_of_body, cotangent, links)))
-
         if self.transposed:
-            return (traverse(model, back, q, *arguments, result="joints"),)
-        return (traverse(model, forward, q, T, *arguments),)
+            return (traverse(model, partial(_pull_back, self.links), q, *arguments, result="joints"),)
+        return (traverse(model, partial(_push_forward, self.links), q, T, *arguments),)
 
     def transpose(self) -> LinearMap:
         return _Changes(self.links, not self.transposed)
 
 
-def _with_derivative(links: Links) -> Callable[[Model, Array], Array]:
-    """The poses of links, some of which are on each body, as a function with a derivative rule."""
+def _plain(select: Links, model: Model, q: Array) -> Array:
+    def poses(run: Sweep) -> Pieces:
+        return run.link_poses(run.outward(body_pose_step, IDENTITY), select(run.tree))
 
-    def plain(model: Model, q: Array) -> Array:
-        def poses(run: Sweep) -> Pieces:
-            return run.link_poses(run.outward(body_pose_step, IDENTITY), links(run.tree))
+    return traverse(model, poses, q, result="poses").whole()
 
-        return traverse(model, poses, q, result="poses").whole()
+
+def _with_derivative(select: Links) -> Callable[[Model, Array], Array]:
+    """The poses of links, at least one on each body, as a function with a derivative rule."""
+    plain = partial(_plain, select)
 
     @jax.custom_jvp
     def ruled(model: Model, q: Array) -> Array:
@@ -121,7 +125,7 @@ def _with_derivative(links: Links) -> Callable[[Model, Array], Array]:
         if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
             return value_and_jvp(plain, primals, tangents)
         T = ruled(model, q)
-        (change,) = apply_linear(_Changes(links), (model, q, T), (v_from_qdot(model, q, tangents[1]),), [T.shape])
+        (change,) = apply_linear(_Changes(select), (model, q, T), (v_from_qdot(model, q, tangents[1]),), [T.shape])
         return T, change
 
     ruled.defjvp(jvp, symbolic_zeros=True)

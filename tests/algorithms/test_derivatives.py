@@ -38,7 +38,11 @@ RULES = {
     "aba": (rb.aba, aba._plain),
     "fk": (
         lambda m, q, v, a, f: projected(m, rb.fk(m, q)),
-        lambda m, q, v, a, f: projected(m, kinematics._plain(m, q)),
+        lambda m, q, v, a, f: projected(m, kinematics._plain(kinematics._all, m, q)),
+    ),
+    "body_poses": (
+        lambda m, q, v, a, f: projected(m, rb.body_poses(m, q)),
+        lambda m, q, v, a, f: projected(m, kinematics._plain(kinematics._principal, m, q)),
     ),
     "crba": (
         lambda m, q, v, a, f: projected(m, rb.crba(m, q)),
@@ -181,6 +185,7 @@ def flat(J):
         *(("free", "crba", way) for way in ("grad", "jacfwd", "vmap of grad", "grad of vmap")),
         *(("mimic", which, "grad") for which in ("crba", "momentum_matrix", "inertial_wrench")),
         *(("free", which, "grad") for which in ("momentum_matrix", "inertial_wrench")),
+        *(("mimic", "body_poses", way) for way in ("grad", "jacfwd", "grad of vmap")),
     ],
 )
 def test_rules_equal_differentiation_of_the_plain_algorithm(name, which, way):

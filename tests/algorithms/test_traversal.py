@@ -46,9 +46,15 @@ ALGORITHMS = {
     "fk": lambda run, s, link: run.link_poses(
         run.outward(kinematics.body_pose_step, IDENTITY), range(len(run.tree.link_names))
     ).whole(),
-    "moved_poses": lambda run, s, link: kinematics._push_forward(run, rb.fk(run.model, s.q), s.v),
+    "moved_poses": lambda run, s, link: kinematics._push_forward(kinematics._all, run, rb.fk(run.model, s.q), s.v),
+    "moved_bodies": lambda run, s, link: kinematics._push_forward(
+        kinematics._principal, run, rb.body_poses(run.model, s.q), s.v
+    ),
     "pulled_back_poses": lambda run, s, link: kinematics._pull_back(
-        run, rb.fk(run.model, s.q), jnp.sin(3.0 * rb.fk(run.model, s.q))
+        kinematics._all, run, jnp.sin(3.0 * rb.fk(run.model, s.q))
+    ),
+    "pulled_back_bodies": lambda run, s, link: kinematics._pull_back(
+        kinematics._principal, run, jnp.sin(3.0 * rb.body_poses(run.model, s.q))
     ),
     "jacobian": lambda run, s, link: jacobians._jacobian(run, link[0], link[1], "local"),
     "rnea": lambda run, s, link: rnea._rnea(run, s.v, s.a, s.f_ext),
