@@ -136,7 +136,8 @@ def traverse(
             return one_piece(algorithm(KernelSweep(model, q, one_by_one(tree, bodies), sines), *rest))
 
         angles = Coordinates(model).spread_q(q)
-        return gpu_kernel(in_kernel)(model, q, (jnp.sin(angles), jnp.cos(angles)), *rest)
+        kernel = gpu_kernel(in_kernel, otherwise=lambda model, q, sines, *rest: one_piece(scanned(model, q, *rest)))
+        return kernel(model, q, (jnp.sin(angles), jnp.cos(angles)), *rest)
 
     def scanned(model: Model, q: jax.Array, *rest: Any) -> T:
         return algorithm(ScannedSweep(model, q, group_runs(tree, bodies)), *rest)

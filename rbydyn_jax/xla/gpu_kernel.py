@@ -25,7 +25,7 @@ from jax.interpreters import ad, batching, mlir, partial_eval
 from .emission import on_one_device
 from .gpu_parts import LIMITS, Limits, register_parts
 from .nested import size_along
-from .ptx import Array, Kernel, Place, UnsupportedError, kernel_text
+from .ptx import Array, Kernel, Place, UnsupportedError, check_written, kernel_text
 from .scalar_program import scalar_program
 from .scalars import NotScalarError, Scalar
 from .transpose import jvp_along, pruned
@@ -37,11 +37,11 @@ Flags = tuple[bool, ...]
 KERNEL_NAME = "rbydyn"
 
 
-def gpu_kernel(f: Callable[..., Any]) -> Callable[..., Any]:
+def gpu_kernel(f: Callable[..., Any], otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """`f`, of pytrees of arrays, as one kernel where it is compiled for a GPU; what it closes over must be static.
 
-    Where it has an operation that is not written in PTX, or XLA splits a batch over devices by itself, XLA compiles it
-    as any other program.
+    If an operation of `f` is not written in PTX, this is `otherwise`. If one of its derivative is not, or XLA splits a
+    batch over devices by itself, XLA compiles it as any other program.
     """
 
     def call(*args: Any) -> Any:
@@ -51,10 +51,21 @@ def gpu_kernel(f: Callable[..., Any]) -> Callable[..., Any]:
             return f(*jax.tree.unflatten(tree, xs))
 
         traced, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*given)
+        if otherwise is not None and not _is_written(traced):
+            return otherwise(*args)
         results = _kernel_p.bind(*given, program=pruned(traced), batched=(False,) * len(given), lanes=None)
         return jax.tree.unflatten(jax.tree.structure(shape), results)
 
     return call
+
+
+def _is_written(program: ClosedJaxpr) -> bool:
+    try:
+        types = [x.dtype for x in (*program.in_avals, *program.out_avals)]
+        check_written(types, scalar_program(program).operations)
+    except (NotScalarError, UnsupportedError):
+        return False
+    return True
 
 
 # The arrays of lanes have the lanes behind their own axes. `lanes` is their number, None outside of a batch.

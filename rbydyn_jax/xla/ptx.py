@@ -74,6 +74,21 @@ def _immediate(value: Any, dtype: Any) -> str:
     return str(int(value))
 
 
+def check_written(dtypes: Sequence[Any], operations: Sequence[Scalar]) -> None:
+    """Raises if numbers of a type, or an operation, are not written in PTX.
+
+    Raises:
+        UnsupportedError: There is such a type or operation.
+    """
+    for dtype in dtypes:
+        _suffix(dtype)
+    kinds = {(x.operation, x.dtype, *(y.dtype for y in x.operands)): x for x in operations}
+    for x in kinds.values():
+        writer = _Writer(Kernel([], [], [], {}, []), 1)
+        writer.values = {y: "" for y in x.operands if isinstance(y, Scalar)}
+        writer.operation(x)
+
+
 class _Writer:
     def __init__(self, kernel: Kernel, lanes: int) -> None:
         self.kernel, self.lanes = kernel, lanes

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import robots
+from rbydyn_jax import collision, robots
 from rbydyn_jax.model.edit import with_traversal
 from rbydyn_jax.sweeps import plan
 from rbydyn_jax.xla.gpu_kernel import gpu_kernel, launches
@@ -38,7 +38,7 @@ def program_of(name, f, *args):
     """`f(model, *args)` of one lane as the program of a kernel, with the model's arrays, and the angles' sines."""
     found = []
 
-    def keep(inner):
+    def keep(inner, otherwise):
         def call(*given):
             leaves, tree = jax.tree.flatten(given)
             flat = lambda *xs: jax.tree.leaves(inner(*jax.tree.unflatten(tree, xs)))  # noqa: E731
@@ -123,6 +123,49 @@ def test_an_algorithm_is_one_kernel_of_a_gpu_and_its_gradient_two_more(gpu):
     assert kernels(rb.rnea) == 1
     assert kernels(lambda model, q, v, a: jax.grad(lambda q: (rb.rnea(model, q, v, a) ** 2).sum())(q)) == 2
     assert kernels(lambda model, q, v, a: rb.fk(model, q)) == 1
+
+
+@pytest.mark.ci
+def test_distances_are_kernels_where_they_are_in_closed_form(gpu):
+    """Boxes have searches in them: there the scanned form runs, as for programs that are none of a kernel."""
+    model = robots.two_link_arm()
+    x = jnp.zeros((640, model.nq))
+
+    def kernels(obstacle, f=lambda f: f):
+        world = collision.World(obstacle)
+        mapped = jax.vmap(f(lambda q: collision.world_distances(model, q, world).min()))
+        return jax.jit(mapped).trace(x).lower(lowering_platforms=("cuda",)).as_text().count("__gpu$xla.gpu.ptx")
+
+    sphere, box = collision.sphere(jnp.ones(3), 0.1), collision.box(jnp.eye(4), jnp.ones(3))
+    assert kernels(sphere) == 1
+    assert kernels(sphere, jax.grad) >= 1
+    assert kernels(box) == 0
+    kernels(box, jax.grad)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["sphere", "box"])
+def test_distances_in_the_form_for_a_gpu_are_those_of_a_cpu(name, monkeypatch):
+    """The programs of the kernels, without the kernels."""
+    model, q = robots.two_link_arm(), jax.random.normal(jax.random.key(0), (5, 2))
+    pose = jnp.eye(4).at[:3, 3].set(jnp.array([0.4, 0.6, 0.3]))
+    world = collision.World(
+        {"sphere": collision.sphere(pose[:3, 3], 0.1), "box": collision.box(pose, 0.2 * jnp.ones(3))}[name]
+    )
+
+    def values():
+        distances = lambda q: collision.world_distances(model, q, world)  # noqa: E731
+        return jax.vmap(distances)(q), jax.vmap(jax.jacrev(distances))(q)
+
+    want = values()
+    jax.clear_caches()
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "_platforms", lambda: {"cpu", "gpu"})
+        patch.setattr(jax.lax, "platform_dependent", lambda *xs, cuda, **_: cuda(*xs))
+        got = values()
+    jax.clear_caches()
+    for x, y in zip(got, want, strict=True):
+        assert_close(x, y, kind="solve")
 
 
 def test_what_is_not_written_in_ptx_is_left_to_xla():
