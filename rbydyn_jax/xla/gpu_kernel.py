@@ -51,18 +51,22 @@ def gpu_kernel(f: Callable[..., Any], otherwise: Callable[..., Any] | None = Non
             return f(*jax.tree.unflatten(tree, xs))
 
         traced, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*given)
-        if otherwise is not None and not _is_written(traced):
+        program = pruned(traced)
+        if otherwise is not None and not _is_written(program):
             return otherwise(*args)
-        results = _kernel_p.bind(*given, program=pruned(traced), batched=(False,) * len(given), lanes=None)
+        results = _kernel_p.bind(*given, program=program, batched=(False,) * len(given), lanes=None)
         return jax.tree.unflatten(jax.tree.structure(shape), results)
 
     return call
 
 
+_scalars = functools.lru_cache(maxsize=4)(scalar_program)  # asked for when traced, and when lowered
+
+
 def _is_written(program: ClosedJaxpr) -> bool:
     try:
         types = [x.dtype for x in (*program.in_avals, *program.out_avals)]
-        check_written(types, scalar_program(program).operations)
+        check_written(types, _scalars(program).operations)
     except (NotScalarError, UnsupportedError):
         return False
     return True
@@ -202,7 +206,7 @@ def launches(program: ClosedJaxpr, batched: Sequence[bool], lanes: int, limits: 
         NotScalarError: The program has an operation that is not written for single numbers.
         UnsupportedError: It has an operation or a type that is not written in PTX.
     """
-    scalars = scalar_program(program)
+    scalars = _scalars(program)
     arrays = [Array(x.size, x.dtype, b) for x, b in zip(program.in_avals, batched, strict=True)]
     place = dict(zip(scalars.inputs, _places(arrays), strict=True))
     one_for_all = [not b for x, b in zip(program.in_avals, batched, strict=True) for _ in range(x.size)]
