@@ -32,6 +32,33 @@ class _Derivative(LinearMap):
         return _Derivative(self.transposed, self.algorithm, self.result)
 
 
+def with_rule(
+    plain: Callable[[Model, Array], Array], rate: LinearMap, *, from_result: bool = False
+) -> Callable[[Model, Array], Array]:
+    """A function of (model, q), with a rule for its derivative by q.
+
+    Args:
+        plain: The function; JAX differentiates it by the parameters of the model.
+        rate: Of a velocity, the rate of the result; its parameters are the model and q.
+        from_result: Whether the result is a parameter of `rate` as well.
+    """
+
+    @jax.custom_jvp
+    def ruled(model: Model, q: Array) -> Array:
+        return plain(model, q)
+
+    def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
+        model, q = primals
+        if not is_zero(tangents[0]):  # the parameters of the model: rare, and of many kinds
+            return value_and_jvp(plain, primals, tangents)
+        found = ruled(model, q)
+        parameters = (*primals, found) if from_result else primals
+        return found, apply_linear(rate, parameters, (v_from_qdot(model, q, tangents[1]),), [found.shape])[0]
+
+    ruled.defjvp(jvp, symbolic_zeros=True)
+    return ruled
+
+
 def with_derivative(
     algorithm: Callable[[Sweep], Array],
     rate: Callable[[Sweep, Array], Array],
@@ -46,24 +73,11 @@ def with_derivative(
         gradient: Its transpose: of a cotangent of the result, the gradient for velocities.
         result: What the algorithm computes.
     """
-    derivative = _Derivative(rate, gradient, result)
 
     def plain(model: Model, q: Array) -> Array:
         return traverse(model, algorithm, q, result=result)
 
-    @jax.custom_jvp
-    def ruled(model: Model, q: Array) -> Array:
-        return plain(model, q)
-
-    def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
-        model, q = primals
-        if not is_zero(tangents[0]):  # the parameters of the model: rare, and of many kinds
-            return value_and_jvp(plain, primals, tangents)
-        found = ruled(model, q)
-        return found, apply_linear(derivative, primals, (v_from_qdot(model, q, tangents[1]),), [found.shape])[0]
-
-    ruled.defjvp(jvp, symbolic_zeros=True)
-    return ruled
+    return with_rule(plain, _Derivative(rate, gradient, result))
 
 
 def rate_along(

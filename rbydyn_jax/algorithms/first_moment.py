@@ -9,16 +9,16 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from ..model.configuration import qdot_from_v, v_from_qdot
+from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial.algebra import IDENTITY, Transform, Vec3
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep
 from ..sweeps.world_frame import total
-from ..xla.transpose import LinearMap, apply_linear, is_zero, jvp_along, value_and_jvp
+from ..xla.transpose import LinearMap, jvp_along
+from .derivative_rule import with_rule
 from .momentum_columns import linear_momentum_matrix
 from .rnea import newton_euler
 
@@ -67,19 +67,5 @@ class _Gradient(LinearMap):
         return [[linear_momentum_matrix(*parameters).T]]
 
 
-@jax.custom_jvp
-def first_moment(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3"]:
-    r"""The sum $\sum_i m_i c_i$ over the moving bodies, in world coordinates; O(n)."""
-    return _plain(model, q)
-
-
-def _first_moment_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
-    model, q = primals
-    if not is_zero(tangents[0]):  # the parameters of the model: rare, and of many kinds
-        return value_and_jvp(_plain, primals, tangents)
-    moment = first_moment(model, q)
-    (rate,) = apply_linear(_Rate(), primals, (v_from_qdot(model, q, tangents[1]),), [moment.shape])
-    return moment, rate
-
-
-first_moment.defjvp(_first_moment_jvp, symbolic_zeros=True)
+first_moment = with_rule(_plain, _Rate())
+r"""The sum $\sum_i m_i c_i$ over the moving bodies (3,), in world coordinates, of a model and q; O(n)."""

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._check import jit_public
-from ..model.configuration import v_from_qdot
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial import se3
@@ -27,8 +25,9 @@ from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep, transform_from_numbers
 from ..xla.loops import Pieces
 from ..xla.structural import Scalars
-from ..xla.transpose import LinearMap, apply_linear, is_zero, value_and_jvp
+from ..xla.transpose import LinearMap
 from .arguments import arguments
+from .derivative_rule import with_rule
 
 
 def body_pose_step(body: Body, parent: Transform) -> tuple[Transform, Transform]:
@@ -112,28 +111,12 @@ def _plain(select: Links, model: Model, q: Array) -> Array:
     return traverse(model, poses, q, result="poses").whole()
 
 
-def _with_derivative(select: Links) -> Callable[[Model, Array], Array]:
-    """The poses of links, at least one on each body, as a function with a derivative rule."""
-    plain = partial(_plain, select)
-
-    @jax.custom_jvp
-    def ruled(model: Model, q: Array) -> Array:
-        return plain(model, q)
-
-    def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Any]:
-        model, q = primals
-        if not is_zero(tangents[0]):  # the numbers of the model: rare, and of many kinds
-            return value_and_jvp(plain, primals, tangents)
-        T = ruled(model, q)
-        (change,) = apply_linear(_Changes(select), (model, q, T), (v_from_qdot(model, q, tangents[1]),), [T.shape])
-        return T, change
-
-    ruled.defjvp(jvp, symbolic_zeros=True)
-    return ruled
+def _with_rule(select: Links) -> Callable[[Model, Array], Array]:
+    """The poses of links, at least one on each body."""
+    return with_rule(partial(_plain, select), _Changes(select), from_result=True)
 
 
-link_poses = _with_derivative(_all)
-_principal_poses = _with_derivative(_principal)
+link_poses, _principal_poses = _with_rule(_all), _with_rule(_principal)
 
 
 @jit_public()

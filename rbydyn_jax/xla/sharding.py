@@ -30,9 +30,9 @@ def is_manual() -> bool:
 
 def varying(x: Any) -> frozenset[Any]:
     """The manual axes over which an array, or an array of a type, varies."""
-    return (
-        x.mat.varying if isinstance(x, ShapedArray) else varying(jax.typeof(x)) if isinstance(x, Tracer) else _NO_AXES
-    )
+    if isinstance(x, Tracer):
+        x = jax.typeof(x)
+    return x.mat.varying if isinstance(x, ShapedArray) else _NO_AXES
 
 
 def vary_over(x: T, axes: frozenset[Any]) -> T:
