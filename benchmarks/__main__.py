@@ -22,6 +22,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks simulation              creep, slide, finite rollouts and time of a step, beside MuJoCo
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
   python -m benchmarks functions               every function and gradient on many robots; Pinocchio; arithmetic
+  python -m benchmarks gpu                     this library, frax, MJX and MuJoCo Warp on one GPU
   python -m benchmarks codegen                 functions in C: time of a call and of gcc, beside Pinocchio
   python -m benchmarks identification          RB-Y1 recovered from noisy torques; figaroh, MuJoCo; regressors
   python -m benchmarks tsid                    whole-body inverse dynamics of Talos: optimum and time of TSID
@@ -48,6 +49,7 @@ from . import (
     compare,
     forms,
     functions,
+    gpu,
     identification,
     ik,
     mpc,
@@ -68,6 +70,7 @@ KEPT = {  # what keeps its results in files of its own
     "scale": scale,
     "forms": forms,
     "functions": functions,
+    "gpu": gpu,
     "versions": versions,
     "collision": collision,
     "ik": ik,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,56 +24,64 @@ from . import all_links
 _MATRICES = ("crba", "mass_matrix_inverse", "coriolis_matrix", "rnea_derivatives", "aba_derivatives")
 
 
-def entries(
-    library: str,
-    case: Case,
-    functions: Mapping[str, Callable],
-    order: Sequence[int],
-    operations: Iterable[str],
-    batches: Iterable[int],
-    options: Mapping[str, Any] | None = None,
-) -> Iterator[Entry]:
-    """The contestants of a library.
+class Library(NamedTuple):
+    """What a library computes, of the arrays of one configuration.
 
     Args:
-        library: Its name.
-        case: Robot and inputs.
-        functions: By operation, functions of the arrays of one configuration. `fk` gives the poses of the bodies, and
-            `position`, which is no operation, that of the origin of `case.link`. Derivatives are made of these.
+        name: Of the library.
+        functions: By operation. `fk` gives the poses of the bodies, and `position`, which is no operation, that of the
+            origin of `case.link`. Derivatives are made of these.
         order: Our index of each of their joints.
-        operations: What is to be measured.
-        batches: Sizes.
         options: More for the compiler.
     """
-    available = {**derivatives(functions), **functions}
-    back = np.argsort(order)
-    for operation in operations:
-        if operation not in available:
-            continue
-        f = available[operation]
 
-        def arguments(batch: int, operation: str = operation) -> list[jax.Array]:
-            arrays = [case.inputs[name][:batch, order] for name in OPERATIONS[operation].inputs]
-            return [jnp.asarray(np.ascontiguousarray(x), case.dtype) for x in arrays]
+    name: str
+    functions: Mapping[str, Callable]
+    order: Sequence[int]
+    options: Mapping[str, Any] = {}
 
-        def ours(x: jax.Array, operation: str = operation) -> np.ndarray:
+    def function(self, operation: str) -> Callable | None:
+        """Of one configuration; None if the library has no such function."""
+        return {**derivatives(self.functions), **self.functions}.get(operation)
+
+    def arguments(self, case: Case, operation: str, batch: int) -> list[jax.Array]:
+        """A batch of configurations as the library takes them."""
+        arrays = [case.inputs[name][:batch, self.order] for name in OPERATIONS[operation].inputs]
+        return [jnp.asarray(np.ascontiguousarray(x), case.dtype) for x in arrays]
+
+    def ours(self, case: Case, operation: str, result: Any) -> np.ndarray:
+        """Results on a batch in our conventions."""
+        back = np.argsort(self.order)
+
+        def one(x: jax.Array) -> np.ndarray:
             y = np.asarray(x, np.float64)
             if operation == "fk":
                 return all_links(case.model, y[:, back])
             return y[..., back, :][..., back] if operation in _MATRICES else y[..., back]
 
+        return flat(jax.tree.map(one, result))
+
+
+def entries(library: Library, case: Case, operations: Iterable[str], batches: Iterable[int]) -> Iterator[Entry]:
+    """The contestants of a library."""
+    for operation in operations:
+        f = library.function(operation)
+        if f is None:
+            continue
         for batch in batches:
-            given = arguments(batch)
-            compiled, seconds = _compile(f, given, without_emitters() | dict(options or {}))
+            given = library.arguments(case, operation, batch)
+            compiled, seconds = _compile(f, given, without_emitters() | dict(library.options))
 
             def run(compiled: Callable = compiled, given: list[jax.Array] = given) -> object:
                 return jax.block_until_ready(compiled(*given))
 
-            def values(compiled: Callable = compiled, given: list[jax.Array] = given, ours=ours) -> np.ndarray:
-                return flat(jax.tree.map(lambda x: ours(x[:CHECKED]), compiled(*given)))
+            def values(
+                compiled: Callable = compiled, given: list[jax.Array] = given, operation: str = operation
+            ) -> np.ndarray:
+                return library.ours(case, operation, jax.tree.map(lambda x: x[:CHECKED], compiled(*given)))
 
             told = values if batch >= CHECKED else None
-            yield Entry(library, operation, batch, run, None, told, {"compile_s": seconds})
+            yield Entry(library.name, operation, batch, run, None, told, {"compile_s": seconds})
 
 
 def derivatives(functions: Mapping[str, Callable]) -> dict[str, Callable]:

@@ -22,6 +22,11 @@ _OPTIONS = {"xla_cpu_enable_concurrency_optimized_scheduler": False}
 
 
 def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> Iterator[Entry]:
+    yield from _jax.entries(library(case), case, operations, batches)
+
+
+def library(case: Case) -> _jax.Library:
+    """Its functions of one configuration."""
     model = case.model
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         path = Path(folder, "robot.urdf")
@@ -51,7 +56,7 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
         "mass_matrix_inverse": lambda q: robot.mass_matrix_inverse(robot.crba(q)),
         "com_jacobian": lambda q: share * robot.center_of_mass_jacobian(q),
     }
-    yield from _jax.entries("frax", case, functions, order, operations, batches, _OPTIONS)
+    return _jax.Library("frax", functions, order, _OPTIONS)
 
 
 def version() -> str:

@@ -31,6 +31,11 @@ _FAR = {"lower": "-1000", "upper": "1000", "effort": "1000", "velocity": "1000"}
 
 
 def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> Iterator[Entry]:
+    yield from _jax.entries(library(case), case, operations, batches)
+
+
+def library(case: Case) -> _jax.Library:
+    """Its functions of one configuration."""
     model = case.model
     robot = js.model.JaxSimModel.build_from_model_description(
         _sdf(model), is_urdf=False, gravity=9.81, considered_joints=list(model.joint_names)
@@ -68,7 +73,7 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
         "crba": lambda q: js.model.free_floating_mass_matrix(robot, state(q))[6:, 6:],
         "aba": lambda q, v, tau: js.model.forward_dynamics_aba(robot, state(q, v), joint_forces=tau)[1],
     }
-    yield from _jax.entries("jaxsim", case, functions, order, operations, batches)
+    return _jax.Library("jaxsim", functions, order)
 
 
 def version() -> str:

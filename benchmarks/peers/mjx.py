@@ -17,6 +17,11 @@ from . import _jax, mujoco, placement
 
 
 def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> Iterator[Entry]:
+    yield from _jax.entries(library(case), case, operations, batches)
+
+
+def library(case: Case) -> _jax.Library:
+    """Its functions of one configuration."""
     model = case.model
     robot = mujoco.Robot(to_urdf(model, collisions=False), model.joint_names, case.inputs)
     m = mjx.put_model(robot.model)
@@ -65,7 +70,7 @@ def entries(case: Case, operations: Iterable[str], batches: Iterable[int]) -> It
         "aba": aba,
         "mass_matrix_inverse": mass_matrix_inverse,
     }
-    yield from _jax.entries("mjx", case, functions, order, operations, batches)
+    return _jax.Library("mjx", functions, order)
 
 
 def version() -> str:

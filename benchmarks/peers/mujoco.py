@@ -30,7 +30,7 @@ class Robot:
         self.bodies = np.array([self.model.joint(name).bodyid[0] for name in joint_names])
         self.carrier, self.offset = int(self.bodies[-1]), np.zeros(3)
         inverse = np.argsort(self.order)
-        self.inputs = {name: list(np.ascontiguousarray(x[:, inverse])) for name, x in inputs.items()}
+        self.inputs = {name: list(np.ascontiguousarray(inputs[name][:, inverse])) for name in ("q", "v", "a", "tau")}
         n = self.model.nv
         self.torque, self.M, self.a = np.zeros(n), np.zeros((n, n)), np.zeros((1, n))
         self.unit, self.inverse = np.eye(n), np.zeros((n, n))
