@@ -14,9 +14,9 @@ from .._result import Result
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from .contact_pairs import contact_count, contact_function
-from .groups import by_kind
+from .groups import by_kind, moving_shapes
 from .obstacles import World
-from .world import checked_world, moving_shapes, on_grid
+from .world import checked_world, on_grid
 
 
 class ContactPoints(Result):

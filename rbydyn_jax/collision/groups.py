@@ -20,9 +20,10 @@ from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
 from .pair_table import PairFunction, is_single, pair_distance, pair_function
 from .pairing import CapsulePairs
-from .rates import Distance, Wrench, with_wrench
+from .rates import Distance
 
 Result = TypeVar("Result")
+Moved = dict[int, tuple[Scalar, ...]]
 
 
 class PairGroup(NamedTuple):
@@ -33,7 +34,6 @@ class PairGroup(NamedTuple):
         function: Of these two kinds.
         distance: What it finds of the distance alone.
         single: Whether it takes one pair only.
-        vectors: How many points and directions of the first shape move.
         a: The first shape of each pair in world coordinates, as the function takes them.
         b: The second.
     """
@@ -42,18 +42,12 @@ class PairGroup(NamedTuple):
     function: PairFunction
     distance: Distance
     single: bool
-    vectors: tuple[int, int]
     a: Any
     b: Any
 
     def mapped(self, run: Sweep, f: Callable[..., Result]) -> Callable[..., Result]:
         """`f` of the two shapes of a pair, for those of many."""
         return jax.vmap(f) if self.single else run.fused_map(f)
-
-    def distances(self, run: Sweep, wrenches: bool) -> Array | tuple[Array, Wrench]:
-        """The distances of all pairs, and their wrenches if asked."""
-        of = with_wrench(self.distance, *self.vectors) if wrenches else self.distance
-        return self.mapped(run, of)(self.a, self.b)
 
 
 def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, list[PairGroup]], Result]) -> Result:
@@ -81,30 +75,17 @@ def pair_groups(run: Sweep, poses: Field[Transform], pairs: CapsulePairs) -> lis
     indices = np.array(pairs.indices)
     kinds = [(tree.shape_kinds[i], tree.shape_kinds[j]) for i, j in pairs.indices]
     groups = {k: np.flatnonzero([k == other for other in kinds]) for k in dict.fromkeys(kinds)}
-    moved = _moved(run, poses, shapes_of(pairs))
-
-    def side(kind: str, chosen: np.ndarray) -> Any:
-        rows = np.array([tree.shape_rows[i] for i in chosen])
-        columns = zip(*(moved[int(i)] for i in chosen), strict=True)
-        return run.model.shapes[kind].gathered(rows, [join(x, run.dtype) for x in columns])
-
+    moved = moved_shapes(run, poses, shapes_of(pairs))
     return [
         PairGroup(
             places,
             pair_function(*kinds),
             pair_distance(*kinds),
             is_single(*kinds),
-            vectors(run, kinds[0]),
-            *map(side, kinds, indices[places].T),
+            *(side(run, moved, kind, chosen) for kind, chosen in zip(kinds, indices[places].T.tolist(), strict=True)),
         )
         for kinds, places in groups.items()
     ]
-
-
-def vectors(run: Sweep, kind: str) -> tuple[int, int]:
-    """How many points and directions of a shape move."""
-    shape = run.model.shapes[kind]
-    return shape.points, shape.directions
 
 
 def placed_shapes(model: Model, q: Array, shapes: Sequence[int]) -> dict[str, tuple[list[int], Any]]:
@@ -121,14 +102,20 @@ def placed_shapes(model: Model, q: Array, shapes: Sequence[int]) -> dict[str, tu
 
 def placed_by_kind(run: Sweep, poses: Field[Transform], shapes: Sequence[int]) -> dict[str, tuple[list[int], Any]]:
     """`placed_shapes` within a traversal, from the poses of the bodies."""
-    moved = _moved(run, poses, shapes)
+    moved, kinds = moved_shapes(run, poses, shapes), by_kind(run.tree, shapes)
+    return {kind: (of_kind, side(run, moved, kind, of_kind)) for kind, of_kind in kinds.items()}
 
-    def placed(kind: str, of_kind: list[int]) -> Any:
-        rows = np.array([run.tree.shape_rows[i] for i in of_kind])
-        columns = zip(*(moved[i] for i in of_kind), strict=True)
-        return run.model.shapes[kind].gathered(rows, [join(x, run.dtype) for x in columns])
 
-    return {kind: (of_kind, placed(kind, of_kind)) for kind, of_kind in by_kind(run.tree, shapes).items()}
+def side(run: Sweep, moved: Moved, kind: str, shapes: Sequence[int]) -> Any:
+    """Shapes of one kind in world coordinates, as pair functions take them; one may occur several times."""
+    rows = np.array([run.tree.shape_rows[i] for i in shapes])
+    columns = zip(*(moved[i] for i in shapes), strict=True)
+    return run.model.shapes[kind].gathered(rows, [join(x, run.dtype) for x in columns])
+
+
+def moving_shapes(tree: KinematicTree) -> list[int]:
+    """The shapes on links that a joint moves."""
+    return [i for i, link in enumerate(tree.shape_links) if tree.link_bodies[link] >= 0]
 
 
 def by_kind(tree: KinematicTree, shapes: Sequence[int]) -> dict[str, list[int]]:
@@ -147,7 +134,7 @@ def in_order(groups: Sequence[PairGroup], found: Sequence[Result]) -> Result:
     return jax.tree.map(lambda *x: rows_of(join(x, x[0].dtype), order), *found)
 
 
-def _moved(run: Sweep, poses: Field[Transform], shapes: Sequence[int]) -> dict[int, tuple[Scalar, ...]]:
+def moved_shapes(run: Sweep, poses: Field[Transform], shapes: Sequence[int]) -> Moved:
     """What moves of each shape, in world coordinates."""
     tree: KinematicTree = run.tree
 

@@ -23,6 +23,8 @@ from ..shapes.height_map import HeightMap
 from ..spatial.safe import safe_norm
 
 Obstacle = Capsule | Box | Cylinder | HalfSpace | ConvexHull | HeightMap | DistanceGrid
+Obstacles = dict[str, Any]
+"""The obstacles of each kind as pair functions take them."""
 
 
 def sphere(center: Float[Array, "3"], radius: Float[Array, ""] | float) -> Capsule:
@@ -324,3 +326,21 @@ def _pose(x: Any, meaning: str) -> Array:
     check_finite(pose, "pose")
     check_pose(x, "pose")
     return pose
+
+
+def placed_obstacles(world: World) -> Obstacles:
+    """The obstacles of each kind as pair functions take them."""
+    return {kind: _placed(kind, rows) for kind, rows in world.shapes.items()}
+
+
+def _placed(kind: str, rows: Any) -> Any:
+    """Those of one kind."""
+    leaves = jax.tree.leaves(rows)
+    count = len(leaves[0])
+    if kind == ConvexHull.kind:  # its vertices are in the world already
+        pose = np.concatenate([np.zeros(3), np.eye(3).ravel()])
+        moved = [jnp.full(count, x, leaves[0].dtype) for x in pose]
+    else:
+        places = 1 if kind == Capsule.kind else 2  # the leaves that are no sizes
+        moved = list(jnp.concatenate([x.reshape(count, -1).T for x in leaves[:places]]))
+    return rows.gathered(np.arange(count), moved)

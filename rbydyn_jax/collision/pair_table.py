@@ -51,6 +51,11 @@ def is_single(first: str, second: str) -> bool:
     return first in SINGLE or second in SINGLE
 
 
+def is_exchanged(first: str, second: str) -> bool:
+    """Whether the table has two kinds in the other order only."""
+    return _entry(first, second)[1]
+
+
 def keeps_slopes(first: str, second: str) -> bool:
     """Whether the distance of two kinds is computed with its slopes (`with_slopes`): those of boxes and cylinders."""
     return _entry(first, second)[0] is convex_convex

@@ -30,6 +30,7 @@ from ..sweeps.sweep import Field, Sweep
 from ..sweeps.topology import ancestors, dof_bodies
 from ..sweeps.world_frame import outer, per_dof, pose_and_motions_step
 from ..xla.batch_last import broadcast_leading
+from ..xla.layout import rows_of
 from ..xla.transpose import LinearMap, apply_linear, is_zero, value_and_jvp
 from .vectors import add, cross
 
@@ -59,9 +60,9 @@ def with_wrench(distance: Distance, points: int, directions: int) -> Callable[[A
 
 
 def distances_of(
-    model: Model, q: Float[Array, "nq"], world: Any, find: Find, bodies: Bodies, links: Iterable[int]
-) -> Float[Array, "n"]:
-    """Distances of shapes whose bodies are known.
+    model: Model, q: Float[Array, "nq"], world: Any, find: Find, bodies: Sequence[Bodies], links: Iterable[int]
+) -> tuple[Float[Array, "n"], ...]:
+    """Distances of shapes whose bodies are known, in groups, each of which has a gradient of its own.
 
     Args:
         model: The robot.
@@ -69,35 +70,42 @@ def distances_of(
         world: Arrays on which the distances depend beside.
         find: `find(run, poses, world, wrenches)` returns the distances (n,) for the poses of the bodies, or a pair of
             these and their wrenches, six arrays (n,).
-        bodies: For each distance the bodies of both shapes; -1 is the world.
+        bodies: For each distance of each group the bodies of both shapes; -1 is the world.
         links: The links on which the shapes are.
     """
-    links = list(links)
+    links, ends = list(links), np.cumsum([len(group) for group in bodies]).tolist()
 
-    def plain(model: Model, q: Array, world: Any) -> Array:
-        def alone(run: Sweep, world: Any) -> Array:
-            return find(run, run.outward(body_pose_step, IDENTITY), world, False)
+    def grouped(x: Array) -> tuple[Array, ...]:
+        return tuple(rows_of(x, range(end - len(group), end)) for group, end in zip(bodies, ends, strict=True))
+
+    def plain(model: Model, q: Array, world: Any) -> tuple[Array, ...]:
+        def alone(run: Sweep, world: Any) -> tuple[Array, ...]:
+            return grouped(find(run, run.outward(body_pose_step, IDENTITY), world, False))
 
         return traverse(model, alone, q, world, links=links)
 
-    def with_motions(run: Sweep, world: Any) -> tuple[Array, Wrench, Array]:
+    def with_motions(run: Sweep, world: Any) -> tuple[tuple[Array, ...], list[Wrench], Array]:
         swept = run.outward(pose_and_motions_step, IDENTITY)
         d, wrenches = find(run, swept.select(lambda x: x[0]), world, True)
-        return d, wrenches, run.columns(swept.select(lambda x: x[1]), 6)
+        motions = run.columns(swept.select(lambda x: x[1]), 6)
+        return grouped(d), list(zip(*map(grouped, wrenches), strict=True)), motions
 
     @jax.custom_jvp
-    def distances(model: Model, q: Array, world: Any) -> Array:
+    def distances(model: Model, q: Array, world: Any) -> tuple[Array, ...]:
         return plain(model, q, world)
 
     @partial(distances.defjvp, symbolic_zeros=True)
-    def _(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Array]:
+    def _(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         (model, q, world), (d_model, d_q, d_world) = primals, tangents
         if not is_zero((d_model, d_world)):  # sizes, places on links, obstacles
             return value_and_jvp(plain, primals, tangents)
-        d, wrenches, motions = traverse(model, with_motions, q, world, links=links)
+        found, wrenches, motions = traverse(model, with_motions, q, world, links=links)
         arguments = (v_from_qdot(model, q, d_q),)
-        (rate,) = apply_linear(_Rates(bodies), (model, q, motions, wrenches), arguments, [d.shape])
-        return d, rate
+        rates = [
+            apply_linear(_Rates(group), (model, q, motions, of_group), arguments, [d.shape])[0]
+            for group, d, of_group in zip(bodies, found, wrenches, strict=True)
+        ]
+        return found, tuple(rates)
 
     return distances(model, q, world)
 
@@ -123,10 +131,11 @@ def _pull_back(bodies: Bodies, run: Sweep, motions: Array, wrenches: Wrench, rat
         scaled = jnp.stack([w * rates for w in wrenches])
         columns = []
         for i in range(run.tree.nb):
-            total = jnp.zeros_like(scaled[:, 0])
+            # Columns stay matrices while they are summed: XLA moves a reshape past one sum in each round of its passes.
+            total = jnp.zeros_like(scaled[:, :1])
             for k in np.flatnonzero(signs[:, i]):
-                total = total + scaled[:, k] if signs[k, i] > 0 else total - scaled[:, k]
-            columns.append(total)
+                total = total + scaled[:, k : k + 1] if signs[k, i] > 0 else total - scaled[:, k : k + 1]
+            columns.append(total[:, 0])
         return columns
 
     columns = run.fused_map(on_bodies)(wrenches, rates)

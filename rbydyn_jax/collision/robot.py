@@ -14,11 +14,10 @@ from .._check import check_array, check_integer, jit_public
 from .._errors import ArgumentError
 from ..algorithms.arguments import arguments
 from ..model.model import Model, check_model
-from ..spatial.algebra import Transform
-from ..sweeps.sweep import Field, Sweep
-from .groups import PairGroup, in_order, on_pairs, pair_groups, shapes_of
+from ..sweeps.sweep import Sweep
+from .distances import distances
+from .groups import PairGroup, in_order, on_pairs
 from .pairing import CapsulePairs, resolve
-from .rates import Wrench, distances_of
 from .witness import CapsuleDistance, Witness
 
 
@@ -59,14 +58,7 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
     """
     chosen = resolve(check_model(model), pairs)
     model, q = arguments(model, q=q)
-
-    def find(run: Sweep, poses: Field[Transform], _: None, wrenches: bool) -> Array | tuple[Array, Wrench]:
-        groups = pair_groups(run, poses, chosen)
-        return in_order(groups, [g.distances(run, wrenches) for g in groups])
-
-    links, on = model.tree.shape_links, model.tree.link_bodies
-    bodies = tuple((on[links[i]], on[links[j]]) for i, j in chosen.indices)
-    return distances_of(model, q, None, find, bodies, [links[i] for i in shapes_of(chosen)])
+    return distances(model, q, chosen.indices)[0]
 
 
 @jit_public("pairs")

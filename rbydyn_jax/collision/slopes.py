@@ -22,8 +22,14 @@ Mapped = Callable[[Callable[..., Any]], Callable[..., Any]]
 Spread = Callable[[Array], Array]
 
 
-def _same(x: Array) -> Array:
+def same(x: Array) -> Array:
+    """Spread already."""
     return x
+
+
+def spread_along(grid: tuple[int, int], axis: int, x: Array) -> Array:
+    """Along an axis of a grid; a batch stands behind it."""
+    return jnp.broadcast_to(jnp.expand_dims(x, axis), (*grid, *x.shape[1:]))
 
 
 def on_spread(f: Callable[[Any, Any], Any], spread_a: Spread, spread_b: Spread) -> Callable[[Any, Any], Any]:
@@ -31,7 +37,7 @@ def on_spread(f: Callable[[Any, Any], Any], spread_a: Spread, spread_b: Spread) 
     return lambda a, b: f(jax.tree.map(spread_a, a), jax.tree.map(spread_b, b))
 
 
-def with_slopes(mapped: Mapped, distance: Distance, spread_a: Spread = _same, spread_b: Spread = _same) -> Distance:
+def with_slopes(mapped: Mapped, distance: Distance, spread_a: Spread = same, spread_b: Spread = same) -> Distance:
     """`mapped(distance)` of two shapes, arrays that are spread such that they have an entry for each pair."""
 
     def and_slopes(a: Any, b: Any) -> tuple[Array, Any]:

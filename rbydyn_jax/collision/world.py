@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .._check import jit_public
@@ -17,20 +16,17 @@ from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_pose_step
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
-from ..shapes.capsule import Capsule
-from ..shapes.convex_hull import ConvexHull
-from ..spatial.algebra import IDENTITY, Transform
+from ..spatial.algebra import IDENTITY
 from ..sweeps.plan import traverse
-from ..sweeps.sweep import Field, Sweep
+from ..sweeps.sweep import Sweep
+from .distances import distances
 from .field import field_distances
-from .groups import by_kind, placed_by_kind, vectors
-from .obstacles import World
-from .pair_table import is_single, keeps_slopes, pair_distance, pair_function
-from .rates import distances_of, with_wrench
-from .slopes import on_spread, with_slopes
+from .groups import by_kind, moving_shapes, placed_by_kind
+from .obstacles import Obstacles, World, placed_obstacles
+from .pair_table import is_single, pair_function
+from .pairing import CapsulePairs
+from .slopes import on_spread, spread_along
 from .witness import CapsuleDistance
-
-Obstacles = dict[str, Any]
 
 
 class WorldDistance(CapsuleDistance):
@@ -79,11 +75,21 @@ def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[
         True
     """
     model, world, q = checked_world(model, world, q)
-    shapes = moving_shapes(model.tree)
-    found = [_distances(model, q, world, shapes)] if len(world) else []
-    if world.points is not None:
-        found.append(field_distances(model, q, world.points, shapes) - world.point_radius)
-    return jnp.concatenate(found)
+    return clearances(model, q, None, world)[0]
+
+
+@partial(jax.jit, static_argnames="pairs")
+def clearances(
+    model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None, world: World | None
+) -> tuple[Float[Array, "n"], ...]:
+    """`signed_distances` of the pairs and `world_distances`, of those that are not None, in one program."""
+    indices = () if pairs is None else pairs.indices
+    obstacles = world if world is not None and len(world) else None
+    found = list(distances(model, q, indices, obstacles)) if indices or obstacles is not None else []
+    if world is not None and world.points is not None:
+        cloud = field_distances(model, q, world.points, moving_shapes(model.tree)) - world.point_radius
+        found.append(cloud if obstacles is None else jnp.concatenate([found.pop(), cloud]))
+    return tuple(found)
 
 
 @jit_public()
@@ -122,11 +128,6 @@ def world_contacts(model: Model, q: Float[Array, "nq"], world: World) -> WorldDi
     return WorldDistance(*found.stacked(), link=jnp.array(links, jnp.int32), obstacle=jnp.array(obstacles, jnp.int32))
 
 
-def moving_shapes(tree: KinematicTree) -> list[int]:
-    """The shapes on links that a joint moves."""
-    return [i for i, link in enumerate(tree.shape_links) if tree.link_bodies[link] >= 0]
-
-
 def checked_world(model: Model, world: World, q: Array) -> tuple[Model, World, Array]:
     """The robot, the world and the configuration, checked and of one dtype."""
     model = check_model(model)
@@ -136,21 +137,6 @@ def checked_world(model: Model, world: World, q: Array) -> tuple[Model, World, A
     if not moving_shapes(model.tree):
         raise ModelError(f"model {model.tree.name!r} has no collision shapes that move")
     return model, jax.tree.map(lambda x: x.astype(q.dtype), world), q
-
-
-def _distances(model: Model, q: Array, world: World, shapes: list[int]) -> Array:
-    """The distances from the obstacles, without those of the cloud."""
-
-    def find(run: Sweep, poses: Field[Transform], placed: Obstacles, wrenches: bool) -> Any:
-        def what(kind: str, other: str) -> Callable[..., Any]:
-            alone = pair_distance(kind, other)
-            return with_wrench(alone, *vectors(run, kind)) if wrenches else alone
-
-        return _on_poses(run, poses, placed, shapes, what, slopes=not wrenches)
-
-    tree = model.tree
-    bodies = [(tree.link_bodies[link], -1) for link in _owners(tree, world, shapes)[0]]
-    return distances_of(model, q, _obstacles(world), find, tuple(bodies), [tree.shape_links[i] for i in shapes])
 
 
 def _owners(tree: KinematicTree, world: World, shapes: list[int]) -> tuple[list[int], list[int]]:
@@ -167,57 +153,19 @@ def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Calla
     """What the functions `what(kind, other)` of two kinds of shapes find, of some shapes and all obstacles."""
 
     def on(run: Sweep, placed: Obstacles) -> Any:
-        return _on_poses(run, run.outward(body_pose_step, IDENTITY), placed, shapes, what)
-
-    return traverse(model, on, q, _obstacles(world), links=[model.tree.shape_links[i] for i in shapes])
-
-
-def _on_poses(
-    run: Sweep,
-    poses: Field[Transform],
-    placed: Obstacles,
-    shapes: list[int],
-    what: Callable[[str, str], Any],
-    slopes: bool = False,
-) -> Any:
-    """`on_grid` within a traversal, from the poses of the bodies; distances keep their `slopes`."""
-    mapped, found = partial(run.fused_map, separate_use=True), []
-    for kind, (of_kind, first) in placed_by_kind(run, poses, shapes).items():
-        for other, second in placed.items():
-            function = what(kind, other)
-            if is_single(kind, other):
-                # What a pair has several of stays in front, as in the other form.
-                along_obstacles = jax.vmap(function, in_axes=(None, 0), out_axes=-1)
-                every = jax.vmap(along_obstacles, in_axes=(0, None), out_axes=-2)
-            else:
-                grid = len(of_kind), len(jax.tree.leaves(second)[0])
-                spread_a, spread_b = partial(_spread, grid, 1), partial(_spread, grid, 0)
-                if slopes and keeps_slopes(kind, other):
-                    every = with_slopes(mapped, function, spread_a, spread_b)
+        found, poses = [], run.outward(body_pose_step, IDENTITY)
+        for kind, (of_kind, first) in placed_by_kind(run, poses, shapes).items():
+            for other, second in placed.items():
+                function = what(kind, other)
+                if is_single(kind, other):
+                    # What a pair has several of stays in front, as in the other form.
+                    along_obstacles = jax.vmap(function, in_axes=(None, 0), out_axes=-1)
+                    every = jax.vmap(along_obstacles, in_axes=(0, None), out_axes=-2)
                 else:
-                    every = mapped(on_spread(function, spread_a, spread_b))
-            found.append(every(first, second))
-    return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
+                    grid = len(of_kind), len(jax.tree.leaves(second)[0])
+                    spread = (partial(spread_along, grid, axis) for axis in (1, 0))
+                    every = run.fused_map(on_spread(function, *spread), separate_use=True)
+                found.append(every(first, second))
+        return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
 
-
-def _spread(grid: tuple[int, int], axis: int, x: Array) -> Array:
-    """Along an axis of a grid; a batch stands behind it."""
-    return jnp.broadcast_to(jnp.expand_dims(x, axis), (*grid, *x.shape[1:]))
-
-
-def _obstacles(world: World) -> Obstacles:
-    """The obstacles of each kind as pair functions take them."""
-    return {kind: _placed(kind, rows) for kind, rows in world.shapes.items()}
-
-
-def _placed(kind: str, rows: Any) -> Any:
-    """Those of one kind."""
-    leaves = jax.tree.leaves(rows)
-    count = len(leaves[0])
-    if kind == ConvexHull.kind:  # its vertices are in the world already
-        pose = np.concatenate([np.zeros(3), np.eye(3).ravel()])
-        moved = [jnp.full(count, x, leaves[0].dtype) for x in pose]
-    else:
-        places = 1 if kind == Capsule.kind else 2  # the leaves that are no sizes
-        moved = list(jnp.concatenate([x.reshape(count, -1).T for x in leaves[:places]]))
-    return rows.gathered(np.arange(count), moved)
+    return traverse(model, on, q, placed_obstacles(world), links=[model.tree.shape_links[i] for i in shapes])

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from .._check import check_array, is_last_row, is_rotation
 from .._errors import ArgumentError, DtypeError, RbydynError
 from ..collision import CapsulePairs, World, pairs
-from ..collision.world import moving_shapes
+from ..collision.groups import moving_shapes
 from ..model.model import Model
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,11 +12,13 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, check_finite
 from .._errors import ArgumentError, DtypeError, ModelError
-from ..collision import CapsulePairs, World, pairs, signed_distances, world_distances
+from ..collision import CapsulePairs, World, pairs
+from ..collision.groups import moving_shapes
 from ..collision.robot import smooth_minimum
-from ..collision.world import moving_shapes
+from ..collision.world import clearances
 from ..model.configuration import integrate
 from ..model.model import Model
+from ..xla.transpose import Pull, values_and_pulls
 from .goals import Moving
 
 _TEMPERATURE = 0.002  # [m] of the smooth minimum whose gradient is used
@@ -36,41 +37,33 @@ class Clearance(eqx.Module):
     world: World | None
     pairs: CapsulePairs | None = eqx.field(static=True)
 
-    def kinds(self, model: Model) -> list[Callable[[Array], Array]]:
-        """Functions of the configuration that return distances: from itself, and from the world."""
-        found: list[Callable[[Array], Array]] = []
-        if self.pairs is not None:
-            found.append(lambda q: signed_distances(model, q, self.pairs))
-        if (world := self.world) is not None:
-            found.append(lambda q: world_distances(model, q, world))
-        return found
-
     def nearest(self, model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
         """The smallest distance."""
-        return jnp.stack([jnp.min(f(q)) for f in self.kinds(model)]).min()
+        return jnp.stack([jnp.min(d) for d in clearances(model, q, self.pairs, self.world)]).min()
 
     def slopes(self, model: Model, q: Float[Array, "nq"], moving: Moving) -> tuple[Array, Array]:
         """The smallest distance of each kind (r,), and the gradients of their smooth minima (r, m)."""
-
-        def smallest(f: Callable[[Array], Array], step: Array) -> tuple[Array, Array]:
-            d = f(_moved(model, q, moving, step))
-            return smooth_minimum(d, _TEMPERATURE), jnp.min(d)
-
-        still = jnp.zeros(len(moving.v), q.dtype)
-        found = [jax.value_and_grad(lambda s, f=f: smallest(f, s), has_aux=True)(still) for f in self.kinds(model)]
-        return jnp.stack([d for (_, d), _ in found]), jnp.stack([g for _, g in found])
+        found, pulls = self._with_pulls(model, q, moving)
+        gradients = [pull(jax.grad(smooth_minimum)(d, _TEMPERATURE)) for d, pull in zip(found, pulls, strict=True)]
+        return jnp.stack([jnp.min(d) for d in found]), jnp.stack(gradients)
 
     def rows(self, model: Model, q: Float[Array, "nq"], moving: Moving, count: int) -> tuple[Array, Array]:
         """The `count` smallest distances of each kind, or all if there are less, and their gradients."""
         distances, gradients = [], []
-        for f in self.kinds(model):
-            still = jnp.zeros(len(moving.v), q.dtype)
-            d, pull = jax.vjp(lambda step, f=f: f(_moved(model, q, moving, step)), still)
+        for d, pull in zip(*self._with_pulls(model, q, moving), strict=True):
             _, at = jax.lax.top_k(-d, min(count, len(d)))
             one_hot = (at[:, None] == jnp.arange(len(d))[None]).astype(d.dtype)
             distances.append(d[at])
-            gradients.append(jax.vmap(lambda x, pull=pull: pull(x)[0])(one_hot))
+            gradients.append(jax.vmap(pull)(one_hot))
         return jnp.concatenate(distances), jnp.concatenate(gradients)
+
+    def _with_pulls(self, model: Model, q: Float[Array, "nq"], moving: Moving) -> tuple[tuple[Array, ...], list[Pull]]:
+        """The distances of each kind, and what takes weights of these to a gradient (m,)."""
+
+        def found(step: Array) -> tuple[Array, ...]:
+            return clearances(model, _moved(model, q, moving, step), self.pairs, self.world)
+
+        return values_and_pulls(found, jnp.zeros(len(moving.v), q.dtype))
 
 
 def checked_clearance(

@@ -6,7 +6,6 @@ A row is a scalar y(q, v, a, t) with bounds, scaled so that 1 is the limit, one 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -17,10 +16,11 @@ from jaxtyping import Array, Float
 from ..algorithms.derivatives import rnea_derivatives
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.inverse_dynamics import rnea
-from ..collision import World, smooth_min_distance, world_distances
 from ..collision.robot import smooth_minimum
+from ..collision.world import clearances
 from ..model.model import Model
 from ..model.tree import KinematicTree
+from ..xla.transpose import values_and_pulls
 from .goals import ALONG, LENGTH, Moving
 from .problem import TrajectoryProblem
 
@@ -97,21 +97,18 @@ def _taken(x: Array, index: np.ndarray, axis: int) -> Array:
 def _clearance(problem: TrajectoryProblem, q: Array, slopes: bool) -> Rows:
     at = np.array(problem.moving.q)
 
-    def from_itself(x: Array) -> Array:
-        return smooth_min_distance(problem.model, q.at[at].set(x), _TEMPERATURE, problem.pairs) / LENGTH
+    def smallest(x: Array) -> tuple[Array, ...]:
+        found = clearances(problem.model, q.at[at].set(x), problem.pairs, problem.world)
+        return tuple(smooth_minimum(d, _TEMPERATURE) / LENGTH for d in found)
 
-    def from_world(world: World, x: Array) -> Array:
-        return smooth_minimum(world_distances(problem.model, q.at[at].set(x), world), _TEMPERATURE) / LENGTH
-
-    distances = [] if problem.pairs is None else [from_itself]
-    if problem.world is not None:
-        distances.append(partial(from_world, problem.world))
     assert problem.clearance is not None  # there is something to stay clear of
+    slope = None
     if slopes:
-        found = [jax.value_and_grad(f)(q[at]) for f in distances]
-        d, slope = jnp.stack([x for x, _ in found]), _by_position(jnp.stack([g for _, g in found]))
+        found, pulls = values_and_pulls(smallest, q[at])
+        slope = _by_position(jnp.stack([pull(jnp.ones((), q.dtype)) for pull in pulls]))
     else:
-        d, slope = jnp.stack([f(q[at]) for f in distances]), None
+        found = smallest(q[at])
+    d = jnp.stack(found)
     bound = jnp.broadcast_to(problem.clearance[None] / LENGTH, d.shape)
     return Rows(d, bound, jnp.full_like(d, jnp.inf), slope)
 

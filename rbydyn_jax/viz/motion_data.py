@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from .._check import check_finite, check_number, check_positive, check_real
 from .._errors import ArgumentError, DtypeError
 from ..collision import CapsulePairs, World, signed_distances, world_distances
-from ..collision.world import moving_shapes
+from ..collision.groups import moving_shapes
 from ..constraints import Simulation
 from ..model.model import Model
 from ..planning import Trajectory, TrajectoryReport, TrajectorySamples, sample_trajectory

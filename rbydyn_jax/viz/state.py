@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 from ..algorithms.centroidal import center_of_mass
 from ..algorithms.kinematics import fk
 from ..collision import CapsulePairs, World, nearest, pairs, world_contacts
-from ..collision.world import moving_shapes
+from ..collision.groups import moving_shapes
 from ..model.model import Model
 from ..spatial.quaternions import from_matrix
 

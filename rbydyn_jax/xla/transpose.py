@@ -28,6 +28,7 @@ from .tuning import FEW_ARGUMENTS
 
 Arrays = tuple[jax.Array, ...]
 Shape = tuple[int, ...]
+Pull = Callable[[jax.Array], jax.Array]
 
 
 class LinearMap(ABC):
@@ -247,3 +248,17 @@ def value_and_jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tup
 def jvp_of(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """The derivative of `f` alone; None where all tangents are zero."""
     return None if is_zero(tangents) else value_and_jvp(f, primals, tangents)[1]
+
+
+def values_and_pulls(f: Callable[[jax.Array], Arrays], x: jax.Array) -> tuple[Arrays, list[Pull]]:
+    """The results of a function of one array, and for each what takes its cotangent to a gradient.
+
+    The `jax.vjp` of all of them would pull zeros back for the others.
+    """
+    found, push = jax.linearize(f, x)
+
+    def pull(k: int) -> Pull:
+        transposed = jax.linear_transpose(lambda dx: push(dx)[k], x)
+        return lambda cotangent: transposed(cotangent)[0]
+
+    return found, [pull(k) for k in range(len(found))]

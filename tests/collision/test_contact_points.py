@@ -12,7 +12,7 @@ import rbydyn_jax as rb
 from rbydyn_jax import collision
 from rbydyn_jax.collision.field_contacts import ball_on_map
 from rbydyn_jax.collision.obstacle_fields import surface
-from rbydyn_jax.collision.world import _placed
+from rbydyn_jax.collision.obstacles import placed_obstacles
 from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, ConvexHullGeometry, CylinderGeometry, Geometry
 from rbydyn_jax.shapes.convex_hull import ConvexHull
 from rbydyn_jax.shapes.distance_grid import DistanceGrid
@@ -145,7 +145,7 @@ def test_balls_touch_rough_ground_where_its_mesh_is_nearest():
     rng = np.random.default_rng(0)
     heights, spacing = 0.15 * rng.normal(size=(9, 9)), 0.25
     world = collision.World(collision.height_map(jnp.asarray(heights), spacing))
-    one = jax.tree.map(lambda x: x[0], _placed("height_map", world.shapes["height_map"]))
+    one = jax.tree.map(lambda x: x[0], placed_obstacles(world)["height_map"])
     corners = jax.tree.map(np.asarray, collision.height_map(jnp.asarray(heights), spacing)).surface(np.eye(4))[:, :3]
     mesh = trimesh.Trimesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
     x, y = jnp.asarray(rng.uniform(0.6, 1.4, (2, 200)))

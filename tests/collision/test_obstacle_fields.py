@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
 from rbydyn_jax.collision.obstacle_fields import field_value
-from rbydyn_jax.collision.world import _placed
+from rbydyn_jax.collision.obstacles import placed_obstacles
 from tests.collision.test_convex_hulls import with_hulls
 from tests.helpers import X64, assert_close, oracle
 
@@ -23,7 +23,7 @@ def value(obstacle, points) -> np.ndarray:
     """The field of one obstacle at points (n, 3)."""
     world = collision.World(obstacle)
     (kind,) = world.shapes
-    one = jax.tree.map(lambda x: x[0], _placed(kind, world.shapes[kind]))
+    one = jax.tree.map(lambda x: x[0], placed_obstacles(world)[kind])
     x, y, z = (jnp.asarray(points[:, k], FLOAT) for k in range(3))
     return np.asarray(field_value(one, (x, y, z)))
 

@@ -24,10 +24,12 @@ from rbydyn_jax.collision import (
     sphere,
     world_distances,
 )
+from rbydyn_jax.collision.world import clearances
 from rbydyn_jax.io.description import CollisionDescription, LinkDescription
 from rbydyn_jax.model.tree import Traversal
 from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, ConvexHullGeometry, CylinderGeometry
 from rbydyn_jax.testing import random_description, random_transform
+from rbydyn_jax.xla.transpose import values_and_pulls
 from tests.helpers import X64, arithmetic_in, assert_close, normal
 
 JOINTS = ("floating", "revolute", "prismatic", "planar", "spherical", "revolute", "screw", "fixed")
@@ -130,3 +132,54 @@ def test_a_gradient_takes_the_distances_once_and_little_more():
     chosen = pairs(model)
     assert arithmetic(jax.grad(lambda q: smooth_min_distance(model, q))) < 3 * value
     assert arithmetic(jax.jacrev(lambda q: signed_distances(model, q, chosen))) < 3 * value
+
+
+@pytest.mark.parametrize(
+    ("kinds", "cloud"),
+    [
+        (("capsule",), False),
+        pytest.param(("capsule",), True, marks=pytest.mark.ci),
+        pytest.param(("box", "capsule"), False, marks=pytest.mark.ci),
+        pytest.param(("convex_hull", "cylinder"), False, marks=pytest.mark.slow),
+    ],
+)
+def test_distances_from_itself_and_from_a_world_in_one_program(kinds, cloud):
+    """Against those of the two functions, which have a program for each part, with gradients."""
+    model, around, chosen = tree(kinds), world(kinds[::-1]), pairs(tree(kinds))
+    if cloud:
+        around = World(sphere(jnp.array([0.3, 0.1, 0.9]), 0.1), points=normal(4, 3, 3), point_radius=0.01)
+    q, _ = states(model, 2)
+
+    def apart(q):
+        return signed_distances(model, q, chosen), world_distances(model, q, around)
+
+    def together(q):
+        return clearances(model, q, chosen, around)
+
+    weights = [normal(k, len(x)) for k, x in enumerate(jax.eval_shape(lambda q: apart(q), q[0]))]
+
+    def weighed(f):
+        def of_both(q):
+            return sum(jnp.vdot(w, d) for w, d in zip(weights, f(q), strict=True))
+
+        return jax.jit(jax.vmap(lambda q: (f(q), jax.grad(of_both)(q))))(q)
+
+    (found, gradient), (wanted, wanted_gradient) = weighed(together), weighed(apart)
+    for d, expected in zip(found, wanted, strict=True):
+        assert_close(d, expected)
+    assert_close(gradient, wanted_gradient, kind="solve")
+    _, pulls = values_and_pulls(together, q[0])
+    each = sum(pull(w) for pull, w in zip(pulls, weights, strict=True))
+    assert_close(each, wanted_gradient[0], kind="solve")
+
+
+def test_one_program_has_the_code_of_two_kinds_once():
+    model, around, chosen = tree(["box", "capsule"]), world(["box", "capsule"]), pairs(tree(["box", "capsule"]))
+    q, _ = states(model, 64)
+
+    def size(f) -> int:
+        return jax.jit(jax.vmap(f)).lower(q).as_text().count(" = ")
+
+    own = size(lambda q: signed_distances(model, q, chosen))
+    others = size(lambda q: world_distances(model, q, around))
+    assert size(lambda q: clearances(model, q, chosen, around)) < 0.7 * (own + others)

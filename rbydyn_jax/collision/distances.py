@@ -1,0 +1,160 @@
+"""Distances of a robot from itself and from obstacles, by the kinds of their shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..model.model import Model
+from ..model.tree import KinematicTree
+from ..spatial.algebra import Transform
+from ..sweeps.sweep import Field, Sweep
+from ..xla.layout import join, rows_of
+from .groups import by_kind, moved_shapes, moving_shapes, side
+from .obstacles import Obstacles, World, placed_obstacles
+from .pair_table import is_exchanged, is_single, keeps_slopes, pair_distance
+from .rates import distances_of, with_wrench
+from .slopes import Spread, on_spread, same, spread_along, with_slopes
+
+Function = Callable[[Any, Any], Any]
+
+
+class _Part(NamedTuple):
+    """Pairs of two kinds of shapes, in the order of the table: some within the robot, or a grid with obstacles.
+
+    Args:
+        kinds: Of the first shape of each pair and of the second.
+        places: Where each pair stands among all distances.
+        sides: The shapes of the robot on each side; None on that of the obstacles in a grid.
+    """
+
+    kinds: tuple[str, str]
+    places: np.ndarray
+    sides: tuple[list[int] | None, list[int] | None]
+
+    def bodies(self, tree: KinematicTree) -> list[tuple[int, int]]:
+        """Of each pair the bodies of both shapes; -1 is the world."""
+
+        def of(shapes: list[int] | None) -> np.ndarray:
+            if shapes is None:
+                return np.full(len(self.places), -1)
+            return np.repeat([tree.link_bodies[tree.shape_links[i]] for i in shapes], self.grid[1])
+
+        first, second = map(of, self.sides)
+        return list(zip(first.tolist(), second.tolist(), strict=True))
+
+    @property
+    def spread(self) -> tuple[Spread, Spread]:
+        """What gives the arrays of each side an entry for each pair: in a grid (shapes, obstacles)."""
+        if None not in self.sides:
+            return same, same
+        first, second = (partial(spread_along, self.grid, 0 if s is None else 1) for s in self.sides)
+        return first, second
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """How many shapes and obstacles are in a grid; of pairs within the robot how many, and 1."""
+        shapes = next(s for s in self.sides if s is not None)
+        return len(shapes), len(self.places) // len(shapes)
+
+    def of_single(self, function: Function) -> Function:
+        """A function of one pair for these; what a pair has several of stays in front."""
+        if None not in self.sides:
+            return jax.vmap(function)
+        along = [0 if s is None else None for s in self.sides]
+        across = [None if s is None else 0 for s in self.sides]
+        return jax.vmap(jax.vmap(function, along, -1), across, -2)
+
+
+def distances(
+    model: Model, q: Float[Array, "nq"], pairs: Sequence[tuple[int, int]], world: World | None = None
+) -> tuple[Float[Array, "n"], ...]:
+    """The distances of pairs of shapes of a robot, and of all its shapes that move from the obstacles of a world.
+
+    Both are there if there are pairs and a world; those from the obstacles are in the order of `world_contacts`. Then
+    two kinds of shapes are one program: to compile it takes most of the time of a first call of a planner. To put all
+    its pairs in a row takes time too, some 20 % of that of the distances. Otherwise each part is a program.
+    """
+    tree, parts = model.tree, _of_pairs(model.tree, pairs)
+    placed, kinds = {}, dict(model.shapes)
+    if world is not None:
+        placed, kinds = placed_obstacles(world), {**world.shapes, **kinds}
+        parts += _of_grid(tree, world, len(pairs))
+    shapes = sorted({i for part in parts for s in part.sides for i in s or ()})
+    together: dict[Any, list[_Part]] = {}
+    for k, part in enumerate(parts):
+        apart = k if not pairs or is_single(*part.kinds) else None
+        together.setdefault((part.kinds, apart), []).append(part)
+
+    def find(run: Sweep, poses: Field[Transform], obstacles: Obstacles, wrenches: bool) -> Any:
+        moved = moved_shapes(run, poses, shapes)
+
+        def given(part: _Part) -> list[Any]:
+            of = zip(part.kinds, part.sides, strict=True)
+            return [obstacles[kind] if s is None else side(run, moved, kind, s) for kind, s in of]
+
+        def in_a_row(part: _Part) -> list[Any]:
+            def row(kind: str, shapes: list[int] | None) -> Any:
+                shape_count, obstacle_count = part.grid
+                if shapes is None:
+                    return jax.tree.map(lambda x: join([x] * shape_count, run.dtype), obstacles[kind])
+                return side(run, moved, kind, [i for i in shapes for _ in range(obstacle_count)])
+
+            return [row(kind, s) for kind, s in zip(part.kinds, part.sides, strict=True)]
+
+        def of(parts: list[_Part]) -> Any:
+            names = parts[0].kinds
+            first, alone = kinds[names[0]], pair_distance(*names)
+            function: Function = with_wrench(alone, first.points, first.directions) if wrenches else alone
+            if is_single(*names):
+                return parts[0].of_single(function)(*given(parts[0]))
+            mapped = partial(run.fused_map, separate_use=True)
+            keeps = keeps_slopes(*names) and not wrenches
+            spread = parts[0].spread if len(parts) == 1 else (same, same)
+            every = with_slopes(mapped, function, *spread) if keeps else mapped(on_spread(function, *spread))
+            if len(parts) == 1:
+                return every(*given(parts[0]))
+            sides = zip(*map(in_a_row, parts), strict=True)
+            return every(*(jax.tree.map(lambda *x: join(x, run.dtype), *of_side) for of_side in sides))
+
+        found = [jax.tree.map(lambda x: x.reshape(-1), of(parts)) for parts in together.values()]
+        return jax.tree.map(lambda *x: rows_of(join(x, run.dtype), order), *found)
+
+    every = [part for parts in together.values() for part in parts]
+    order = np.argsort(np.concatenate([part.places for part in every])).tolist()
+    unordered = [bodies for part in every for bodies in part.bodies(tree)]
+    bodies = [unordered[k] for k in order]
+    groups = [tuple(group) for group in (bodies[: len(pairs)], bodies[len(pairs) :]) if group]
+    return distances_of(model, q, placed, find, groups, [tree.shape_links[i] for i in shapes])
+
+
+def _of_pairs(tree: KinematicTree, pairs: Sequence[tuple[int, int]]) -> list[_Part]:
+    """The pairs within the robot, by kinds."""
+    found: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    for place, (i, j) in enumerate(pairs):
+        if is_exchanged(tree.shape_kinds[i], tree.shape_kinds[j]):
+            i, j = j, i
+        found.setdefault((tree.shape_kinds[i], tree.shape_kinds[j]), []).append((place, i, j))
+    return [
+        _Part(kinds, np.array(places), (list(first), list(second)))
+        for kinds, of_kinds in found.items()
+        for places, first, second in [zip(*of_kinds, strict=True)]
+    ]
+
+
+def _of_grid(tree: KinematicTree, world: World, start: int) -> list[_Part]:
+    """The pairs of the moving shapes of each kind and the obstacles of each kind."""
+    found = []
+    for kind, of_kind in by_kind(tree, moving_shapes(tree)).items():
+        for other, obstacles in world.places.items():
+            places = np.arange(start, start := start + len(of_kind) * len(obstacles))
+            if is_exchanged(kind, other):
+                found.append(_Part((other, kind), places, (None, of_kind)))
+            else:
+                found.append(_Part((kind, other), places, (of_kind, None)))
+    return found
