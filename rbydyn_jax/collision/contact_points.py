@@ -71,7 +71,7 @@ def contact_points(
         >>> found.distance.shape, [arm.link_names[k] for k in found.link]
         ((2,), ['lower', 'lower'])
     """
-    model, world, q = checked_world(model, world, q)
+    model, q, world = checked_world(model, world, q)
     chosen = contact_shapes(model, world, links)
     found = _found(model, q, world, chosen)
     owner, obstacles = owners(model.tree, world, chosen)

@@ -74,16 +74,16 @@ def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[
         >>> bool((world_distances(arm, jnp.zeros(2), world) > 0).all())
         True
     """
-    model, world, q = checked_world(model, world, q)
-    return clearances(model, q, None, world)[0]
+    return clearances(*checked_world(model, world, q))[0]
 
 
 @partial(jax.jit, static_argnames="pairs")
 def clearances(
-    model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None, world: World | None
+    model: Model, q: Float[Array, "nq"], world: World | None, pairs: CapsulePairs | None = None
 ) -> tuple[Float[Array, "n"], ...]:
     """`signed_distances` of the pairs and `world_distances`, of those that are not None, in one program."""
-    indices = () if pairs is None else pairs.indices
+    model, q = arguments(model, q=q)
+    world, indices = jax.tree.map(lambda x: x.astype(q.dtype), world), () if pairs is None else pairs.indices
     obstacles = world if world is not None and len(world) else None
     found = list(distances(model, q, indices, obstacles)) if indices or obstacles is not None else []
     if world is not None and world.points is not None:
@@ -119,7 +119,7 @@ def world_contacts(model: Model, q: Float[Array, "nq"], world: World) -> WorldDi
         >>> [arm.link_names[k] for k in found.link]
         ['upper', 'lower']
     """
-    model, world, q = checked_world(model, world, q)
+    model, q, world = checked_world(model, world, q)
     if not len(world):
         raise ModelError("the world has no obstacles but a cloud of points; see sdf")
     shapes = moving_shapes(model.tree)
@@ -128,15 +128,15 @@ def world_contacts(model: Model, q: Float[Array, "nq"], world: World) -> WorldDi
     return WorldDistance(*found.stacked(), link=jnp.array(links, jnp.int32), obstacle=jnp.array(obstacles, jnp.int32))
 
 
-def checked_world(model: Model, world: World, q: Array) -> tuple[Model, World, Array]:
-    """The robot, the world and the configuration, checked and of one dtype."""
+def checked_world(model: Model, world: World, q: Array) -> tuple[Model, Array, World]:
+    """The robot, the configuration and the world, checked and of one dtype."""
     model = check_model(model)
     if not isinstance(world, World):
         raise DtypeError(f"world must be a collision.World, got {type(world).__name__}")
     model, q = arguments(model, q=q)
     if not moving_shapes(model.tree):
         raise ModelError(f"model {model.tree.name!r} has no collision shapes that move")
-    return model, jax.tree.map(lambda x: x.astype(q.dtype), world), q
+    return model, q, jax.tree.map(lambda x: x.astype(q.dtype), world)
 
 
 def _owners(tree: KinematicTree, world: World, shapes: list[int]) -> tuple[list[int], list[int]]:

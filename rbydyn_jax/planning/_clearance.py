@@ -39,7 +39,7 @@ class Clearance(eqx.Module):
 
     def nearest(self, model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
         """The smallest distance."""
-        return jnp.stack([jnp.min(d) for d in clearances(model, q, self.pairs, self.world)]).min()
+        return jnp.stack([jnp.min(d) for d in clearances(model, q, self.world, self.pairs)]).min()
 
     def slopes(self, model: Model, q: Float[Array, "nq"], moving: Moving) -> tuple[Array, Array]:
         """The smallest distance of each kind (r,), and the gradients of their smooth minima (r, m)."""
@@ -61,7 +61,7 @@ class Clearance(eqx.Module):
         """The distances of each kind, and what takes weights of these to a gradient (m,)."""
 
         def found(step: Array) -> tuple[Array, ...]:
-            return clearances(model, _moved(model, q, moving, step), self.pairs, self.world)
+            return clearances(model, _moved(model, q, moving, step), self.world, self.pairs)
 
         return values_and_pulls(found, jnp.zeros(len(moving.v), q.dtype))
 

@@ -98,7 +98,7 @@ def _clearance(problem: TrajectoryProblem, q: Array, slopes: bool) -> Rows:
     at = np.array(problem.moving.q)
 
     def smallest(x: Array) -> tuple[Array, ...]:
-        found = clearances(problem.model, q.at[at].set(x), problem.pairs, problem.world)
+        found = clearances(problem.model, q.at[at].set(x), problem.world, problem.pairs)
         return tuple(smooth_minimum(d, _TEMPERATURE) / LENGTH for d in found)
 
     assert problem.clearance is not None  # there is something to stay clear of

@@ -154,7 +154,7 @@ def test_distances_from_itself_and_from_a_world_in_one_program(kinds, cloud):
         return signed_distances(model, q, chosen), world_distances(model, q, around)
 
     def together(q):
-        return clearances(model, q, chosen, around)
+        return clearances(model, q, around, chosen)
 
     weights = [normal(k, len(x)) for k, x in enumerate(jax.eval_shape(lambda q: apart(q), q[0]))]
 
@@ -182,4 +182,4 @@ def test_one_program_has_the_code_of_two_kinds_once():
 
     own = size(lambda q: signed_distances(model, q, chosen))
     others = size(lambda q: world_distances(model, q, around))
-    assert size(lambda q: clearances(model, q, chosen, around)) < 0.7 * (own + others)
+    assert size(lambda q: clearances(model, q, around, chosen)) < 0.7 * (own + others)
