@@ -94,33 +94,31 @@ def distances(
     def find(run: Sweep, poses: Field[Transform], obstacles: Obstacles, wrenches: bool) -> Any:
         moved = moved_shapes(run, poses, shapes)
 
-        def given(part: _Part) -> list[Any]:
-            of = zip(part.kinds, part.sides, strict=True)
-            return [obstacles[kind] if s is None else side(run, moved, kind, s) for kind, s in of]
+        def sides(part: _Part, in_a_row: bool) -> list[Any]:
+            """The arrays of both sides; `in_a_row` they have an entry for each pair of a grid."""
+            shape_count, obstacle_count = part.grid
 
-        def in_a_row(part: _Part) -> list[Any]:
-            def row(kind: str, shapes: list[int] | None) -> Any:
-                shape_count, obstacle_count = part.grid
+            def one(kind: str, shapes: list[int] | None) -> Any:
                 if shapes is None:
-                    return jax.tree.map(lambda x: join([x] * shape_count, run.dtype), obstacles[kind])
-                return side(run, moved, kind, [i for i in shapes for _ in range(obstacle_count)])
+                    x = obstacles[kind]
+                    return jax.tree.map(lambda x: join([x] * shape_count, run.dtype), x) if in_a_row else x
+                repeated = [i for i in shapes for _ in range(obstacle_count)]
+                return side(run, moved, kind, repeated if in_a_row else shapes)
 
-            return [row(kind, s) for kind, s in zip(part.kinds, part.sides, strict=True)]
+            return [one(kind, shapes) for kind, shapes in zip(part.kinds, part.sides, strict=True)]
 
         def of(parts: list[_Part]) -> Any:
-            names = parts[0].kinds
-            first, alone = kinds[names[0]], pair_distance(*names)
-            function: Function = with_wrench(alone, first.points, first.directions) if wrenches else alone
+            names, alone = parts[0].kinds, len(parts) == 1
+            first, distance = kinds[names[0]], pair_distance(*names)
+            function: Function = with_wrench(distance, first.points, first.directions) if wrenches else distance
             if is_single(*names):
-                return parts[0].of_single(function)(*given(parts[0]))
+                return parts[0].of_single(function)(*sides(parts[0], in_a_row=False))
             mapped = partial(run.fused_map, separate_use=True)
             keeps = keeps_slopes(*names) and not wrenches
-            spread = parts[0].spread if len(parts) == 1 else (same, same)
+            spread = parts[0].spread if alone else (same, same)
             every = with_slopes(mapped, function, *spread) if keeps else mapped(on_spread(function, *spread))
-            if len(parts) == 1:
-                return every(*given(parts[0]))
-            sides = zip(*map(in_a_row, parts), strict=True)
-            return every(*(jax.tree.map(lambda *x: join(x, run.dtype), *of_side) for of_side in sides))
+            of_parts = zip(*(sides(part, in_a_row=not alone) for part in parts), strict=True)
+            return every(*(x[0] if alone else jax.tree.map(lambda *x: join(x, run.dtype), *x) for x in of_parts))
 
         found = [jax.tree.map(lambda x: x.reshape(-1), of(parts)) for parts in together.values()]
         return jax.tree.map(lambda *x: rows_of(join(x, run.dtype), order), *found)
