@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from benchmarks import compare, floor, scale, versions, worker
+from benchmarks import compare, floor, gpu, scale, versions, worker
 from benchmarks.case import Entry, make_case
 from benchmarks.ours import LIBRARY, Ours
 from benchmarks.plans import BATCHES, REFERENCE, Job, plan
@@ -200,3 +200,22 @@ def test_two_versions_stand_side_by_side():
     one = {"dtype": "float64", "operation": "rnea", "jax": "0.10.2", "us": 0.4, "compile_s": 2.0, "kernels": 50}
     text = versions.table({"times": [one, one | {"jax": "0.12.0", "us": 0.5, "compile_s": 3.0, "kernels": 60}]})
     assert text.splitlines()[-1] == "| `rnea` float64 | 0.400 | 0.500 | 1.25 | 2.0 | 3.0 | 1.50 | 50 | 60 |"
+
+
+@pytest.mark.ci
+def test_libraries_on_a_device_are_compared_in_processes_of_their_own(tmp_path, capsys):
+    """On a CPU, where each has one: values against this library in float64, and what fails beside what is found."""
+    output = tmp_path / "gpu.json"
+    parser = argparse.ArgumentParser()
+    gpu.add_command(parser.add_subparsers(), tmp_path)
+    options = ["--robots", "chain2", "--operations", "rnea", "--libraries", "rbydyn_jax,nothing", "--batches", "4,8"]
+    options += ["--platform", "cpu", "--seconds", "0.01", "--processes", "1", "--output", str(output)]
+    gpu.run(parser.parse_args(["gpu", *options]))
+    found = json.loads(output.read_text())
+    assert [r["batch"] for r in found["times"]] == [4, 8]
+    assert all(0.0 < r["error"] < 1e-5 and r["loop_us"] > 0.0 and r["bytes"] == 4 * 4 * 2 for r in found["times"])
+    (failure,) = found["failures"]
+    assert (failure["library"], failure["failure"]) == ("nothing", "exit status 1")
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("| chain2 float32 `rnea` | rbydyn_jax |") for line in lines)
+    assert lines[-1] == "- without nothing rnea: exit status 1"
