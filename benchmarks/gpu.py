@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def time_job(
 
     if library == REFERENCE:
         case = make_case(robot, dtype, max(batches))  # that of the others
-        print(json.dumps({"batch": CHECKED, "values": _ours(case, operation, CHECKED)[1].tolist()}))
+        print(json.dumps({"batch": CHECKED, "values": _exact(case, operation).tolist()}))
         return
     case = make_case(robot, dtype, max(batches))
     if library == "mujoco_warp":
@@ -164,17 +165,16 @@ def time_job(
         print(json.dumps(record), flush=True)
 
 
-def _ours(case: Any, operation: str, batch: int) -> tuple[Any, np.ndarray]:
-    """This library's results on a batch."""
+def _exact(case: Any, operation: str) -> np.ndarray:
+    """This library's results on what is checked."""
     import jax
 
+    from .case import CHECKED
     from .ours import Ours, flat
 
     ours = Ours(case, operation)
-    result = jax.jit(jax.vmap(ours.single, in_axes=(None, *(0 for _ in ours.operation.inputs))))(
-        ours.model, *ours.arguments(batch)
-    )
-    return result, flat(result)
+    batched = jax.vmap(ours.single, in_axes=(None, *(0 for _ in ours.operation.inputs)))
+    return flat(jax.jit(batched)(ours.model, *ours.arguments(CHECKED)))
 
 
 def _in_jax(
@@ -279,20 +279,14 @@ def _in_warp(
         }
 
 
-class _alone:
+@contextmanager
+def _alone(path: str) -> Iterator[None]:
     """While it is open no other process measures."""
+    import fcntl  # not there on Windows
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        import fcntl  # not there on Windows
-
-        self.file = open(self.path, "w")
-        fcntl.flock(self.file, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _least(seconds: float, run: Callable[..., object], *given: Any) -> float:

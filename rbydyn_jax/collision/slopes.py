@@ -37,7 +37,7 @@ def on_spread(f: Callable[[Any, Any], Any], spread_a: Spread, spread_b: Spread) 
     return lambda a, b: f(jax.tree.map(spread_a, a), jax.tree.map(spread_b, b))
 
 
-def with_slopes(mapped: Mapped, distance: Distance, spread_a: Spread = same, spread_b: Spread = same) -> Distance:
+def with_slopes(mapped: Mapped, distance: Distance, spread_a: Spread, spread_b: Spread) -> Distance:
     """`mapped(distance)` of two shapes, arrays that are spread such that they have an entry for each pair."""
 
     def and_slopes(a: Any, b: Any) -> tuple[Array, Any]:
