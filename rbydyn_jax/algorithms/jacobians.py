@@ -17,7 +17,7 @@ from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
 from ..sweeps.cross_products import crossed
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Field, Sweep
-from ..sweeps.topology import chain, moved_along
+from ..sweeps.topology import chain, moved_along, moving_dofs
 from ..sweeps.world_frame import outside, second_order
 from ..xla.structural import Scalar, Scalars
 from .arguments import Frame, arguments, check_frame
@@ -78,8 +78,9 @@ def _curvature(
     """Derivatives of the columns along each other: a joint moves all that lies beyond it, seen from `ref`."""
     beyond = moved_along(model.tree, link, ref)[:, None]
     w, v = columns[:3], columns[3:]
-    turned = crossed(jnp.concatenate([w, w]), columns)
-    slid = crossed(jnp.concatenate([jnp.zeros_like(v), v]), jnp.concatenate([w, w]))
+    moving = moving_dofs(model.tree, link, ref)
+    turned = crossed(jnp.concatenate([w, w]), columns, moving)
+    slid = crossed(jnp.concatenate([jnp.zeros_like(v), v]), jnp.concatenate([w, w]), moving)
     if frame == "world":
         full = jnp.where(beyond, turned + slid, 0.0)
     elif frame == "local":

@@ -40,6 +40,12 @@ def chain(tree: KinematicTree, link: int, ref: int | None) -> tuple[tuple[int, .
     return path, ref_path
 
 
+def moving_dofs(tree: KinematicTree, link: int, ref: int | None) -> tuple[int, ...]:
+    """The degrees of freedom on the paths to a link and to the one relative to which it moves."""
+    bodies = set().union(*chain(tree, link, ref))
+    return tuple(k for k, body in enumerate(dof_bodies(tree)) if body in bodies)
+
+
 @functools.lru_cache(maxsize=64)
 def moved_along(tree: KinematicTree, link: int, ref: int | None) -> np.ndarray:
     """For degrees of freedom [i, j]: whether j lies beyond i on the way from `ref` to the link, or moves with i.

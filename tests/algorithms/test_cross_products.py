@@ -40,3 +40,22 @@ def test_values_and_derivatives(rows):
         assert_close(got, want, kind="solve")
     one = np.cross(np.asarray(left)[..., :3, 1], np.asarray(right)[..., :3, 2])
     assert_close(everything(crossed)[0][..., 1, :3, 2], one)
+
+
+@pytest.mark.parametrize("places", [(), (1, 2), (0, 2, 3)])
+def test_columns_that_stay_zero_are_left_out(places):
+    left, right = (normal(k, 50, 6, len(places)) for k in range(2))
+    weights = normal(2, 50, 5, 6, 5)
+
+    def everything(f):
+        def among_zeros(x):
+            return jnp.zeros((6, 5), x.dtype).at[:, np.array(places, int)].set(x)
+
+        def loss(left, right, weights):
+            return (f(among_zeros(left), among_zeros(right)) ** 2 * weights).sum()
+
+        return jax.jit(jax.vmap(jax.value_and_grad(loss, (0, 1))))(left, right, weights)
+
+    pairs = zip(*map(jax.tree.leaves, (everything(lambda *x: crossed(*x, places)), everything(plain))), strict=True)
+    for got, want in pairs:
+        assert_close(got, want, kind="solve")

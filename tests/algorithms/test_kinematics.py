@@ -169,6 +169,22 @@ def test_hessian_contracts_to_the_bias(frame):
 
 
 @pytest.mark.slow
+@every_frame
+def test_the_gradient_of_a_hessian_is_its_derivative_along_each_direction(frame):
+    model, (link, ref), q = robot("every_type"), tips("every_type"), states("every_type").q
+    fixed = next(k for k, body in enumerate(model.tree.link_bodies) if body < 0)  # no joint moves it
+
+    def both(q):
+        def sums(q):
+            ends = ((link, ref), (link, fixed), (fixed, None))
+            return jnp.stack([(rb.hessian(model, q, a, ref=b, frame=frame) ** 2).sum() for a, b in ends])
+
+        return jax.jacrev(sums)(q), jax.jacfwd(sums)(q)
+
+    assert_close(*run(both, q), kind="solve")
+
+
+@pytest.mark.slow
 @every_tree
 def test_point_jacobian_and_hessian_are_velocity_and_acceleration_of_a_point(name):
     model, (link, ref), s = robot(name), tips(name), states(name)
