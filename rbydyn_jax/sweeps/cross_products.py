@@ -23,7 +23,6 @@ from ..xla.transpose import LinearMap, apply_linear
 from ..xla.tuning import PRODUCTS_TILE
 from .plan import is_on_cpu
 
-
 Places = tuple[int, ...]
 
 
