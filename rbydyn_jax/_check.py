@@ -396,6 +396,10 @@ def explained(
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         check_process()
+        for k, x in enumerate(args):  # JAX would read their bytes in the wrong order
+            if type(x) is np.ndarray and not x.dtype.isnative:
+                name = names[k] if k < len(names) else f"argument {k}"
+                raise DtypeError(f"{name} must be an array in the byte order of this machine, got dtype {x.dtype.str}")
         if kwargs:  # JAX would compile keyword and positional arguments separately
             for name in names[len(args) :]:
                 if name not in kwargs:
@@ -453,7 +457,9 @@ def _check_arguments(given: inspect.BoundArguments, static: Sequence[str]) -> No
 def _is_array(x: Any) -> bool:
     if isinstance(x, int):
         return abs(x) < 2**31
-    return isinstance(x, jax.Array | np.generic | float) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufc")
+    if isinstance(x, np.ndarray | np.generic):
+        return x.dtype.kind in "biufc" and x.dtype.isnative and x.dtype.itemsize <= (16 if x.dtype.kind == "c" else 8)
+    return isinstance(x, jax.Array | float)
 
 
 def require(package: str, extra: str, feature: str) -> ModuleType:

@@ -1,5 +1,6 @@
 """The flat names of the package, which are imported together when the first of them is used."""
 
+from ._saved import load_result as load_result
 from .algorithms.aba import aba as aba
 from .algorithms.centroidal import center_of_mass as center_of_mass
 from .algorithms.centroidal import com_acceleration as com_acceleration

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache
+from os import PathLike
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -15,6 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+
+from ._saved import write_result
 
 _FEW = 10  # numbers that are printed one by one
 _WIDTH = 72  # characters of a value
@@ -40,6 +43,17 @@ class Result(eqx.Module):
         names, values = (max((len(row[k]) for row in rows), default=0) for k in (0, 1))
         lines = [f"  {name:{names}}  {value:{values}}  {unit}".rstrip() for name, value, unit in rows]
         return "\n".join([_title(self), *lines])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes it to a `.npz` file, from which `load_result` reads it.
+
+        Args:
+            path: The file.
+
+        Raises:
+            DtypeError: A value is traced, or `path` is no path.
+        """
+        write_result(self, path)
 
     def summary(self) -> str:
         """What `print` shows: the outcome, then a line for each value with its unit."""

@@ -7,7 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from .._check import check_array, jit_public
+from .._check import check_array, jit_public, known
+from .._errors import ArgumentError
 from .._result import Result
 from ..model.model import Model
 from .arguments import arguments
@@ -90,7 +91,13 @@ class Zmp(Result):
     valid: Bool[Array, ""]
 
 
-@jit_public()
+def _check_normal(x: Any, name: str) -> None:
+    numbers = known(x)
+    if numbers is not None and numbers.shape == (3,) and not numbers.any():
+        raise ArgumentError(f"{name} must have a length, got {numbers.tolist()}")
+
+
+@jit_public(normal=_check_normal)
 def zmp(
     model: Model,
     q: Float[Array, "nq"],
@@ -116,6 +123,7 @@ def zmp(
         The point, and whether there is one: there is none if the force lies in the plane, as in free fall.
 
     Raises:
+        ArgumentError: `normal` is zero.
         DtypeError: An argument holds no floats.
         ShapeError: An argument has another shape.
 
@@ -131,9 +139,10 @@ def zmp(
     wrench = gravito_inertial_wrench(model, q, v, a, base)
     moment, force = wrench[:3], wrench[3:]
     press, scale = jnp.sum(n * force), jnp.sum(jnp.abs(n)) * total_mass(model) * jnp.sum(jnp.abs(model.gravity))
-    valid = jnp.abs(press) > 16.0 * jnp.finfo(q.dtype).eps * jnp.maximum(scale, jnp.sum(jnp.abs(force)))
-    offset = jnp.cross(n, moment) / jnp.where(valid, press, 1.0)
-    return Zmp(jnp.where(valid, base + offset, base), valid)
+    least = 16.0 * jnp.finfo(q.dtype).eps * jnp.maximum(scale, jnp.sum(jnp.abs(force)))
+    parallel = jnp.abs(press) <= least  # NaN is not, and the point is NaN
+    offset = jnp.cross(n, moment) / jnp.where(parallel, 1.0, press)
+    return Zmp(jnp.where(parallel, base, base + offset), jnp.abs(press) > least)
 
 
 def _triple(x: Array | tuple[Any, ...], name: str, like: Array) -> Float[Array, "3"]:

@@ -85,6 +85,7 @@ def distances(
     if world is not None:
         placed, kinds = placed_obstacles(world), {**world.shapes, **kinds}
         parts += _of_grid(tree, world, len(pairs))
+    vectors = {name: (x.points, x.directions) for name, x in kinds.items()}
     shapes = sorted({i for part in parts for s in part.sides for i in s or ()})
     together: dict[Any, list[_Part]] = {}
     for k, part in enumerate(parts):
@@ -109,8 +110,8 @@ def distances(
 
         def of(parts: list[_Part]) -> Any:
             names, alone = parts[0].kinds, len(parts) == 1
-            first, distance = kinds[names[0]], pair_distance(*names)
-            function: Function = with_wrench(distance, first.points, first.directions) if wrenches else distance
+            distance = pair_distance(*names)
+            function: Function = with_wrench(distance, *vectors[names[0]]) if wrenches else distance
             if is_single(*names):
                 return parts[0].of_single(function)(*sides(parts[0], in_a_row=False))
             mapped = partial(run.fused_map, separate_use=True)

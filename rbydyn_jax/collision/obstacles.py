@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite, check_pose, check_positive, check_size
+from .._check import check_array, check_finite, check_pose, check_positive, check_size, known
 from .._errors import ArgumentError, DtypeError, ShapeError
 from ..shapes.box import Box
 from ..shapes.capsule import Capsule
@@ -91,7 +91,9 @@ def box(pose: Float[Array, "4 4"], size: Float[Array, "3"]) -> Box:
     return Box(T[:3, 3], T[:3, :3].T, 0.5 * check_size(size, "size", (3,)))
 
 
-def cylinder(pose: Float[Array, "4 4"], length: Float[Array, ""] | float, radius: Float[Array, ""] | float) -> Cylinder:
+def cylinder(
+    pose: Float[Array, "4 4"], *, length: Float[Array, ""] | float, radius: Float[Array, ""] | float
+) -> Cylinder:
     """A cylinder as an obstacle.
 
     Args:
@@ -106,7 +108,7 @@ def cylinder(pose: Float[Array, "4 4"], length: Float[Array, ""] | float, radius
 
     Example:
         >>> import jax.numpy as jnp
-        >>> float(cylinder(jnp.eye(4), 0.5, 0.1).half_length)
+        >>> float(cylinder(jnp.eye(4), length=0.5, radius=0.1).half_length)
         0.25
     """
     T = _pose(pose, "T_world_cylinder")
@@ -238,7 +240,8 @@ class World(eqx.Module):
     Args:
         *obstacles: What `sphere`, `capsule`, `box`, `cylinder`, `half_space`, `convex_hull`, `height_map` and
             `distance_grid` return.
-        points: A cloud of points in world coordinates [m], such as that of a depth camera.
+        points: A cloud of points in world coordinates [m], such as that of a depth camera, without those that it did
+            not see; a cloud of fixed size may be filled up with points far away.
         point_radius: Radius of the ball about each of them [m].
 
     Attributes:
@@ -246,7 +249,7 @@ class World(eqx.Module):
         places: For each kind, which of the obstacles these are.
 
     Raises:
-        ArgumentError: There is neither an obstacle nor a cloud.
+        ArgumentError: There is neither an obstacle nor a cloud, or a point is not finite where it is known.
         DtypeError: An obstacle is of another type, or the points are not an array of floats.
         ShapeError: `points` is not of shape (p, 3), or height maps or distance grids have different shapes.
 
@@ -289,10 +292,21 @@ class World(eqx.Module):
             for kind, places in self.places.items()
         }
         self.points = None if points is None else check_array(points, "points", (None, 3), "p, 3")
+        _check_cloud(self.points)
         self.point_radius = check_size(point_radius, "point_radius")
 
     def __len__(self) -> int:
         return sum(map(len, self.places.values()))
+
+
+def _check_cloud(points: Array | None) -> None:
+    """Raises for a point that is not finite, where its values are known."""
+    numbers = known(points)
+    if numbers is not None and not (finite := np.isfinite(numbers).all(axis=1)).all():
+        k = int(np.argmin(finite))
+        raise ArgumentError(
+            f"points must be finite: leave out what the camera did not see; points[{k}] is {numbers[k]}"
+        )
 
 
 def _numbers(x: Any, name: str, meaning: str) -> Array:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from os import PathLike, fspath
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
-from .._errors import DtypeError
+from .._errors import ArgumentError, DtypeError
 from ..model.model import Model, check_model
 from .arguments import Call, Function, check_batch, example, float_type, resolve_call
 
@@ -82,14 +83,21 @@ def set_compilation_cache(directory: str | PathLike[str]) -> None:
     most of that, too.
 
     Args:
-        directory: The directory; created if it does not exist. Programs depend on the type of the processor.
+        directory: The directory, `~` being the user's own; created if it does not exist. Programs depend on the type of
+            the processor.
 
     Raises:
+        ArgumentError: There can be no such directory.
         DtypeError: `directory` is not a path.
     """
     if not isinstance(directory, str | PathLike):
         raise DtypeError(f"directory must be a path, got {type(directory).__name__}")
-    jax.config.update("jax_compilation_cache_dir", fspath(directory))
+    path = Path(directory).expanduser().absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"directory {str(path)!r} cannot be made: {error.strerror}") from error
+    jax.config.update("jax_compilation_cache_dir", str(path))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     compilation_cache.reset_cache()  # JAX asks once whether there is a cache: at the first compilation

@@ -102,10 +102,10 @@ class ContactForces(Result):
 
 def normal_force(depth: Array, rate: Array, stiffness: Number, exponent: Number, dissipation: Number) -> Array:
     """Hunt and Crossley's force at a depth that grows at a rate; zero outside, with all its derivatives."""
-    inside = depth > 0.0
-    z = jnp.where(inside, depth, 1.0)
+    outside = depth <= 0.0  # NaN is neither
+    z = jnp.where(outside, 1.0, depth)
     force = stiffness * z**exponent * (1.0 + 1.5 * dissipation * rate)
-    return jnp.where(inside, jnp.maximum(force, 0.0), 0.0)
+    return jnp.where(outside, 0.0, jnp.maximum(force, 0.0))
 
 
 def friction_force(
@@ -194,14 +194,14 @@ def contact_forces(
         slip = velocity + approach * n
         held = (contact.friction, contact.friction_stiffness, contact.friction_damping)
         rubbed, rate = friction_force(x[k], slip, pressed, *held)
-        inside = depth > 0.0
-        force = jnp.where(inside, pressed * n + rubbed, 0.0)
+        outside = depth <= 0.0
+        force = jnp.where(outside, 0.0, pressed * n + rubbed)
         if moves:
             local = R.T @ force
             f_ext = f_ext.at[body].add(jnp.concatenate([jnp.cross(arm, local), local]))
         forces.append(force)
         depths.append(depth)
-        rates.append(jnp.where(inside, rate, 0.0))
+        rates.append(jnp.where(outside, 0.0, rate))
     if not count:
         return ContactForces(f_ext, x, jnp.zeros(0, q.dtype), x)
     return ContactForces(f_ext, jnp.stack(forces), jnp.stack(depths), jnp.stack(rates))

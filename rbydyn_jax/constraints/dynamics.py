@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_sequence, jit_public
-from .._errors import DtypeError, ShapeError
+from .._check import check_array, check_not_negative, check_sequence, jit_public, known
+from .._errors import ArgumentError, DtypeError, ShapeError
 from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
@@ -244,7 +244,14 @@ def _driven(model: Model, actuated: Sequence[str | int] | None) -> list[int]:
     return sorted({k for at in slices for k in range(at.start, at.stop)})
 
 
-@jit_public()
+def _check_restitution(x: Any, name: str) -> None:
+    check_not_negative(x, name)
+    numbers = known(x)
+    if numbers is not None and (numbers > 1.0).any():
+        raise ArgumentError(f"{name} must be at most 1, got {numbers.tolist()}")
+
+
+@jit_public(restitution=_check_restitution)
 def impulse(
     model: Model,
     q: Float[Array, "nq"],
@@ -271,6 +278,7 @@ def impulse(
         Velocity after [rad/s, m/s].
 
     Raises:
+        ArgumentError: `restitution` is not from 0 to 1.
         DtypeError: `loops` or `rows` holds something else.
         NameNotFoundError: A loop joint names a link that there is not.
         ShapeError: An argument has another shape.

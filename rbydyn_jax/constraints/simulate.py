@@ -25,7 +25,7 @@ from ..xla.control_flow import scan
 from ._bodies import body_motions
 from .contact import Contact, check_contacts, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization, constrained_solve, each_stabilization
-from .hard import check_contact_world, hard_impulses
+from .hard import HardContacts, check_contact_world, hard_impulses
 from .integrators import RUNGE_KUTTA_4, State, munthe_kaas, semi_implicit_euler
 from .loops import LoopJoint, assemble, check_loops
 from .servo import Drive, Stops, check_servo, implicit_terms
@@ -139,8 +139,8 @@ def simulate(
 ) -> Simulation:
     r"""Simulates a robot from an initial state, in round(duration / dt) equal steps.
 
-    A plain function around `lax.scan`: jit it with the varying values as arguments, `jax.jit(lambda q: simulate(...))`.
-    It supports `jax.vmap` and gradients.
+    Pure: works under `jit`, `vmap` and gradients. With a `control` or a `servo` that is a function it compiles at each
+    call outside of `jit`: jit it with the varying values as arguments, `jax.jit(lambda q: simulate(...))`.
 
     The explicit methods do not damp joints: add `damping_forces`, `friction_forces` and `joint_limit_forces` in
     `control`. The method ``"implicit"`` takes the viscous friction of the model, a `Servo` and `Stops` at the end of
@@ -206,9 +206,36 @@ def simulate(
         raise DtypeError(f"stops must be a Stops, got {type(stops).__name__}")
     stops = jax.tree.map(lambda x: jnp.asarray(x, q.dtype), stops)
     touching = check_contact_world(model, world, friction, contact_links, dry, q.dtype)
-    count_points, rows = len(touching.points(model)[0]), touching.count(model)
     if servo is not None and not callable(servo):
         servo = check_servo(model, servo, "servo", q.dtype)
+    # A function may depend on what it closes over: what was compiled for it before need not be what it computes now.
+    run = _steps if control is not None or callable(servo) else _compiled_steps
+    return run(
+        *(model, q, v, loops, contacts, stabilization, servo, stops, touching),
+        control=control,
+        count=count,
+        dt=dt,
+        method=method,
+    )
+
+
+def _steps(
+    model: Model,
+    q: Array,
+    v: Array,
+    loops: Sequence[LoopJoint],
+    contacts: Sequence[Contact],
+    stabilization: Stabilization,
+    servo: Drive | None,
+    stops: Stops | None,
+    touching: HardContacts,
+    *,
+    control: Control | None,
+    count: int,
+    dt: float,
+    method: Method,
+) -> Simulation:
+    count_points, rows = len(touching.points(model)[0]), touching.count(model)
 
     def forces(t: Array, state: State) -> tuple[Array, Array, Array | None]:
         """Accelerations, rates of the bristles, and the inertia that implicit forces add."""
@@ -249,3 +276,6 @@ def simulate(
     first = *start, jnp.zeros((count_points, 3), q.dtype)
     histories = (jnp.concatenate([x[None], rest]) for x, rest in zip(first, (*states, pressed), strict=True))
     return Simulation(ts, *histories)
+
+
+_compiled_steps = jax.jit(_steps, static_argnames=("control", "count", "dt", "method"))

@@ -48,6 +48,8 @@ class ContactForce(Result):
 
 def _solved(J: Float[Array, "m nv"], torques: Float[Array, "nv"], cutoff: float) -> tuple[Array, Array, Array, Array]:
     """The smallest x with J^T x nearest to the torques, what is left, the span, its rank."""
+    if not len(torques):
+        return jnp.zeros(len(J), J.dtype), torques, jnp.zeros((len(J), len(J)), J.dtype), jnp.asarray(0)
     columns, sizes, rows = jnp.linalg.svd(J, full_matrices=False)
     felt: Bool[Array, "k"] = sizes > cutoff * sizes[0]
     inverse = jnp.where(felt, 1.0 / jnp.where(felt, sizes, 1.0), 0.0)
@@ -144,7 +146,7 @@ def touched_body(model: Model, torques: Float[Array, "nv"], threshold: Float[Arr
         model: The robot.
         torques: External torques, such as those of `external_torques` [N m, N].
         threshold: What counts as felt, of each velocity or of all [N m, N]: above the noise and the errors of the
-            model.
+            model. NaN counts as felt.
 
     Returns:
         The index of the body; its name is that of link `model.tree.principal_links[body]`.
@@ -163,6 +165,8 @@ def touched_body(model: Model, torques: Float[Array, "nv"], threshold: Float[Arr
     tree = model.tree
     bodies = [i for i, mimic in enumerate(tree.mimics) if mimic is None for _ in range(tree.joints[i].nv)]
     depths = np.array([len(tree.path(i)) for i in bodies], int)
-    felt = jnp.abs(torques) > bound
+    if not bodies:
+        return jnp.asarray(-1)
+    felt = ~(jnp.abs(torques) <= bound)
     last = jnp.argmax(jnp.where(felt, depths, 0))
     return jnp.where(jnp.any(felt), jnp.asarray(bodies)[last], -1)

@@ -115,11 +115,13 @@ def observe(
     model, q, v, tau = arguments(model, q=q, v=v, tau=tau)
     if not isinstance(observer, MomentumObserver):
         raise DtypeError(f"observer must be a MomentumObserver, got {type(observer).__name__}")
-    check_array(observer.momentum, "observer.momentum", (model.nv,), "model.nv")
+    before = MomentumObserver(
+        *(check_array(x, f"observer.{k}", (model.nv,), "model.nv").astype(v.dtype) for k, x in vars(observer).items())
+    )
     step = check_array(dt, "dt", ()).astype(v.dtype)
     gains = check_each(gain, "gain", model.nv, "model.nv").astype(v.dtype)
     momentum, rate = _measured(model, q, v, tau, width)
-    predicted = observer.momentum + 0.5 * step * (observer.rate + rate)
+    predicted = before.momentum + 0.5 * step * (before.rate + rate)
     torque = gains * (momentum - predicted) / (1.0 + gains * step)
     return MomentumObserver(torque, predicted + step * torque, rate)
 

@@ -173,7 +173,7 @@ def observe_payload(
         ArgumentError: `noise` or `forgetting` is not positive, or `forgetting` above 1.
         DtypeError: `estimate` is none.
         NameNotFoundError: There is no such link.
-        ShapeError: An argument has another shape.
+        ShapeError: An argument, or an array of `estimate`, has another shape.
 
     Example:
         Two postures at rest tell the mass of what hangs at the end of a pendulum of two links:
@@ -191,11 +191,13 @@ def observe_payload(
     model, q, v, a, tau = arguments(model, q=q, v=v, a=a, tau=tau)
     if not isinstance(estimate, PayloadEstimate):
         raise DtypeError(f"estimate must be a PayloadEstimate, got {type(estimate).__name__}")
+    information = check_array(estimate.information, "estimate.information", (10, 10)).astype(q.dtype)
+    vector = check_array(estimate.vector, "estimate.vector", (10,)).astype(q.dtype)
     deviation = check_each(noise, "noise", model.nv, "model.nv").astype(q.dtype)
     fading = check_array(forgetting, "forgetting", ()).astype(q.dtype)
     weights = deviation**-2
     Y = payload_regressor(model, q, v, a, link)
     error = tau - rnea(model, q, v, a)
     return PayloadEstimate(
-        fading * estimate.information + Y.T @ (weights[:, None] * Y), fading * estimate.vector + Y.T @ (weights * error)
+        fading * information + Y.T @ (weights[:, None] * Y), fading * vector + Y.T @ (weights * error)
     )

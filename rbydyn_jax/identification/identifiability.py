@@ -9,10 +9,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from .._check import check_integer, check_key
 from .._errors import ArgumentError
@@ -126,14 +127,19 @@ def base_parameters(
     model, terms = check_model(model), check_terms(terms)
     names = parameter_names(model, terms)
     if data is None:
-        count = 4 * len(names) // model.nv + 8 if samples is None else check_integer(samples, "samples", 1)
+        count = 4 * len(names) // max(model.nv, 1) + 8 if samples is None else check_integer(samples, "samples", 1)
         motion = random_states(model, jax.random.key(0) if key is None else check_key(key), count)
     elif samples is None:
         motion = check_data(data, model).motion
     else:
         raise ArgumentError("samples is the number of random states: data has its own")
-    rows = jax.jit(jax.vmap(lambda q, v, a: regressor(model, q, v, a, terms, None)))(*motion)
+    rows = _rows(model, *motion, terms)
     return combinations_of(names, np.asarray(rows, float).reshape(-1, len(names)), float(np.finfo(rows.dtype).eps))
+
+
+@partial(jax.jit, static_argnames="terms")
+def _rows(model: Model, q: Array, v: Array, a: Array, terms: tuple[str, ...]) -> Array:
+    return jax.vmap(lambda q, v, a: regressor(model, q, v, a, terms, None))(q, v, a)
 
 
 def combinations_of(names: tuple[str, ...], rows: np.ndarray, rounding: float) -> BaseParameters:

@@ -28,8 +28,9 @@ class TrajectoryReport(Result):
     of zero the ratio is 0 if the value is always exactly zero, and infinite otherwise.
 
     Args:
-        position_error: Distance of the link's origin from the target at the end [m].
-        orientation_error: Angle between the link's axes and the target's at the end [rad].
+        position_error: Distance of the link's origin from the target at the end, of several links the largest [m].
+        orientation_error: Angle between the link's axes and the target's at the end, of several links the largest
+            [rad].
         distance: Minimum signed distance of any pair of collision shapes, and from the world [m]; None if none was
             looked at.
         position_ratio: Of |q - middle of the range| to half the range; for a one-sided limit it is 0, or infinite if
@@ -82,8 +83,8 @@ class TrajectoryReport(Result):
 def check_trajectory(
     model: Model,
     trajectory: Motion,
-    link: str | int,
-    target: Float[Array, "4 4"],
+    link: str | int | tuple[str | int, ...],
+    target: Float[Array, "4 4"] | Float[Array, "k 4 4"],
     *,
     points: int = 401,
     clearance: float | None = 0.0,
@@ -95,8 +96,8 @@ def check_trajectory(
     Args:
         model: The robot.
         trajectory: The motion.
-        link: The link to be brought to the target.
-        target: Its final pose T_world_link.
+        link: The link to be brought to the target, by name or index; or a tuple of links.
+        target: Its final pose T_world_link; (k, 4, 4) for k links.
         points: Number of times; use several times as many as in the optimisation.
         clearance: None does not look at collisions; any other value does.
         collision_pairs: The pairs of shapes; default is `collision.pairs(model)`.
@@ -106,7 +107,7 @@ def check_trajectory(
         Errors, ratios to the limits and distances, and the samples from which they were taken.
 
     Raises:
-        ArgumentError: `target` is not a pose, or `points` is less than 2.
+        ArgumentError: `target` is not a pose, `points` is less than 2, or there is no link.
         DtypeError: An argument is of another type.
         ModelError: The trajectory, or a pair of capsules, is of another robot.
         NameNotFoundError: There is no such link.
@@ -122,14 +123,21 @@ def check_trajectory(
     check_array(trajectory.q_start, "trajectory.q_start", (model.nq,), "model.nq")
     if trajectory.nv != model.nv:
         raise ModelError(f"trajectory is of a robot with {trajectory.nv} velocities, the model has {model.nv}")
-    target = pose(target, "target").astype(trajectory.q_start.dtype)
+    links, dtype = link if isinstance(link, tuple) else (link,), trajectory.q_start.dtype
+    if not links:
+        raise ArgumentError("link must name at least one link")
+    if isinstance(link, tuple):
+        each = check_array(target, "target", (len(links), 4, 4), "T_world_link")
+        targets = jnp.stack([pose(T, f"target[{k}]").astype(dtype) for k, T in enumerate(each)])
+    else:
+        targets = pose(target, "target").astype(dtype)[None]
     at = sample_trajectory(trajectory, points)
     chosen = around = None
     if clearance is not None:
         warn_of_no_shapes(model)
         chosen = default_pairs(model, collision_pairs)
         around = None if world is None else checked_world(model, world, at.q.dtype)
-    return _measure(model, trajectory, at, target, around, model.link_index(link), chosen)
+    return _measure(model, trajectory, at, targets, around, tuple(map(model.link_index, links)), chosen)
 
 
 @partial(jax.jit, static_argnums=(5, 6))
@@ -137,12 +145,13 @@ def _measure(
     model: Model,
     trajectory: Motion,
     at: TrajectorySamples,
-    target: Array,
+    targets: Array,
     world: World | None,
-    link: int,
+    links: tuple[int, ...],
     chosen: CapsulePairs | None,
 ) -> TrajectoryReport:
-    end = link_pose(model, at.q[-1], link)
+    ends = jnp.stack([link_pose(model, at.q[-1], link) for link in links])
+    away = jax.vmap(lambda T, target: se3.log(se3.inverse(T) @ target)[:3])(ends, targets)
     tau = jax.vmap(joint_forces, in_axes=(None, 0, 0, 0))(model, at.q, at.v, at.a)
     looked_at = []
     if chosen is not None:
@@ -155,8 +164,8 @@ def _measure(
     middle, half = jnp.where(bounded, 0.5 * (low + high), 0.0), jnp.where(bounded, 0.5 * (high - low), jnp.inf)
     passed = jnp.any(((at.q < low[None]) | (at.q > high[None])) & ~bounded[None])
     return TrajectoryReport(
-        position_error=jnp.linalg.norm(end[:3, 3] - target[:3, 3]),
-        orientation_error=jnp.linalg.norm(se3.log(se3.inverse(end) @ target)[:3]),
+        position_error=jnp.linalg.norm(ends[:, :3, 3] - targets[:, :3, 3], axis=1).max(),
+        orientation_error=jnp.linalg.norm(away, axis=1).max(),
         distance=None if distances is None else distances.min(),
         position_ratio=jnp.where(passed, jnp.inf, _ratio(at.q - middle[None], half)),
         velocity_ratio=_ratio(at.v, model.velocity_limit),

@@ -31,8 +31,8 @@ class DifferentialIkResult(Result):
 
     Args:
         v: The velocity [rad/s, m/s]; zero if there is no solution.
-        solved: Whether it is the minimum, within the limits. False where arguments are not finite, or where rounding
-            keeps the program from being solved.
+        solved: Whether it is the minimum, within the limits. False where arguments are not finite, where a traced
+            number that has to be positive is not, or where rounding keeps the program from being solved.
     """
 
     v: Float[Array, "nv"]
@@ -134,7 +134,7 @@ def differential_ik(
     limits = _limits(model, q, indices, keep, step, share)
     program, unit = _scaled(P, c, basis, *limits, model.velocity_limit[np.array(indices.v)])
     point = solve(program)
-    found = solved(program, point) & jnp.isfinite(q).all()
+    found = solved(program, point) & jnp.isfinite(q).all() & jnp.all(jnp.stack([step, g, mu, share]) > 0.0)
     v = product(basis, point.x * unit)
     whole = jnp.zeros(model.nv, q.dtype).at[np.array(indices.v)].set(v, unique_indices=True)
     return DifferentialIkResult(jnp.where(found, whole, 0.0), found)
@@ -194,7 +194,7 @@ def _scaled(P: Array, c: Array, basis: Array, F: Array, h: Array, v_max: Array) 
     P, c, F = product(columns.T, product(P, columns)), product(columns.T, c), product(F, columns)
     size = jnp.maximum(jnp.max(jnp.diagonal(P)), jnp.max(jnp.abs(c)))
     height = jnp.abs(F).max(axis=1)
-    limited = h < _FAR * height  # others hold whatever the joints do
+    limited = ~(h >= _FAR * height)  # others hold whatever the joints do; NaN is not one of them
     height = jnp.where(limited, height, 1.0)
     F, h = jnp.where(limited[:, None], F / height[:, None], 0.0), jnp.where(limited, h / height, 1.0)
     none = jnp.zeros((0, len(c)), c.dtype)

@@ -219,7 +219,8 @@ class ComGoal(Goal):
         return jnp.repeat(jnp.asarray(self.position_band) / LENGTH, len(self.axes))
 
     def checked(self, model: Model, dtype: Any, name: str) -> ComGoal:
-        position = check_array(self.position, f"{name}.position", (3,)).astype(dtype)
+        all_three = "all three coordinates, of which axes chooses"
+        position = check_array(self.position, f"{name}.position", (3,), all_three).astype(dtype)
         check_finite(position, f"{name}.position")
         if not self.axes or not set(self.axes) <= {0, 1, 2}:
             raise ArgumentError(f"{name}.axes must be some of 0, 1 and 2, got {self.axes}")

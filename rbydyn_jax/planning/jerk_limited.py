@@ -12,7 +12,7 @@ from .._errors import ArgumentError
 from .._result import Result
 from ._moving_target import meeting
 from ._third_order import Limits, State, advance, lasting, quickest, total
-from .profiles import ProfileSamples, check_numbers
+from .profiles import ProfileSamples, at_known_times, check_numbers
 
 
 class JerkLimitedProfile(Result):
@@ -207,8 +207,9 @@ def _evaluate(profile: JerkLimitedProfile, t: Array) -> ProfileSamples:
         jnp.broadcast_to(x.reshape(shape[:-2] + shape[-1:]), moved.v.shape)
         for x in (profile.target, profile.target_velocity)
     )
-    return ProfileSamples(
+    samples = ProfileSamples(
         position=jnp.where(over, target + jnp.maximum(after, 0.0) * velocity, target - moved.ahead),
         velocity=jnp.where(over, velocity, moved.v),
         acceleration=jnp.where(over | (times[..., 0] < 0.0), 0.0, moved.a),
     )
+    return at_known_times(samples, times[..., 0])

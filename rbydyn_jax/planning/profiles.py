@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -25,6 +26,11 @@ class ProfileSamples(Result):
     position: Float[Array, "... n"]
     velocity: Float[Array, "... n"]
     acceleration: Float[Array, "... n"]
+
+
+def at_known_times(samples: ProfileSamples, times: Float[Array, "... 1"]) -> ProfileSamples:
+    """The samples, NaN where the time is."""
+    return jax.tree.map(lambda x: jnp.where(jnp.isnan(times), jnp.nan, x), samples)
 
 
 class TrapezoidalProfile(Result):
@@ -191,8 +197,9 @@ def _evaluate(profile: TrapezoidalProfile, t: Array) -> ProfileSamples:
     )
     velocity = jnp.where(first, v0 + a * inside, jnp.where(last, -b * left, w))
     acceleration = jnp.where(first, a, jnp.where(last, b, 0.0))
-    return ProfileSamples(
+    samples = ProfileSamples(
         position=jnp.where(over, q1, position),
         velocity=jnp.where(over, 0.0, velocity),
         acceleration=jnp.where(over | (times < 0.0), 0.0, acceleration),
     )
+    return at_known_times(samples, times)

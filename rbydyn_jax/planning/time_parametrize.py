@@ -91,16 +91,17 @@ class TimedPath(Result):
         """Integral of the squared joint jerks [rad^2/s^5, m^2/s^5]; infinite, since the acceleration jumps."""
         return jnp.full_like(self.duration, jnp.inf)
 
-    def evaluate(self, t: Float[Array, "t"]) -> TrajectorySamples:
-        """Positions, velocities and accelerations at some times [s].
+    def evaluate(self, t: Float[Array, "..."]) -> TrajectorySamples:
+        """Positions, velocities and accelerations at the times `t` [s], of any shape.
 
         Before 0 and after the end it is at rest.
 
         Raises:
             DtypeError: `t` is not an array of floats.
-            ShapeError: `t` has not one axis.
         """
-        return _evaluate(self, check_array(t, "t", (None,)))
+        times = check_array(t, "t")
+        found = _evaluate(self, times.reshape(-1))
+        return jax.tree.map(lambda x: x.reshape(*times.shape, *x.shape[1:]), found)
 
     def samples(self, points: int) -> TrajectorySamples:
         """Positions, velocities and accelerations at equally spaced times, start and end included, at least 2."""
@@ -118,7 +119,7 @@ def _evaluate(timed: TimedPath, t: Array) -> TrajectorySamples:
     for k in reversed(range(c.shape[1])):  # Horner's rule for the polynomial and its derivatives
         s, ds, dds = s * since + c[:, k], ds * since + s, dds * since + 2.0 * ds
     at = timed.path.at(jnp.clip(s, 0.0, 1.0))
-    moving = ((t >= 0.0) & (t <= timed.times[-1]))[:, None]
+    moving = ~((t < 0.0) | (t > timed.times[-1]))[:, None]  # NaN too
     ds, dds = ds[:, None], dds[:, None]
     v, a = at.first * ds, at.first * dds + at.second * ds**2
     return TrajectorySamples(t, at.q, jnp.where(moving, v, 0.0), jnp.where(moving, a, 0.0))
@@ -165,7 +166,8 @@ def time_parametrize(
 
     Returns:
         The timed path. `status` is a `TimingStatus`: NOT_FEASIBLE if no timing keeps the limits, as where gravity alone
-        exceeds them, or from or to these speeds; TOO_SHORT if `duration` is less than the shortest, which is returned.
+        exceeds them, or from or to these speeds; TOO_SHORT if `duration` is less than the shortest, which is returned;
+            NOT_FINITE if traced waypoints are not finite, or a traced limit is NaN or negative.
 
     Raises:
         ArgumentError: A value is wrong: a waypoint is not finite, two in a row are equal, `knots` do not increase from
@@ -233,6 +235,12 @@ def _checked_knots(knots: Array, count: int) -> Array:
     return array
 
 
+def _is_meaningful(model: Model, path: Array, torques: bool) -> Bool[Array, ""]:
+    """Whether the path is finite and no limit is negative or NaN, as traced ones may be."""
+    kinds = (model.velocity_limit, model.acceleration_limit, *((model.effort_limit,) if torques else ()))
+    return jnp.isfinite(path).all() & (jnp.stack(kinds) >= 0.0).all()
+
+
 @jit_public("torques", "intervals")
 def _time(
     model: Model,
@@ -258,6 +266,7 @@ def _time(
         status = jnp.where((status == TimingStatus.SOLVED) & (duration > longest), TimingStatus.NOT_FEASIBLE, status)
     lasting = interval_times(profile.x, steps)
     times = jnp.append(jnp.zeros_like(lasting[:1]), jnp.cumsum(lasting))
+    times = jnp.where(_is_meaningful(model, path, torques), times, jnp.nan)
     status = jnp.where(jnp.isnan(times[-1]), TimingStatus.NOT_FINITE, status)
     phase = jnp.stack([points.s[:-1], safe_sqrt(jnp.maximum(profile.x[:-1], 0.0)), 0.5 * profile.u], axis=1)
     return TimedPath(geometry, times, phase, status)
@@ -280,8 +289,9 @@ def _time_smoothly(
     if duration is not None:
         status = jnp.where(phase.feasible & (duration < shortest), TimingStatus.TOO_SHORT, status)
         phase = stretched(phase, jnp.maximum(duration / shortest, 1.0))
-    status = jnp.where(jnp.isfinite(phase.times[-1]) | ~phase.feasible, status, TimingStatus.NOT_FINITE)
-    return TimedPath(geometry, phase.times, phase.coefficients, status)
+    known = _is_meaningful(model, path, torques)
+    status = jnp.where((jnp.isfinite(phase.times[-1]) | ~phase.feasible) & known, status, TimingStatus.NOT_FINITE)
+    return TimedPath(geometry, jnp.where(known, phase.times, jnp.nan), phase.coefficients, status)
 
 
 def _profiles(

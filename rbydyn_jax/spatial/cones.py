@@ -7,6 +7,7 @@ of the ground on the body. A cone is given by its faces, $F w \le 0$, or by its 
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import cast
 
@@ -22,7 +23,7 @@ _SIGNS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]])
 
 
 def _pyramid(friction: Float[Array, ""] | float) -> Array:
-    return check_array(friction, "friction", ()) / np.sqrt(2.0)
+    return check_array(friction, "friction", ()) / math.sqrt(2.0)
 
 
 @partial(jitted, friction=check_not_negative)

@@ -123,7 +123,7 @@ def _solve_jvp(primals: tuple[Program], tangents: tuple[Program]) -> Any:
 
 
 def _bounded(program: Program) -> Bool[Array, "2 m"]:
-    return jnp.isfinite(jnp.stack([program.lower, program.upper]))
+    return ~jnp.isinf(jnp.stack([program.lower, program.upper]))  # NaN is a bound, and no x is within it
 
 
 def _room(program: Program, x: Array) -> Float[Array, "2 m"]:

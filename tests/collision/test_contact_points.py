@@ -113,7 +113,7 @@ def test_the_nearest_point_of_a_hull_is_among_them(other):
     obstacles = {
         "capsule": collision.capsule(jnp.array([0.3, 0.0, 0.0]), jnp.array([-0.2, 0.1, -0.1]), 0.08),
         "box": collision.box(T, jnp.array([0.3, 0.4, 0.1])),
-        "cylinder": collision.cylinder(T, 0.3, 0.2),
+        "cylinder": collision.cylinder(T, length=0.3, radius=0.2),
         "convex_hull": collision.convex_hull(STONE - [0.1, 0.0, 0.1]),
     }
     cases = [(SHAPES["convex_hull"], obstacles[other])]

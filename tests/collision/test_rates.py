@@ -64,7 +64,7 @@ def world(kinds: Sequence[str]) -> World:
     of_kind = {
         "capsule": capsule(jnp.array([-0.5, 0.1, 0.4]), jnp.array([-0.4, 0.5, 0.9]), 0.07),
         "box": box(pose, jnp.array([0.4, 0.2, 0.3])),
-        "cylinder": cylinder(pose, 0.3, 0.1),
+        "cylinder": cylinder(pose, length=0.3, radius=0.1),
         "convex_hull": convex_hull(CORNERS, pose),
     }
     floor = half_space(jnp.array([0.0, 0.0, -0.5]), jnp.array([0.1, 0.2, 3.0]))

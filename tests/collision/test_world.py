@@ -209,7 +209,7 @@ def test_wrong_arguments():
     with pytest.raises(ArgumentError, match="size must be finite and not negative"):
         box(jnp.eye(4), jnp.array([1.0, -1.0, 1.0]))
     with pytest.raises(ShapeError, match=r"pose must have shape \(4, 4\)"):
-        cylinder(jnp.eye(3), 1.0, 1.0)
+        cylinder(jnp.eye(3), length=1.0, radius=1.0)
     with pytest.raises(ArgumentError, match="normal must not be zero"):
         half_space(jnp.zeros(3), jnp.zeros(3))
     with pytest.raises(DtypeError, match=r"world must be a collision.World, got Capsule"):

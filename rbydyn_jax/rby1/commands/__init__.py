@@ -44,6 +44,7 @@ from .joint import SE2VelocityCommand as SE2VelocityCommand
 from .joint import StopCommand as StopCommand
 from .models import ModelDescription as ModelDescription
 from .models import model_description as model_description
+from .motion import to_commands as to_commands
 from .sending import CommandHandle as CommandHandle
 from .sending import CommandStream as CommandStream
 from .sending import create_command_stream as create_command_stream

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._check import check_flag, check_integer
-from ..._errors import DtypeError, NotConnectedError, RbydynError
+from ..._check import check_flag, check_integer, check_positive_number, check_sequence
+from ..._errors import ArgumentError, DtypeError, NotConnectedError, RbydynError
 from ._sdk import Command
 from .containers import ComponentBasedCommand, RobotCommand, WholeBodyCommand
 from .joint import JogCommand, StopCommand
@@ -129,6 +131,46 @@ class CommandStream(_Handle):
         builder = _sendable(command).to_sdk(self._model, strict=strict)
         with self._turn:
             return _read(self._handler.send_command(builder, timeout))
+
+    def follow(
+        self, commands: Sequence[Sendable], period: float, timeout_ms: int = 1000, *, strict: bool = True
+    ) -> RobotCommandFeedback:
+        """Sends commands one after the other, one in each period, and returns the first feedback on the last.
+
+        All are checked and converted before the first is sent. Commands that follow each other without a pause, such as
+        those of `to_commands`, have a `minimum_time` of one period.
+
+        Args:
+            commands: The commands.
+            period: Time from one to the next [s].
+            timeout_ms: How long to wait for each answer [ms].
+            strict: Check the commands first.
+
+        Raises:
+            ArgumentError: There is no command, the period is not positive, or the timeout negative.
+            CommandError: A command is invalid; nothing was sent.
+            DtypeError: An argument is of another type.
+
+        Warns:
+            UserWarning: A command was sent more than one period late, since the answer to the one before was: the robot
+                has waited for it.
+        """
+        step, timeout = check_positive_number(period, "period"), check_integer(timeout_ms, "timeout_ms", 0)
+        given = check_sequence(commands, "commands", "RobotCommand")
+        if not given:
+            raise ArgumentError("commands must hold at least one")
+        builders = [_sendable(command).to_sdk(self._model, strict=strict) for command in given]
+        latest, answer = 0.0, None
+        with self._turn:
+            start = time.monotonic()
+            for k, builder in enumerate(builders):
+                due = start + k * step
+                time.sleep(max(0.0, due - time.monotonic()))
+                latest = max(latest, time.monotonic() - due)
+                answer = self._handler.send_command(builder, timeout)
+        if latest > step:
+            warnings.warn(f"a command was sent {latest:.3f} s late: answers take longer than {step} s", stacklevel=2)
+        return _read(answer)
 
     def request_feedback(self, timeout_ms: int = 1000) -> RobotCommandFeedback:
         """Requests feedback on the last command.
