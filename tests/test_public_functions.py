@@ -262,6 +262,13 @@ def _export(folder: Path) -> None:
     assert_close(rb.load_function(folder / "program")(ARM, q), rb.gravity_forces(ARM, q))
 
 
+def _saved(folder: Path) -> None:  # of all kinds: tests/test_saved.py
+    s = states()
+    found = rb.rnea_derivatives(TREE, s.q[0], s.v[0], s.a[0])
+    found.save(folder / "result.npz")
+    assert_close(rb.load_result(folder / "result.npz").dtau_dq, found.dtau_dq, 0.0)
+
+
 def _codegen(folder: Path) -> None:  # values against Pinocchio's: tests/compilation
     code = rb.generate_c(robots.pendulum(), "gravity_forces", name="hold")
     assert [path.name for path in code.save(folder)] == ["hold.h", "hold.c"]
@@ -319,6 +326,7 @@ CALLS: dict[tuple[str, ...], Callable[[Path], None]] = {
     ("from_mujoco", "load_mjcf"): _mujoco,
     ("generate_c",): _codegen,
     ("load_urdf", "load_urdf_string", "save_urdf", "to_urdf"): _urdf,
+    ("load_result",): _saved,
     ("load_xacro",): _xacro,
     ("map_batch",): _map_batch,
     ("precision_report",): _precision,

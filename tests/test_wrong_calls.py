@@ -52,6 +52,8 @@ np.savetxt(CSV, TABLE, delimiter=",", header=",".join(COLUMNS), comments="")
 SERVOS: dict[str, Any] = {"stiffness": 100.0, "damping": 10.0, "speed": 1.0}
 ENV = envs.Environment(ARM, "tool", X, (X, X + 1.0), **SERVOS)
 FLOOR = collision.World(collision.half_space(jnp.zeros(3), jnp.ones(3)))
+RESULT = Path(FOLDER) / "result.npz"
+estimation.start_payload(ARM).save(RESULT)
 MJCF = Path(FOLDER) / "empty.xml"
 MJCF.write_text("<mujoco/>")
 RIGHT: dict[str, Any] = {
@@ -134,6 +136,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "rb.load_xacro": {"path": URDF},
     "rb.load_mjcf": {"path": MJCF},
     "rb.load_function": {"path": URDF},
+    "rb.load_result": {"path": RESULT},
     "rb.save_urdf": {"path": "pendulum.urdf"},
     "rb.with_limits": {"position_lower": X - 1.0},
     "rb.submodel": {"base_link": "upper"},

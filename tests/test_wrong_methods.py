@@ -124,6 +124,13 @@ def _jerk_limited() -> planning.JerkLimitedProfile:
 
 
 @functools.cache
+def _nod() -> planning.Trajectory:
+    head = functions.RBY1.tree.q_slices[functions.RBY1.joint_index("head_1")].start
+    coefficients = jnp.full((8, 1), 0.02)
+    return planning.Trajectory(jnp.zeros(24), coefficients, jnp.ones(()), (head,), (head,), 24)
+
+
+@functools.cache
 def _timed() -> planning.TimedPath:
     return planning.time_parametrize(ARM, jnp.array([[0.0, 0.1], [0.3, 0.2]]), intervals=2, torques=False)
 
@@ -245,6 +252,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "rb.CFunction": _generated,
     "rb.CFunction.parameters": _parametric,
     "rb.ExportedFunction": _exported,
+    "rb.AbaDerivatives": lambda: rb.AbaDerivatives(*(np.eye(2),) * 3),
     "rb.RobotBuilder": _pendulum,
     **dict.fromkeys(("rb.RobotBuilder.joint", "rb.RobotBuilder.universal"), _two_links),
     "rb.RobotBuilder.link": rb.RobotBuilder,
@@ -296,6 +304,7 @@ _T, _TWO = np.eye(4), np.array([0.5, 0.0])
 def right_of() -> dict[str, dict[str, Any]]:
     """Right arguments of a class, of a module, and of one method."""
     return {
+        "rb.AbaDerivatives.save": {"path": FOLDER / "result.npz"},
         "rb.CFunction.save": {"directory": FOLDER},
         "rb.ExportedFunction.save": {"path": FOLDER / "f.bin"},
         "rb.RobotBuilder": {"link": "b", "parent": "a", "child": "b", "kind": "revolute", "length": 1.0, "radius": 0.1},
@@ -359,6 +368,8 @@ def right_of() -> dict[str, dict[str, Any]]:
             "translation_weight": 0.5, "rotation_weight": 0.5,
         },
         "rby1.commands.CartesianCommand": {"model": "A", "component": "right_arm"},
+        "rby1.commands.CommandStream.follow": {"commands": [commands.StopCommand()], "period": 0.1},
+        "rby1.commands.to_commands": {"model": functions.RBY1, "motion": _nod(), "robot": "A"},
         **{
             f"rby1.commands.{name}Command": {"command": commands.JointPositionCommand()}
             for name in ("Arm", "Body", "Head", "Torso")

@@ -138,8 +138,8 @@ def distribute_wrench(
         >>> bool(found.feasible), [round(float(w[5]), 1) for w in found.wrenches]
         (True, [280.0, 120.0])
     """
-    corners, faces, origins = _geometry(patches)
-    wrench = check_array(wrench, "wrench", (6,), "[n; f]").astype(corners.dtype)
+    wrench = check_array(wrench, "wrench", (6,), "[n; f]")
+    corners, faces, origins = _geometry(patches, wrench.dtype)
     p = jnp.zeros(3, corners.dtype) if point is None else check_array(point, "point", (3,)).astype(corners.dtype)
     center = corners.mean(axis=0)
     about = jnp.concatenate([wrench[:3] + jnp.cross(p - center, wrench[3:]), wrench[3:]])
@@ -225,8 +225,8 @@ def zmp_support_area(
         >>> [round(float(x), 4) for x in area.offsets]
         [0.1, 0.05, 0.1, 0.05]
     """
-    corners, faces, _ = _geometry(patches)
-    com = check_array(com, "com", (3,)).astype(corners.dtype)
+    com = check_array(com, "com", (3,))
+    corners, faces, _ = _geometry(patches, com.dtype)
     height = check_array(height, "height", ()).astype(corners.dtype)
     grasp = _grasp(corners - com[None])
     equal = jnp.stack([grasp[0], grasp[1], grasp[5], grasp[2]])  # of the weight, no moment
@@ -277,8 +277,13 @@ def _seen_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[
     return _seen(*primals), jax.jvp(nearest, tuple(data), tuple(tangents[2:]))[1]
 
 
-def _geometry(patches: Any) -> tuple[Float[Array, "c 3"], Float[Array, "f n"], Float[Array, "k 3"]]:
-    """Corners of all contacts, the matrix of all faces of friction for forces at the corners, origins."""
+def _geometry(
+    patches: Any, dtype: Any = None
+) -> tuple[Float[Array, "c 3"], Float[Array, "f n"], Float[Array, "k 3"]]:
+    """Corners of all contacts, the matrix of all faces of friction for forces at the corners, origins.
+
+    The dtype is that of the patches, unless one is given.
+    """
     if isinstance(patches, ContactPatch) or not isinstance(patches, Sequence):
         raise DtypeError(f"patches must be a sequence of ContactPatch, got {type(patches).__name__}")
     for patch in patches:
@@ -287,6 +292,7 @@ def _geometry(patches: Any) -> tuple[Float[Array, "c 3"], Float[Array, "f n"], F
     if not patches:
         raise ShapeError("patches must hold at least one contact")
     corners = jnp.concatenate([patch.corners for patch in patches])
+    corners = corners if dtype is None else corners.astype(dtype)
     dtype = corners.dtype
     each = [cones.friction_cone_faces(jnp.asarray(x.friction, dtype)) @ x.pose[:3, :3].T for x in patches]
     faces = jax.scipy.linalg.block_diag(*(face for face in each for _ in range(4)))

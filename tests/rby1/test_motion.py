@@ -1,0 +1,148 @@
+"""Motions as commands of a stream: positions of the motion, limits of the robot, and the stream itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax import robots
+from rbydyn_jax.planning import Trajectory, sample_trajectory, time_parametrize
+from rbydyn_jax.rby1 import commands as c
+
+MODEL = robots.rby1a()
+
+
+def place(joint):
+    return MODEL.tree.q_slices[MODEL.joint_index(joint)].start
+
+
+def motion(size=0.3, duration=1.0, joints=("right_arm_0", "right_arm_2", "head_0")):
+    """A motion of some joints, in a spline that does not come to an end where its first sample is."""
+    at = tuple(map(place, joints))
+    coefficients = jnp.asarray(np.linspace(0.2, 1.0, 8)[:, None] * np.full(len(at), size / 8))
+    return Trajectory(jnp.zeros(MODEL.nq), coefficients, jnp.asarray(duration), at, at, MODEL.nv)
+
+
+def parts(command):
+    body, head = command.command.body_command, command.command.head_command
+    found = {} if body is None else {k: v.command for k, v in vars(body.command).items() if v is not None}
+    return found | ({} if head is None else {"head_command": head.command})
+
+
+def test_positions_are_those_at_the_end_of_each_step():
+    path = motion()
+    stream = c.to_commands(MODEL, path, period=0.03)
+    assert len(stream) == 34  # 33.3 steps
+    at = sample_trajectory(path, 35)
+    for k, command in enumerate(stream, start=1):
+        command.validate("A")
+        found = parts(command)
+        assert set(found) == {"right_arm_command", "head_command"}  # what moves
+        for part, joints in (("right_arm", [f"right_arm_{k}" for k in range(7)]), ("head", ["head_0", "head_1"])):
+            each = found[f"{part}_command"]
+            np.testing.assert_allclose(each.position, [at.q[k][place(x)] for x in joints], rtol=0, atol=1e-12)
+            assert each.minimum_time == pytest.approx(1.0 / 34, rel=1e-12)
+
+
+def test_a_timed_path_of_the_arm_alone():
+    arm = rb.submodel(MODEL, "link_torso_5")  # both arms and the head
+    path = jnp.zeros((3, arm.nq)).at[1:, arm.joint_index("right_arm_2")].set(jnp.array([0.2, 0.5]))
+    timed = time_parametrize(arm, path, torques=False, intervals=4)
+    stream = c.to_commands(arm, timed, robot="A")
+    last = parts(stream[-1])["right_arm_command"].position
+    np.testing.assert_allclose(last, np.eye(7)[2] * 0.5, atol=1e-12)
+    assert len(stream) == int(np.ceil(float(timed.duration) / 0.02))
+
+
+def test_chosen_parts_and_commands():
+    springs = c.JointImpedanceControlCommand(stiffness=7 * [50.0], damping_ratio=0.7)
+    path = motion(joints=("right_arm_0",))
+    stream = c.to_commands(MODEL, path, components=("right_arm", "torso"), using={"right_arm": springs})
+    found = parts(stream[0])
+    assert set(found) == {"right_arm_command", "torso_command"}
+    assert isinstance(found["right_arm_command"], c.JointImpedanceControlCommand)
+    assert found["right_arm_command"].stiffness.tolist() == 7 * [50.0]
+    assert isinstance(found["torso_command"], c.JointPositionCommand)
+
+
+def test_limits_of_the_robot():
+    with pytest.raises(rb.CommandError, match=r"right_arm: speed: error: joint 'right_arm_0': must be at most") as info:
+        c.to_commands(MODEL, motion(size=2.0, duration=0.1))
+    assert len(info.value.findings) == 3
+    with pytest.raises(rb.CommandError, match="right_arm_0'.*position must be between"):
+        c.to_commands(MODEL, motion(size=80.0, duration=300.0, joints=("right_arm_0",)))
+    narrow = c.model_description("A")
+    narrow = dataclasses.replace(narrow, velocity_limit=tuple(0.01 for _ in narrow.velocity_limit))
+    c.to_commands(MODEL, motion())
+    with pytest.raises(rb.CommandError, match="speed"):
+        c.to_commands(MODEL, motion(), robot=narrow)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "options"),
+    [
+        (rb.ArgumentError, "period must be at least 0.002", {"period": 0.001}),
+        (rb.ArgumentError, "components must hold all that moves", {"components": ("head",)}),
+        (rb.NameNotFoundError, "no component named 'arm'", {"components": ("arm",)}),
+        (rb.NameNotFoundError, "no component named 'torso'", {"using": {"torso": c.JointPositionCommand()}}),
+        (rb.DtypeError, r"using\['head'\] must be a command", {"using": {"head": c.JointImpedanceControlCommand()}}),
+        (rb.NameNotFoundError, "no model named 'B'", {"robot": "B"}),
+    ],
+)
+def test_wrong_calls_are_explained(error, message, options):
+    with pytest.raises(error, match=message):
+        c.to_commands(MODEL, motion(), **options)
+
+
+def test_wrong_motions_are_explained():
+    with pytest.raises(rb.ArgumentError, match="nothing moves"):
+        c.to_commands(MODEL, motion(size=0.0))
+    wheel = c.model_description("A").component_joints("mobility")[0]
+    with pytest.raises(rb.ArgumentError, match="wheels move"):
+        c.to_commands(MODEL, motion(joints=(wheel,)))
+    with pytest.raises(rb.ModelError, match="not the joints of an RB-Y1"):
+        c.to_commands(robots.two_link_arm(), motion())
+    with pytest.raises(rb.DtypeError, match="motion must be a Trajectory"):
+        c.to_commands(MODEL, np.zeros((3, 24)))
+
+
+class Handler:
+    """The SDK's handler of a stream: takes what is sent, and the time."""
+
+    def __init__(self, delay=0.0):
+        self.times, self.builders, self.delay = [], [], delay
+
+    def is_done(self):
+        return False
+
+    def send_command(self, builder, timeout):
+        self.times.append(time.monotonic())
+        self.builders.append(builder)
+        time.sleep(self.delay)
+        return None
+
+
+def test_a_stream_follows_in_time(monkeypatch):
+    pytest.importorskip("rby1_sdk")
+    monkeypatch.setattr("rbydyn_jax.rby1.commands.sending._read", lambda feedback: "read")
+    handler, commands = Handler(), c.to_commands(MODEL, motion(), period=0.05)
+    assert c.CommandStream(handler, "A").follow(commands, 0.05) == "read"
+    assert len(handler.builders) == 20
+    waits = np.diff(handler.times)
+    assert 0.95 - 1e-3 <= waits.sum() < 5.0  # never early
+    slow = Handler(delay=0.03)
+    with pytest.warns(UserWarning, match="late"):
+        c.CommandStream(slow, "A").follow(commands[:4], 0.01)
+    none, wrong = Handler(), commands[1].replace(command=c.ComponentBasedCommand())
+    too_far = c.ComponentBasedCommand(head_command=c.JointPositionCommand(position=[9.0, 0.0]))
+    with warnings.catch_warnings(), pytest.raises(rb.CommandError):
+        c.CommandStream(none, "A").follow([commands[0], wrong, too_far], 0.05)
+    assert not none.builders  # nothing is sent before all are checked
+    with pytest.raises(rb.ArgumentError, match="at least one"):
+        c.CommandStream(none, "A").follow([], 0.05)
