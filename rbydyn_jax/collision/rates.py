@@ -114,10 +114,11 @@ def _push_forward(bodies: Bodies, run: Sweep, motions: Array, wrenches: Wrench, 
     speeds = run.coordinates.spread_v(v)
     own = run.map_tables(lambda S, v: tuple(x * v for x in S), motions, speeds)
     twists, _ = run.sum_paths(own)
+    count = run.tree.nb
 
     def rates(twists: Array, wrenches: Wrench) -> Array:
         twists = jnp.concatenate([twists, jnp.zeros_like(twists[:, :1])], axis=1)  # the world is at rest
-        places = ([run.tree.nb if i < 0 else i for i in side] for side in zip(*bodies, strict=True))
+        places = ([count if i < 0 else i for i in side] for side in zip(*bodies, strict=True))
         first, second = (twists[:, np.array(side)] for side in places)
         return _product(list(wrenches), list(first - second))
 
@@ -125,12 +126,13 @@ def _push_forward(bodies: Bodies, run: Sweep, motions: Array, wrenches: Wrench, 
 
 
 def _pull_back(bodies: Bodies, run: Sweep, motions: Array, wrenches: Wrench, rates: Array) -> Array:
-    signs = _signs(bodies, run.tree.nb)
+    count = run.tree.nb
+    signs = _signs(bodies, count)
 
     def on_bodies(wrenches: Wrench, rates: Array) -> list[Array]:
         scaled = jnp.stack([w * rates for w in wrenches])
         columns = []
-        for i in range(run.tree.nb):
+        for i in range(count):
             # Columns stay matrices while they are summed: XLA moves a reshape past one sum in each round of its passes.
             total = jnp.zeros_like(scaled[:, :1])
             for k in np.flatnonzero(signs[:, i]):

@@ -149,7 +149,7 @@ def export_function(
     Raises:
         ArgumentError: `batch` is less than 1, or any with `native`; or an argument of the function is missing.
         DtypeError: `dtype` is not an enabled floating-point type, `platforms` is not a sequence of names, `native` is
-            not True or False, or `function` is not a function.
+            not True or False, or `function` is not a function of a model that returns arrays.
         NameNotFoundError: There is no function, or no argument of it, of that name.
 
     Example:
@@ -178,6 +178,10 @@ def export_function(
     def program(leaves: dict[str, jax.Array], arrays: tuple, structure: Any = structure) -> Any:
         one = functools.partial(call.bound, jax.tree.unflatten(structure, [leaves[name] for name in names]))
         parts, kind = _parts((one if size is None else jax.vmap(one))(*arrays))
+        for leaf in jax.tree.leaves(parts):
+            if not isinstance(leaf, jax.Array | np.ndarray | np.generic | float | int):
+                found = type(leaf).__name__
+                raise DtypeError(f"function must take a model first, and return arrays; its result holds a {found}")
         kinds.append(kind)
         return parts
 

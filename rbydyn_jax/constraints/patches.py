@@ -277,9 +277,7 @@ def _seen_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[
     return _seen(*primals), jax.jvp(nearest, tuple(data), tuple(tangents[2:]))[1]
 
 
-def _geometry(
-    patches: Any, dtype: Any = None
-) -> tuple[Float[Array, "c 3"], Float[Array, "f n"], Float[Array, "k 3"]]:
+def _geometry(patches: Any, dtype: Any = None) -> tuple[Float[Array, "c 3"], Float[Array, "f n"], Float[Array, "k 3"]]:
     """Corners of all contacts, the matrix of all faces of friction for forces at the corners, origins.
 
     The dtype is that of the patches, unless one is given.

@@ -6,6 +6,7 @@ with $W = W_b B$, $W_b$ of full rank, only the base parameters $B \pi$ have an i
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -134,7 +135,8 @@ def base_parameters(
     else:
         raise ArgumentError("samples is the number of random states: data has its own")
     rows = _rows(model, *motion, terms)
-    return combinations_of(names, np.asarray(rows, float).reshape(-1, len(names)), float(np.finfo(rows.dtype).eps))
+    rounding = float(np.finfo(rows.dtype).eps)
+    return combinations_of(names, np.asarray(rows, float).reshape(math.prod(rows.shape[:-1]), len(names)), rounding)
 
 
 @partial(jax.jit, static_argnames="terms")

@@ -108,6 +108,7 @@ def optimum(problem: Problem) -> Optimum:
     errors = tuple(_applied(r, problem, *result) - r.wanted for r in rows)
     wanted = jnp.concatenate([r.wanted for r in rows])
     finite = jnp.stack([jnp.isfinite(x).all() for x in (limits.matrix, limits.offset, wanted)]).all()
+    finite &= ~(jnp.isnan(lower) | jnp.isnan(upper)).any()
     return Optimum(
         result[0], motors, result[1], errors, optimal & ~infeasible, infeasible, space.regular, finite, count
     )

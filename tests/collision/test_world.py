@@ -222,3 +222,13 @@ def test_wrong_arguments():
         sdf(model, q, jnp.zeros(3))
     with pytest.raises(ModelError, match="no obstacles but a cloud"):
         world_contacts(model, q, World(points=jnp.zeros((2, 3))))
+
+
+def test_no_tracer_is_kept():
+    model, world = robots.two_link_arm(), World(sphere(jnp.ones(3), 0.1))
+    q = jnp.ones(2)
+    jax.clear_caches()
+    with jax.checking_leaks():
+        world_distances(model, q, world)
+        jax.jit(jax.grad(lambda q: world_distances(model, q, world).sum()))(q)
+        jax.grad(lambda q: signed_distances(robots.rby1a(), q).sum())(jnp.zeros(24))

@@ -232,6 +232,7 @@ def test_a_robot_of_another_tree_is_refused(arm):
         ({"platforms": "cpu"}, rb.DtypeError, "a sequence of names"),
         ({"platforms": ()}, rb.DtypeError, "a sequence of names"),
         ({"dtype": int}, rb.DtypeError, "floating-point"),
+        ({"function": lambda q: q}, rb.DtypeError, "function must take a model first, and return arrays"),
     ],
 )
 def test_wrong_arguments(arm, wrong, error, match):

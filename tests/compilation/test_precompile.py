@@ -8,11 +8,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
 from tests.compilation.support import counted, start
 from tests.helpers import assert_close, normal, untyped
+
+CACHE_SETTINGS = (
+    "jax_compilation_cache_dir",
+    "jax_persistent_cache_min_compile_time_secs",
+    "jax_persistent_cache_min_entry_size_bytes",
+)
 
 
 @pytest.fixture(scope="module")
@@ -151,3 +158,20 @@ def test_a_second_process_compiles_nothing(tmp_path):
 def test_the_cache_needs_a_path():
     with pytest.raises(rb.DtypeError, match="directory must be a path, got int"):
         untyped(rb.set_compilation_cache)(3)
+
+
+def test_the_cache_is_in_the_home_of_the_user_and_where_there_can_be_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before = {name: getattr(jax.config, name) for name in CACHE_SETTINGS}
+    try:
+        rb.set_compilation_cache("~/programs")
+        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "programs")
+        assert (tmp_path / "programs").is_dir()
+        (tmp_path / "file").write_text("")
+        with pytest.raises(rb.ArgumentError, match=r"directory .*file/programs' cannot be made"):
+            rb.set_compilation_cache(tmp_path / "file" / "programs")
+        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "programs")
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()

@@ -281,3 +281,10 @@ def test_what_raises():
     ):
         with pytest.raises(error, match=match):
             call()
+
+
+def test_results_have_the_dtype_of_the_arguments():
+    foot = ContactPatch(half_sizes=(0.1, 0.1), friction=0.5)
+    found = distribute_wrench((foot,), jnp.array([0, 0, 0, 0, 0, 400.0], jnp.float32))
+    area = zmp_support_area((foot,), jnp.array([0.0, 0.0, 0.8], jnp.float32), directions=4)
+    assert {x.dtype for x in jax.tree.leaves((found, area))} == {jnp.dtype("float32"), jnp.dtype(bool)}

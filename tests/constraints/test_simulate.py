@@ -251,3 +251,25 @@ def test_errors_say_what_is_wrong():
             simulate(model, q, q, duration, dt)
     with pytest.raises(rb.ShapeError, match=r"control\(t, q, v\)"):
         simulate(model, q, q, 1.0, 0.1, control=lambda t, q, v: jnp.zeros(2))
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "implicit"}, {"contacts": (Contact("tool"),)}])
+def test_without_functions_it_is_compiled_once(options):
+    model = robots.two_link_arm()
+    simulate(model, jnp.zeros(2), jnp.zeros(2), 0.1, 0.01, **options)
+    with rb.no_recompile():
+        simulate(model, jnp.ones(2), jnp.ones(2), 0.1, 0.01, **options)
+
+
+def test_what_a_control_closes_over_is_read_at_each_call():
+    model, gain = robots.two_link_arm(), [0.0]
+
+    def control(t, q, v):
+        return gain[0] * jnp.ones(2)
+
+    def end():
+        return np.asarray(simulate(model, jnp.zeros(2), jnp.zeros(2), 0.1, 0.01, control=control).qs[-1])
+
+    still = end()
+    gain[0] = 1.0
+    assert np.abs(end() - still).max() > 1e-3

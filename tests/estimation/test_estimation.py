@@ -223,3 +223,36 @@ def test_wrong_calls_name_the_argument(name):
     call, error = WRONG[name]
     with pytest.raises(error, match="nose" if name == "link" else name):
         call()
+
+
+def test_robots_without_joints_feel_nothing():
+    still = rb.build_model(rb.RobotBuilder("still").link("w").link("a", 1.0, inertia=0.1).fixed("f", "w", "a"))
+    none = jnp.zeros(0)
+    wrench, force = (
+        estimation.contact_wrench(still, none, none, "a"),
+        estimation.contact_force(still, none, none, "a", jnp.zeros(3)),
+    )
+    assert int(wrench.rank) == int(force.rank) == 0 and not wrench.wrench.any() and not force.force.any()
+    assert int(estimation.touched_body(still, none, 0.1)) == -1
+
+
+@pytest.mark.parametrize("field", ["torque", "momentum", "rate"])
+def test_an_observer_of_another_robot_is_refused(field):
+    observer = estimation.start_observer(ARM, ZERO, ZERO, ZERO)
+    wrong = eqx.tree_at(lambda o: getattr(o, field), observer, jnp.zeros(3))
+    with pytest.raises(rb.ShapeError, match=f"observer.{field} must have shape"):
+        estimation.observe(ARM, wrong, ZERO, ZERO, ZERO, 0.1, 1.0)
+
+
+@pytest.mark.parametrize("field", ["information", "vector"])
+def test_an_estimate_of_another_shape_is_refused(field):
+    wrong = eqx.tree_at(lambda e: getattr(e, field), estimation.start_payload(ARM), jnp.zeros((3, 3)))
+    with pytest.raises(rb.ShapeError, match=f"estimate.{field} must have shape"):
+        estimation.observe_payload(ARM, wrong, ZERO, ZERO, ZERO, ZERO, HAND)
+
+
+def test_estimates_have_the_dtype_of_the_samples():
+    arm, zero = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), (ARM, ZERO))
+    observer = estimation.observe(arm, estimation.start_observer(ARM, ZERO, ZERO, ZERO), zero, zero, zero, 0.1, 1.0)
+    payload = estimation.observe_payload(arm, estimation.start_payload(ARM), zero, zero, zero, zero, HAND)
+    assert {x.dtype for x in jax.tree.leaves((observer, payload))} == {jnp.dtype("float32")}

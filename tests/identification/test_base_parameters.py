@@ -87,3 +87,14 @@ def test_parameters_and_their_names():
         base_parameters(model, zeros, samples=3)
     with pytest.raises(rb.ShapeError, match=r"rows of q \(8,\)"):
         base_parameters(model, zeros)
+
+
+def test_it_is_compiled_once():
+    base_parameters(robots.two_link_arm())
+    with rb.no_recompile():
+        base_parameters(robots.two_link_arm(), key=jax.random.key(3))
+
+
+def test_of_a_robot_that_does_not_move_nothing_can_be_told():
+    still = rb.build_model(rb.RobotBuilder("still").link("w").link("a", 1.0, inertia=0.1).fixed("f", "w", "a"))
+    assert base_parameters(still).rank == 0

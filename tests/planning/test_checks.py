@@ -208,3 +208,24 @@ def test_tracing_is_refused(dtype):
             traced()
     with pytest.raises(ArgumentError, match="points must be at least 2, got 1"):
         sample_trajectory(motion, 1)
+
+
+def test_several_links_and_targets(dtype):
+    """The largest error counts: that of the link whose target is elsewhere."""
+    arm = robots.two_link_arm()
+    path = least_jerk(arm, dtype)
+    q = sample_trajectory(path, 2).q[-1]
+    links = ("tool", "lower")
+    ends = jnp.stack([link_pose(arm, q, link) for link in links])
+    met = check_trajectory(arm, path, links, ends, clearance=None)
+    assert float(met.position_error) < 1e-6 and float(met.orientation_error) < 1e-3
+    moved = check_trajectory(arm, path, links, ends.at[1, 0, 3].add(0.25), clearance=None)
+    assert_close(moved.position_error, 0.25, 1e-5)
+    alone = check_trajectory(arm, path, "lower", ends[1], clearance=None)
+    assert_close(alone.position_error, met.position_error, 1e-6)
+    with pytest.raises(ShapeError, match=r"target must have shape \(2, 4, 4\)"):
+        check_trajectory(arm, path, links, ends[0], clearance=None)
+    with pytest.raises(ArgumentError, match=r"target\[1\] must be a pose"):
+        check_trajectory(arm, path, links, ends.at[1, 3, 3].set(2.0), clearance=None)
+    with pytest.raises(ArgumentError, match="at least one link"):
+        check_trajectory(arm, path, (), jnp.zeros((0, 4, 4)), clearance=None)

@@ -245,3 +245,13 @@ def test_wrong_arguments():
     tree = random_tree(1, n=9)
     with pytest.raises(ModelError, match="has no single coordinate"):
         time_parametrize(tree, jnp.zeros((2, tree.nq)))
+
+
+def test_times_of_any_shape():
+    timed = time_parametrize(ARM, jnp.array([[0.0, 0.0], [0.5, 0.3], [1.0, 0.0]]), torques=False, intervals=4)
+    times = jnp.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    grid, row, one = timed.evaluate(times), timed.evaluate(times.reshape(-1)), timed.evaluate(0.2)
+    assert grid.q.shape == (2, 3, 2) and one.q.shape == (2,) and one.times.shape == ()
+    for x, y in zip(jax.tree.leaves(grid), jax.tree.leaves(row), strict=True):
+        np.testing.assert_array_equal(x.reshape(y.shape), y)
+    np.testing.assert_array_equal(one.v, row.v[1])

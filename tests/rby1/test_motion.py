@@ -75,7 +75,7 @@ def test_limits_of_the_robot():
     with pytest.raises(rb.CommandError, match=r"right_arm: speed: error: joint 'right_arm_0': must be at most") as info:
         c.to_commands(MODEL, motion(size=2.0, duration=0.1))
     assert len(info.value.findings) == 3
-    with pytest.raises(rb.CommandError, match="right_arm_0'.*position must be between"):
+    with pytest.raises(rb.CommandError, match=r"right_arm_0'.*position must be between"):
         c.to_commands(MODEL, motion(size=80.0, duration=300.0, joints=("right_arm_0",)))
     narrow = c.model_description("A")
     narrow = dataclasses.replace(narrow, velocity_limit=tuple(0.01 for _ in narrow.velocity_limit))

@@ -58,3 +58,12 @@ def test_wrong_arguments():
         cones.wrench_cone_faces(jnp.zeros(3), 0.5)
     with pytest.raises(ShapeError, match="friction"):
         cones.friction_cone_faces(jnp.zeros(2))
+
+
+@pytest.mark.parametrize("kind", [jnp.float32, jnp.float16])
+def test_the_dtype_is_that_of_the_arguments(kind):
+    sizes, friction = jnp.array(SIZES, kind), jnp.array(FRICTION, kind)
+    for cone in (cones.friction_cone_faces, cones.friction_cone_rays):
+        assert cone(friction).dtype == kind
+    for cone in (cones.wrench_cone_faces, cones.wrench_cone_rays):
+        assert cone(sizes, friction).dtype == kind
