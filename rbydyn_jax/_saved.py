@@ -33,8 +33,9 @@ def write_result(result: Any, path: str | PathLike[str]) -> None:
     """
     file, arrays = _path(path), dict[str, np.ndarray]()
     tree = _encoded(result, type(result).__name__, arrays)
+    contents: dict[str, Any] = {_TREE: np.array(json.dumps(tree)), **arrays}
     with file.open("wb") as stream:
-        np.savez(stream, **{_TREE: np.array(json.dumps(tree))}, **arrays)
+        np.savez(stream, **contents)
 
 
 def load_result(path: str | PathLike[str]) -> Any:
@@ -94,7 +95,7 @@ def _encoded(x: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
     if fields is not None:
         inside = {key: _encoded(value, f"{name}.{key}", arrays) for key, value in fields.items()}
         return {"class": f"{type(x).__module__}:{type(x).__qualname__}", "fields": inside}
-    if type(x) in (tuple, list):
+    if isinstance(x, tuple | list) and type(x) in (tuple, list):
         return {type(x).__name__: [_encoded(value, f"{name}[{k}]", arrays) for k, value in enumerate(x)]}
     if type(x) is dict and all(isinstance(key, str) for key in x):
         return {"dict": {key: _encoded(value, f"{name}[{key!r}]", arrays) for key, value in x.items()}}
@@ -107,7 +108,8 @@ def _fields(x: Any) -> dict[str, Any] | None:
         return None
     if isinstance(x, eqx.Module):
         return {field.name: getattr(x, field.name) for field in dataclasses.fields(x)}
-    return x._asdict() if isinstance(x, tuple) and hasattr(x, "_asdict") else None
+    as_dict = getattr(x, "_asdict", None)  # of a named tuple
+    return as_dict() if isinstance(x, tuple) and as_dict is not None else None
 
 
 def _decoded(tree: Any, arrays: dict[str, np.ndarray], file: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -54,7 +56,7 @@ def test_an_unknown_limit_of_velocity_is_none_that_can_be_kept():
 @pytest.mark.parametrize("jerk", [False, True])
 @pytest.mark.parametrize("change", [lambda x: x * jnp.nan, lambda x: -x])
 def test_a_path_is_not_timed_within_limits_that_are_none(change, jerk):
-    options = {"jerk_limit": jnp.full(2, 50.0)} if jerk else {"intervals": 10}
+    options: dict[str, Any] = {"jerk_limit": jnp.full(2, 50.0)} if jerk else {"intervals": 10}
     timed = jax.jit(lambda m: planning.time_parametrize(m, PATH, **options))
     for name in ("velocity_limit", "acceleration_limit", "effort_limit"):
         limit = jnp.full(2, 20.0)

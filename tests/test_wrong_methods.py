@@ -252,7 +252,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "rb.CFunction": _generated,
     "rb.CFunction.parameters": _parametric,
     "rb.ExportedFunction": _exported,
-    "rb.AbaDerivatives": lambda: rb.AbaDerivatives(*(np.eye(2),) * 3),
+    "rb.AbaDerivatives": lambda: rb.AbaDerivatives(*(jnp.eye(2),) * 3),
     "rb.RobotBuilder": _pendulum,
     **dict.fromkeys(("rb.RobotBuilder.joint", "rb.RobotBuilder.universal"), _two_links),
     "rb.RobotBuilder.link": rb.RobotBuilder,

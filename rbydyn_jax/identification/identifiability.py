@@ -140,7 +140,7 @@ def base_parameters(
 
 
 @partial(jax.jit, static_argnames="terms")
-def _rows(model: Model, q: Array, v: Array, a: Array, terms: tuple[str, ...]) -> Array:
+def _rows(model: Model, q: Array, v: Array, a: Array, terms: tuple[Term, ...]) -> Array:
     return jax.vmap(lambda q, v, a: regressor(model, q, v, a, terms, None))(q, v, a)
 
 

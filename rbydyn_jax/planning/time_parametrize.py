@@ -91,7 +91,7 @@ class TimedPath(Result):
         """Integral of the squared joint jerks [rad^2/s^5, m^2/s^5]; infinite, since the acceleration jumps."""
         return jnp.full_like(self.duration, jnp.inf)
 
-    def evaluate(self, t: Float[Array, "..."]) -> TrajectorySamples:
+    def evaluate(self, t: Float[Array, "..."] | float) -> TrajectorySamples:
         """Positions, velocities and accelerations at the times `t` [s], of any shape.
 
         Before 0 and after the end it is at rest.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -162,16 +163,17 @@ def test_the_cache_needs_a_path():
 
 def test_the_cache_is_in_the_home_of_the_user_and_where_there_can_be_one(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    before = {name: getattr(jax.config, name) for name in CACHE_SETTINGS}
+    config: Any = jax.config
+    before = {name: getattr(config, name) for name in CACHE_SETTINGS}
     try:
         rb.set_compilation_cache("~/programs")
-        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "programs")
+        assert config.jax_compilation_cache_dir == str(tmp_path / "programs")
         assert (tmp_path / "programs").is_dir()
         (tmp_path / "file").write_text("")
         with pytest.raises(rb.ArgumentError, match=r"directory .*file/programs' cannot be made"):
             rb.set_compilation_cache(tmp_path / "file" / "programs")
-        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "programs")
+        assert config.jax_compilation_cache_dir == str(tmp_path / "programs")
     finally:
         for name, value in before.items():
-            jax.config.update(name, value)
+            config.update(name, value)
         compilation_cache.reset_cache()

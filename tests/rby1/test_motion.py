@@ -14,6 +14,7 @@ import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.planning import Trajectory, sample_trajectory, time_parametrize
 from rbydyn_jax.rby1 import commands as c
+from tests.helpers import untyped
 
 MODEL = robots.rby1a()
 
@@ -61,13 +62,13 @@ def test_a_timed_path_of_the_arm_alone():
 
 
 def test_chosen_parts_and_commands():
-    springs = c.JointImpedanceControlCommand(stiffness=7 * [50.0], damping_ratio=0.7)
+    springs = c.JointImpedanceControlCommand(stiffness=np.full(7, 50.0), damping_ratio=0.7)
     path = motion(joints=("right_arm_0",))
     stream = c.to_commands(MODEL, path, components=("right_arm", "torso"), using={"right_arm": springs})
     found = parts(stream[0])
     assert set(found) == {"right_arm_command", "torso_command"}
     assert isinstance(found["right_arm_command"], c.JointImpedanceControlCommand)
-    assert found["right_arm_command"].stiffness.tolist() == 7 * [50.0]
+    np.testing.assert_array_equal(found["right_arm_command"].stiffness, np.full(7, 50.0))
     assert isinstance(found["torso_command"], c.JointPositionCommand)
 
 
@@ -109,7 +110,7 @@ def test_wrong_motions_are_explained():
     with pytest.raises(rb.ModelError, match="not the joints of an RB-Y1"):
         c.to_commands(robots.two_link_arm(), motion())
     with pytest.raises(rb.DtypeError, match="motion must be a Trajectory"):
-        c.to_commands(MODEL, np.zeros((3, 24)))
+        untyped(c.to_commands)(MODEL, np.zeros((3, 24)))
 
 
 class Handler:
@@ -140,7 +141,7 @@ def test_a_stream_follows_in_time(monkeypatch):
     with pytest.warns(UserWarning, match="late"):
         c.CommandStream(slow, "A").follow(commands[:4], 0.01)
     none, wrong = Handler(), commands[1].replace(command=c.ComponentBasedCommand())
-    too_far = c.ComponentBasedCommand(head_command=c.JointPositionCommand(position=[9.0, 0.0]))
+    too_far = c.ComponentBasedCommand(head_command=c.JointPositionCommand(position=np.array([9.0, 0.0])))
     with warnings.catch_warnings(), pytest.raises(rb.CommandError):
         c.CommandStream(none, "A").follow([commands[0], wrong, too_far], 0.05)
     assert not none.builders  # nothing is sent before all are checked
