@@ -8,6 +8,7 @@ import gc
 import json
 import queue
 import re
+import time
 import typing
 import weakref
 from collections.abc import Callable, Iterator
@@ -218,6 +219,18 @@ def test_a_stream_sends_commands_one_after_the_other(server: Server, robot: Any)
     assert not stream.is_done()
     stream.cancel()
     assert stream.wait_for(int(1000 * PATIENCE)) and stream.is_done()
+
+
+def test_a_stream_follows_a_motion(server: Server, robot: Any):
+    head = c.JointPositionCommand(minimum_time=0.02)
+    positions = [np.array([0.1 * k, 0.0]) for k in range(4)]
+    commands = [c.RobotCommand(c.ComponentBasedCommand(head_command=head.replace(position=x))) for x in positions]
+    stream = c.create_command_stream(robot, 4)
+    start = time.monotonic()
+    assert stream.follow(commands, 0.02, int(1000 * PATIENCE)).finish_code is c.FinishCode.Ok
+    assert time.monotonic() - start >= 0.06  # never early
+    for command in commands:
+        assert_sent(parse(bytes.fromhex(server.next("stream")["request"])).robot_command, command)
 
 
 def leaf_paths(message: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
