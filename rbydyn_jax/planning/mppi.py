@@ -91,7 +91,8 @@ def mppi(
         samples: Number of samples, at least 2. Static.
         iterations: How often the torques are improved. Static.
         noise: Standard deviation of the torques, or one for each velocity [N m, N]; default is a tenth of half their
-            range, and none for a torque without limits.
+            range, and none for a torque without limits. `costs` that stay the same tell that no sample was better: of
+            light joints with strong motors, since the noise is too large.
         correlation: Correlation in [0, 1) of the noise in one time step with that in the next.
         temperature: The temperature $\lambda$.
 
