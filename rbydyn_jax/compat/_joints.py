@@ -20,27 +20,32 @@ def layouts_and_order(
 ) -> tuple[list[Layout], tuple[int, ...]]:
     """The layout of each of our joints in another engine, and our indices of its joints in its order.
 
+    Joints that mimic others have no coordinates in pinocchio either: they are not in the order, named or not.
+
     Raises:
-        ArgumentError: `joint_names` does not name each moving joint once.
+        ArgumentError: `joint_names` does not name each other moving joint once.
         DtypeError: `joint_names` is not a sequence of names.
-        ModelError: A joint mimics another, or is of a type that the engine does not have.
+        ModelError: A joint is of a type that the engine does not have, or mimics another and the engine is MuJoCo.
         NameNotFoundError: There is no such joint.
     """
     tree = check_model(model).tree
     layouts: list[Layout] = []
     for name, joint, mimic in zip(tree.joint_names, tree.joints, tree.mimics, strict=True):
         layout: Layout | None = getattr(joint, engine)
-        if mimic is not None or layout is None:
-            what = "mimics another" if mimic is not None else f"is {joint.name}"
+        tied = mimic is not None and engine == "mujoco"
+        if tied or layout is None:
+            what = "mimics another" if tied else f"is {joint.name}"
             raise ModelError(f"joint {name!r} {what}, for which {_NAMES[engine]} has no counterpart here")
         layouts.append(layout)
+    own = tuple(i for i, mimic in enumerate(tree.mimics) if mimic is None)
     if joint_names is None:
-        return layouts, tuple(range(model.nb))
+        return layouts, own
     if isinstance(joint_names, str) or not isinstance(joint_names, Sequence):
         raise DtypeError(f"joint_names must be a tuple of names, got {joint_names!r}")
-    order = tuple(model.joint_index(name) for name in joint_names)
-    if sorted(order) != list(range(model.nb)):
-        raise ArgumentError(f"joint_names must name each of the {model.nb} moving joints once, got {joint_names}")
+    named = tuple(model.joint_index(name) for name in joint_names)
+    order = tuple(i for i in named if i in own)
+    if sorted(order) != list(own) or len(set(named)) < len(named):
+        raise ArgumentError(f"joint_names must name each of the {len(own)} moving joints once, got {joint_names}")
     return layouts, order
 
 
@@ -66,4 +71,4 @@ def to_engine(model: Model, q: jax.Array, layouts: list[Layout], order: tuple[in
 def from_engine(model: Model, q: jax.Array, layouts: list[Layout], at: dict[int, slice]) -> jax.Array:
     """A configuration in our coordinates and order."""
     placements = model.joint_placements.astype(q.dtype)
-    return in_order(tuple(range(model.nb)), lambda i: layouts[i].position_from(q[at[i]], placements[i]), q.dtype)
+    return in_order(tuple(sorted(at)), lambda i: layouts[i].position_from(q[at[i]], placements[i]), q.dtype)

@@ -3,7 +3,8 @@
 Pinocchio puts children in alphabetical order, linear before angular, quaternions xyzw, and the angles of continuous
 joints as cosine and sine. Velocities differ by their order alone, so what has velocities as an axis (v, a, tau, columns
 of Jacobians, mass matrices, derivatives) is only permuted; six-vectors have `spatial.to_linear_first`. Pinocchio's
-LOCAL, WORLD and LOCAL_WORLD_ALIGNED are our frames ``"local"``, ``"world"`` and ``"world_aligned"``.
+LOCAL, WORLD and LOCAL_WORLD_ALIGNED are our frames ``"local"``, ``"world"`` and ``"world_aligned"``. Joints that mimic
+others have no coordinates, as in pinocchio's models that were read with `mimic=True`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def q_to_pinocchio(
         joint_names: Pinocchio's joints in its order, `tuple(pin_model.names)[1:]`; default is our order.
 
     Raises:
-        ModelError: A joint mimics another, or is of a type that pinocchio does not have.
+        ModelError: A joint is of a type that pinocchio does not have.
         NameNotFoundError: There is no such joint.
         ShapeError: An argument has another size.
 
@@ -59,7 +60,7 @@ def q_from_pinocchio(
         joint_names: Pinocchio's joints in its order, `tuple(pin_model.names)[1:]`; default is our order.
 
     Raises:
-        ModelError: A joint mimics another, or is of a type that pinocchio does not have.
+        ModelError: A joint is of a type that pinocchio does not have.
         NameNotFoundError: There is no such joint.
         ShapeError: An argument has another size.
     """
@@ -76,7 +77,7 @@ def velocity_order(model: Model, joint_names: tuple[str, ...] | None = None) -> 
         joint_names: Pinocchio's joints in its order, `tuple(pin_model.names)[1:]`; default is our order.
 
     Raises:
-        ModelError: A joint mimics another, or is of a type that pinocchio does not have.
+        ModelError: A joint is of a type that pinocchio does not have.
         NameNotFoundError: There is no such joint.
         ShapeError: The names are not those of all joints.
     """
@@ -100,7 +101,7 @@ def to_pinocchio(
 
     Raises:
         DtypeError: `axes` or `joint_names` is not a tuple, of integers or of names.
-        ModelError: A joint mimics another, or is of a type that pinocchio does not have.
+        ModelError: A joint is of a type that pinocchio does not have.
         ShapeError: An axis has another size.
 
     Example:
@@ -127,7 +128,7 @@ def from_pinocchio(
 
     Raises:
         DtypeError: `axes` or `joint_names` is not a tuple, of integers or of names.
-        ModelError: A joint mimics another, or is of a type that pinocchio does not have.
+        ModelError: A joint is of a type that pinocchio does not have.
         ShapeError: An axis has another size.
     """
     return _permuted(model, x, axes, np.argsort(velocity_order(model, joint_names)))

@@ -87,6 +87,36 @@ def test_a_file_that_pinocchio_reads():
 
 
 @pytest.mark.slow
+def test_joints_that_mimic_others():
+    """A hand whose fingers follow one, in the order of names: torques and Jacobians of pinocchio."""
+    pin = oracle("pinocchio")
+    b = rb.RobotBuilder("hand").link("root", 1.0).link("palm", 1.0, (0, 0, 0.1), 0.01)
+    b.continuous("wrist", "root", "palm", axis=(0, 0, 1))
+    for k, name in enumerate(("ant", "zebra", "mole")):
+        b.link(name, 0.5, (0.1, 0.02 * k, 0), 0.01)
+        mimic = None if k == 0 else rb.Mimic("ant_joint", 1.0 - k, 0.1 * k)
+        b.revolute(f"{name}_joint", "palm", name, xyz=(0, 0, 0.1 * k), axis=(0, 1, k), lower=-1, upper=1, mimic=mimic)
+    text = rb.to_urdf(rb.build_model(b.build_description()))
+    model, twin = rb.load_urdf_string(text), pin.buildModelFromXML(text, mimic=True)
+    names = tuple(twin.names)[1:]
+    assert names != model.joint_names and len(names) == 4 and model.nv == twin.nv == 2
+    q, v, a = rb.random_configuration(model, jax.random.key(0)), normal(1, model.nv), normal(2, model.nv)
+    q_pin = layout.q_to_pinocchio(model, q, names)
+    given = [np.asarray(layout.to_pinocchio(model, x, (0,), names)) for x in (v, a)]
+    data = twin.createData()
+    tau = pin.rnea(twin, data, np.asarray(q_pin), *given)
+    assert_close(layout.from_pinocchio(model, jnp.array(tau), (0,), names), rb.rnea(model, q, v, a))
+    J = pin.computeFrameJacobian(twin, data, np.asarray(q_pin), twin.getFrameId("mole"), pin.LOCAL)
+    ours = to_linear_first(rb.jacobian(model, q, "mole", frame="local"))
+    assert_close(layout.to_pinocchio(model, ours, (1,), names), J)
+    assert_close(layout.q_from_pinocchio(model, q_pin, names), q)
+    leaders = tuple(name for name in names if name in ("wrist", "ant_joint"))
+    assert_close(layout.q_to_pinocchio(model, q, leaders), q_pin)
+    with pytest.raises(rb.ArgumentError, match="each of the 2 moving joints once"):
+        layout.velocity_order(model, (*names, "zebra_joint"))
+
+
+@pytest.mark.slow
 def test_mujoco(model, state):
     mujoco = oracle("mujoco")
     from rbydyn_jax.engines.mujoco import mujoco_model
@@ -125,7 +155,7 @@ def test_planar_joints_and_wrong_arguments(model):
         mj.q_to_mujoco(planar, q)
     mimicking = random_tree(2, ("revolute", "prismatic"), 5, mimics=1)
     with pytest.raises(rb.ModelError, match="mimics another"):
-        layout.velocity_order(mimicking)
+        mj.q_to_mujoco(mimicking, rb.neutral(mimicking))
     with pytest.raises(rb.ArgumentError, match="each of the"):
         layout.velocity_order(model, model.joint_names[:2])
     with pytest.raises(rb.ShapeError, match="axis 1"):
