@@ -205,7 +205,7 @@ WITHOUT_DERIVATIVES = {
     "rb.neutral": "a constant of the robot",
     "rb.random_configuration": "random numbers",
     **{f"identification.{name}": "data and solvers on the host" for name in _ON_HOST},
-    "identification.read_csv": "files",
+    **dict.fromkeys(("identification.read_csv", "rb.load_result"), "files"),
     "identification.parameter_names": "names",
     "estimation.touched_body": "an index",
     "rby1.mobility.with_planar_base": "a robot on the host",
