@@ -22,7 +22,7 @@ from .problem import TrajectoryProblem
 from .trajectory import Basis, Trajectory, basis, basis_at, on_grid
 
 CHECK = 401  # times at which a solution has to keep its limits
-_BOUNDS = 97  # times of the limits of position, velocity and acceleration while optimising
+_BOUNDS = 97  # times of the limits of position, velocity, acceleration and jerk while optimising
 _ON_GOALS = 1e3  # weight of what is left of the goals' errors
 _NEWTON = 3  # steps back to the goals
 _OF_GOALS = {"float64": 250.0, "float32": 10.0}  # weight of their errors as violations
@@ -34,7 +34,7 @@ class Samples(NamedTuple):
     """What is known of a motion at the times of the optimisation.
 
     Args:
-        bounds: Position, velocity and acceleration, scaled by their limits.
+        bounds: Position, velocity and acceleration, and jerk where it is limited, scaled by their limits.
         bounds_rate: Their derivatives by the logarithm of the duration; None if that is given.
         path: Rows of each kind.
         error: Errors of the goals at an instant.
@@ -43,8 +43,8 @@ class Samples(NamedTuple):
             duration; None if that is given.
     """
 
-    bounds: Float[Array, "3 n m"]
-    bounds_rate: Float[Array, "3 n m"] | None
+    bounds: Float[Array, "d n m"]
+    bounds_rate: Float[Array, "d n m"] | None
     path: dict[str, Rows]
     error: Float[Array, "g"]
     turned: Float[Array, "g x"]
@@ -52,7 +52,7 @@ class Samples(NamedTuple):
 
 
 class Multipliers(NamedTuple):
-    """A number for each bound of a joint's position, velocity and acceleration, and for each row."""
+    """A number for each bound of a joint's position, velocity, acceleration and jerk, and for each row."""
 
     bounds: Array
     path: dict[str, Array]
@@ -71,6 +71,8 @@ class Transcription:
         self.end = jnp.asarray(self._basis_at(1.0).rest[0, 0], self.dtype)
         low, high = position_limits(problem)
         limits = [problem.model.velocity_limit[self.at_v], problem.model.acceleration_limit[self.at_v]]
+        if problem.jerk_limit is not None:
+            limits.append(problem.jerk_limit[self.at_v])
         scales, bounds = zip(*map(relative, limits), strict=True)
         self.scales = jnp.stack([jnp.ones_like(low), *scales])
         self.upper = jnp.stack([high, *bounds])
@@ -105,26 +107,38 @@ class Transcription:
         """The trajectory."""
         return self.problem.trajectory(self.coefficients(x), self.duration(x))
 
-    def _short(self, moved: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """A duration in which the limits of velocity and acceleration can be kept, and the weight of its square."""
+    def _short(self, moved: Array, *limits: Array) -> tuple[Array, Array]:
+        """A duration in which limits of velocity, acceleration and jerk can be kept, and the weight of its square."""
         moved = jnp.abs(moved)
-        times = jnp.concatenate([2.0 * moved / v, jnp.sqrt(6.0 * moved / a)])
+        least = (lambda v: 2.0 * moved / v, lambda a: jnp.sqrt(6.0 * moved / a), lambda j: jnp.cbrt(60.0 * moved / j))
+        times = jnp.concatenate([f(limit) for f, limit in zip(least, limits, strict=False)])
         guess = jnp.max(jnp.where(jnp.isfinite(times), times, 0.0))
-        guess = jnp.where(jnp.isfinite(jnp.concatenate([v, a])).any(), jnp.maximum(guess, 0.1), 1.0)
+        guess = jnp.where(jnp.isfinite(jnp.concatenate(limits)).any(), jnp.maximum(guess, 0.1), 1.0)
         return guess, _SHORT * jnp.maximum(jnp.sum(moved**2), 1e-2)
 
-    def _sampled(self, x: Array, grid: Basis) -> tuple[Array, Array | None]:
-        """Positions, velocities, accelerations (3, n, m), and their derivatives by the logarithm of the duration."""
+    def _units(self, T: Array, orders: int) -> Float[Array, "d"]:
+        """Those of the derivatives by the phase."""
+        return jnp.stack([T**-d if d else jnp.ones_like(T) for d in range(orders)])
+
+    def _sampled(self, x: Array, grid: Basis, orders: int = 3) -> tuple[Array, Array | None]:
+        """Positions, velocities and accelerations, and with four orders jerks (d, n, m), and their derivatives by the
+        logarithm of the duration."""
         z, T = self.coefficients(x), self.duration(x)
-        units = jnp.stack([jnp.ones_like(T), 1.0 / T, 1.0 / T**2])[:, None, None]
-        rest = product(jnp.asarray(grid.rest, self.dtype), z)
+        units = self._units(T, orders)[:, None, None]
+        rest = product(jnp.asarray(grid.rest[:orders], self.dtype), z)
         carried = jnp.zeros_like(rest)
         if self.problem.end_velocities is not None:
-            carried = T * product(jnp.asarray(grid.ends, self.dtype), self.problem.end_velocities)
+            carried = T * product(jnp.asarray(grid.ends[:orders], self.dtype), self.problem.end_velocities)
         start = jnp.zeros_like(rest).at[0].set(self.problem.q_start[self.at_q][None])
-        order = jnp.arange(3, dtype=self.dtype)[:, None, None]
+        order = jnp.arange(orders, dtype=self.dtype)[:, None, None]
         rate = units * ((1.0 - order) * carried - order * rest) if self.free else None
         return start + units * (rest + carried), rate
+
+    def _bounded(self, x: Array, grid: Basis) -> tuple[Array, Array | None]:
+        """What has a limit for each joint, in units of that, and the derivatives by the logarithm of the duration."""
+        found, rate = self._sampled(x, grid, len(self.scales))
+        scales = self.scales[:, None]
+        return found * scales, None if rate is None else rate * scales
 
     def _rows(self, x: Array, grid: Basis, slopes: bool) -> tuple[dict[str, Rows], Array | None]:
         at, (_, rate) = on_grid(self.motion(x), grid), self._sampled(x, grid)
@@ -157,16 +171,15 @@ class Transcription:
 
         none = jnp.zeros(e.shape, self.dtype), jnp.zeros(A.shape, self.dtype)
         x, e, A = fori_loop(0, _NEWTON, again, (x, *none))
-        bounds, rate = self._sampled(x, basis(self.problem.coefficients, _BOUNDS))
+        bounds, rate = self._bounded(x, basis(self.problem.coefficients, _BOUNDS))
         rows, rates = self._rows(x, basis(self.problem.coefficients, self.problem.points), slopes=True)
-        scaled = self.scales[:, None]
-        return x, Samples(bounds * scaled, None if rate is None else rate * scaled, rows, e, A, rates)
+        return x, Samples(bounds, rate, rows, e, A, rates)
 
     def plain(self, x: Array) -> Samples:
         """The samples of a motion as it is, to be differentiated by JAX."""
-        bounds, _ = self._sampled(x, basis(self.problem.coefficients, _BOUNDS))
+        bounds, _ = self._bounded(x, basis(self.problem.coefficients, _BOUNDS))
         rows, _ = self._rows(x, basis(self.problem.coefficients, self.problem.points), slopes=False)
-        return Samples(bounds * self.scales[:, None], None, rows, *self._goals(x), None)
+        return Samples(bounds, None, rows, *self._goals(x), None)
 
     def _small(self, A: Array) -> Array:
         eps = jnp.finfo(self.dtype).eps
@@ -251,9 +264,10 @@ class Transcription:
         """The damped Gauss-Newton step along the goals, and the decrease that it predicts."""
         (K, m), T = self.shape, self.duration(x)
         beyond = self._beyond(at, dual, tight, penalty)
-        units = jnp.stack([jnp.ones_like(T), 1.0 / T, 1.0 / T**2])
+        orders = len(self.scales)
+        units = self._units(T, orders)
         # Bounds: a block for each joint.
-        P = basis(K, _BOUNDS).rest
+        P = basis(K, _BOUNDS).rest[:orders]
         squares = jnp.asarray((P[:, :, :, None] * P[:, :, None, :]).reshape(-1, K * K), self.dtype)
         weights = self.scales * units[:, None]
         pull = beyond.bounds * weights[:, None]
@@ -264,7 +278,7 @@ class Transcription:
             K * m, K * m
         )
         # Rows: those that are not active are zero.
-        P = jnp.asarray(basis(K, self.problem.points).rest, self.dtype) * units[:, None, None]
+        P = jnp.asarray(basis(K, self.problem.points).rest[:3], self.dtype) * units[:3, None, None]
         slope, pull = [], []
         for kind, rows in at.path.items():
             assert rows.slope is not None
@@ -284,7 +298,7 @@ class Transcription:
             J = jnp.concatenate([J, jnp.sum(slope * at.rates[:, None], axis=(2, 3)).reshape(1, -1)])
             H = jnp.pad(H, ((0, 1), (0, 1)))
             chosen = jnp.where(beyond.bounds != 0, at.bounds_rate, 0.0)
-            side = jnp.asarray(basis(K, _BOUNDS).rest.swapaxes(1, 2), self.dtype)
+            side = jnp.asarray(basis(K, _BOUNDS).rest[:orders].swapaxes(1, 2), self.dtype)
             mixed = jnp.sum(product(side, chosen * weights[:, None]), axis=0).reshape(-1)
             H = H.at[-1].add(jnp.append(mixed, jnp.sum(chosen**2))).at[:-1, -1].add(mixed)
             gradient = jnp.append(gradient, jnp.sum(beyond.bounds * at.bounds_rate))
@@ -311,7 +325,7 @@ class Transcription:
     def excess(self, x: Array) -> Multipliers:
         """By how much each limit is exceeded at `CHECK` times (time-last but one)."""
         grid = basis(self.problem.coefficients, CHECK)
-        bounds = self._sampled(x, grid)[0] * self.scales[:, None]
+        bounds, _ = self._bounded(x, grid)
         rows, _ = self._rows(x, grid, slopes=False)
 
         def over(y: Array, low: Array, high: Array) -> Array:
@@ -332,7 +346,8 @@ class Transcription:
     def report(self, x: Array, excess: Multipliers) -> dict[str, Array]:
         """The largest violation of each kind, given the `excess` of a motion."""
         zero = jnp.zeros((), self.dtype)
-        bounds = dict(zip(("position", "velocity", "acceleration"), excess.bounds.max(axis=(1, 2)), strict=True))
+        kinds = ("position", "velocity", "acceleration", "jerk")
+        bounds = {"jerk": zero} | dict(zip(kinds, excess.bounds.max(axis=(1, 2)), strict=False))
         path = {
             k: jnp.max(excess.path[k]) if k in excess.path else zero
             for k in ("torque", "clearance", "path", "constraints")

@@ -19,6 +19,7 @@ from ..collision import CapsulePairs, World
 from ..model.model import Model, check_model
 from ._arguments import checked_world, default_pairs
 from .goals import ALONG, Goal, Moving
+from .profiles import check_numbers
 from .trajectory import Trajectory, check_kind
 
 PathFunction = Callable[[Model, Array, Array, Array, Array, Array], Array]
@@ -31,7 +32,7 @@ class TrajectoryProblem(eqx.Module):
     The motion is a `Trajectory`: splines of degree 5, with acceleration zero at both ends. What is minimised is the
     integral of the squared jerk, in units of the smoothest motion over one radian; without a duration, mainly the
     duration. The limits of position, velocity, acceleration and torque are those of the model; Coulomb friction counts
-    in full against the limit of torque, whatever its direction.
+    in full against the limit of torque, whatever its direction. The jerk has a limit if one is given.
 
     Arrays, those in the goals and the parameters of the robot included, are traced: another problem of the same
     structure does not recompile, and a batch of problems, stacked leaf by leaf, is solved by
@@ -47,6 +48,7 @@ class TrajectoryProblem(eqx.Module):
             the root to the links of the goals. Static.
         start_velocity: Velocity at the start [rad/s, m/s]; default is at rest. Only the moving joints' entries count.
         end_velocity: Velocity at the end; default is at rest.
+        jerk_limit: Maximum joint jerks [rad/s^3, m/s^3]; default is none. Only the moving joints' entries count.
         clearance: Minimum distance of every pair of collision shapes, and of the shapes that move from the world [m];
             None does not look at collisions.
         collision_pairs: The pairs of shapes to keep apart; default is `collision.pairs(model)`, none if the robot has
@@ -81,6 +83,7 @@ class TrajectoryProblem(eqx.Module):
     goals: tuple[Goal, ...]
     duration: Float[Array, ""] | None
     end_velocities: Float[Array, "2 m"] | None
+    jerk_limit: Float[Array, "nv"] | None
     clearance: Float[Array, ""] | None
     world: World | None
     costs: tuple[Any, ...]
@@ -104,6 +107,7 @@ class TrajectoryProblem(eqx.Module):
         joints: Sequence[str | int] | None = None,
         start_velocity: Float[Array, "nv"] | None = None,
         end_velocity: Float[Array, "nv"] | None = None,
+        jerk_limit: Float[Array, "nv"] | None = None,
         clearance: Float[Array, ""] | float | None = 0.01,
         collision_pairs: CapsulePairs | None = None,
         world: World | None = None,
@@ -131,6 +135,10 @@ class TrajectoryProblem(eqx.Module):
             given = {"start_velocity": start_velocity, "end_velocity": end_velocity}
             rows = [jnp.zeros(model.nv) if x is None else check_array(x, k, (model.nv,)) for k, x in given.items()]
             self.end_velocities = jnp.stack([x.astype(dtype)[at] for x in rows])
+        self.jerk_limit = None
+        if jerk_limit is not None:
+            self.jerk_limit = check_array(jerk_limit, "jerk_limit", (model.nv,), "model.nv").astype(dtype)
+            check_numbers(self.jerk_limit, "jerk_limit", positive=True, bounded=False)
         self.pairs = None if clearance is None else default_pairs(model, collision_pairs)
         self.world = None if world is None else checked_world(model, world, dtype)
         if world is not None and clearance is None:

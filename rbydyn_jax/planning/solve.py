@@ -34,6 +34,7 @@ class TrajectoryViolations(Result):
         position: Of limits of position [rad, m].
         velocity: Of limits of velocity, relative to the limit.
         acceleration: Of limits of acceleration, relative to the limit.
+        jerk: Of limits of jerk, relative to the limit.
         torque: Of limits of torque, relative to the limit.
         clearance: Of the minimum distance [0.1 m].
         path: Of the bands of goals along the path [rad, 0.1 m].
@@ -44,6 +45,7 @@ class TrajectoryViolations(Result):
     position: Float[Array, ""]
     velocity: Float[Array, ""]
     acceleration: Float[Array, ""]
+    jerk: Float[Array, ""]
     torque: Float[Array, ""]
     clearance: Float[Array, ""]
     path: Float[Array, ""]

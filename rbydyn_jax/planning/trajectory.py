@@ -130,7 +130,7 @@ def check_kind(x: Any, name: str) -> Trajectory:
 
 
 class Basis(NamedTuple):
-    """The basis motions on a grid of phases, and their first two derivatives.
+    """The basis motions on a grid of phases, and their first three derivatives.
 
     Args:
         phase: The grid.
@@ -139,8 +139,8 @@ class Basis(NamedTuple):
     """
 
     phase: Float[np.ndarray, "t"]
-    rest: Float[np.ndarray, "3 t k"]
-    ends: Float[np.ndarray, "3 t 2"]
+    rest: Float[np.ndarray, "4 t k"]
+    ends: Float[np.ndarray, "4 t 2"]
 
 
 @lru_cache(maxsize=64)
@@ -153,16 +153,16 @@ def basis(count: int, points: int) -> Basis:
 def basis_at(count: int, phase: tuple[float, ...]) -> Basis:
     """The basis at some phases."""
     at = np.array(phase)
-    rest, ends = (np.stack([f(count, at, d) for d in range(3)]) for f in (rest_to_rest_basis, end_velocity_basis))
+    rest, ends = (np.stack([f(count, at, d) for d in range(4)]) for f in (rest_to_rest_basis, end_velocity_basis))
     return Basis(at, rest, ends)
 
 
 def motion(trajectory: Trajectory, basis: Basis) -> tuple[Array, Array, Array]:
     """Positions, velocities and accelerations (t, n) of the moving joints."""
     z, T = trajectory.coefficients, trajectory.duration
-    rest = [jnp.asarray(B, z.dtype) @ z for B in basis.rest]
+    rest = [jnp.asarray(B, z.dtype) @ z for B in basis.rest[:3]]
     if trajectory.end_velocities is not None:
-        carried = [jnp.asarray(E, z.dtype) @ trajectory.end_velocities for E in basis.ends]
+        carried = [jnp.asarray(E, z.dtype) @ trajectory.end_velocities for E in basis.ends[:3]]
         rest = [x + T * y for x, y in zip(rest, carried, strict=True)]
     start = trajectory.q_start[np.array(trajectory.q_indices, int)]
     return start[None] + rest[0], rest[1] / T, rest[2] / T**2

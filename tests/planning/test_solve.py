@@ -10,7 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import center_of_mass, link_pose, lock_joints, no_recompile, random_configuration, robots, with_limits
+from rbydyn_jax import (
+    ArgumentError,
+    ShapeError,
+    center_of_mass,
+    link_pose,
+    lock_joints,
+    no_recompile,
+    random_configuration,
+    robots,
+    with_limits,
+)
 from rbydyn_jax.planning import (
     ComGoal,
     ConfigurationGoal,
@@ -59,9 +69,10 @@ def slider(**limits):
     return build_model(b.build_description())
 
 
-def slide(duration=1.0, **limits):
+def slide(duration: float | None = 1.0, jerk_limit: Any = None, **limits):
     q = jnp.zeros(1)
-    return TrajectoryProblem(slider(**limits), q, [ConfigurationGoal(q + 1.0)], duration=duration, clearance=None)
+    goals, jerk = [ConfigurationGoal(q + 1.0)], None if jerk_limit is None else q + jerk_limit
+    return TrajectoryProblem(slider(**limits), q, goals, duration=duration, jerk_limit=jerk, clearance=None)
 
 
 @pytest.mark.slow
@@ -124,6 +135,62 @@ def test_a_limit_of_velocity_costs_what_scipy_finds():
     pushed = z + slope.T @ dual
     left = pushed - end * (end @ pushed) / (end @ end)
     assert (dual >= 0).all() and dual.max() > 0 and np.abs(left).max() < 0.05 * np.abs(z).max()
+
+
+@pytest.mark.slow
+def test_a_limit_of_jerk_costs_what_scipy_finds_and_so_does_its_change():
+    from scipy.optimize import minimize
+
+    from rbydyn_jax.planning import rest_to_rest_basis
+
+    jerk, end = rest_to_rest_basis(8, np.linspace(0, 1, 97), 3), rest_to_rest_basis(8, np.ones(1))[0]
+
+    def best(limit):
+        constraints = [
+            {"type": "eq", "fun": lambda z: end @ z - 1.0},
+            {"type": "ineq", "fun": lambda z: np.concatenate([limit - jerk @ z, limit + jerk @ z]) / limit},
+        ]
+        found = minimize(lambda z: 0.5 * z @ z, end, constraints=constraints, method="SLSQP", options={"ftol": 1e-14})
+        assert found.success
+        return found.x
+
+    limit = 45.0  # the free motion has 60
+    result = solve_trajectory(slide(jerk_limit=limit))
+    assert result.solved and result.violations.jerk <= 1e-4
+    assert solve_trajectory(slide()).violations.jerk == 0.0
+    z, want = np.asarray(result.trajectory.coefficients)[:, 0], best(limit)
+    assert want @ want > 1.01 and abs(z @ z / (want @ want) - 1.0) < 0.01
+    assert np.abs(rest_to_rest_basis(8, np.linspace(0, 1, 4001), 3) @ z).max() <= limit * (1.0 + 2e-4)
+    if X64:
+        by_limit = jax.jacfwd(lambda x: solve_trajectory(slide(jerk_limit=x)).trajectory.coefficients[:, 0])(limit)
+        assert_close(by_limit, (best(limit + 0.1) - best(limit - 0.1)) / 0.2, 0.05)
+
+
+@pytest.mark.slow
+def test_the_shortest_time_under_a_limit_of_jerk():
+    """No shorter than the profile of constant jerks, which takes (32 d / j)^(1/3); from a moving start too."""
+    result = solve_trajectory(slide(duration=None, jerk_limit=40.0))
+    least = (32.0 / 40.0) ** (1.0 / 3.0)
+    assert result.solved and least < float(result.trajectory.duration) < 1.05 * least
+    goals = [ConfigurationGoal(jnp.ones(1))]
+    options = {"start_velocity": jnp.array([0.3]), "jerk_limit": jnp.array([30.0]), "clearance": None}
+    moving = TrajectoryProblem(slider(), jnp.zeros(1), goals, **options)
+    found = solve_trajectory(moving)
+    at = sample_trajectory(found.trajectory, 4001)
+    jerk = jnp.abs(jnp.diff(at.a, axis=0)).max() / at.times[1]
+    assert found.solved and 29.0 < float(jerk) < 30.0 * (1 + 1e-3)
+
+
+@pytest.mark.slow
+def test_limits_of_jerk_are_inputs_and_their_arrays_are_checked():
+    batch = jax.tree.map(lambda *x: jnp.stack(x), *(slide(jerk_limit=x) for x in (45.0, 50.0, 55.0)))
+    results = jax.jit(jax.vmap(solve_trajectory))(batch)
+    costs = np.sum(np.asarray(results.trajectory.coefficients) ** 2, axis=(1, 2))
+    assert bool(results.solved.all()) and (np.diff(costs) < -1e-4).all()
+    with pytest.raises(ArgumentError, match=r"jerk_limit.* must be positive"):
+        slide(jerk_limit=-1.0)
+    with pytest.raises(ShapeError, match="jerk_limit must have shape"):
+        TrajectoryProblem(slider(), jnp.zeros(1), [ConfigurationGoal(jnp.ones(1))], jerk_limit=jnp.ones(2))
 
 
 @pytest.mark.slow
