@@ -131,3 +131,5 @@ def test_bytes_that_jax_cannot_read(kind, message):
         f(ARM, Q)  # is compiled
         with pytest.raises(rb.DtypeError, match=message):
             untyped(f)(ARM, q)
+    with pytest.raises(rb.DtypeError, match="path must be an array of floats"):
+        untyped(planning.time_parametrize)(ARM, np.zeros((2, 2), q.dtype))

@@ -85,8 +85,7 @@ def distances(
     if world is not None:
         placed, kinds = placed_obstacles(world), {**world.shapes, **kinds}
         parts += _of_grid(tree, world, len(pairs))
-    firsts = {part.kinds[0]: kinds[part.kinds[0]] for part in parts}
-    vectors = {name: (x.points, x.directions) for name, x in firsts.items()}
+    vectors = {name: (kinds[name].points, kinds[name].directions) for name in {part.kinds[0] for part in parts}}
     shapes = sorted({i for part in parts for s in part.sides for i in s or ()})
     together: dict[Any, list[_Part]] = {}
     for k, part in enumerate(parts):
