@@ -196,6 +196,7 @@ def simulate(
     if count < 1:
         raise ArgumentError(f"duration must be at least dt, and dt positive, got {duration} and {dt}")
     loops, contacts = check_loops(model, loops, q.dtype), check_contacts(model, contacts, q.dtype)
+    gains = each_stabilization(stabilization, len(loops))
     if control is not None and not callable(control):
         raise DtypeError(f"control must be a function (t, q, v) -> tau, got {type(control).__name__}")
     if method != "implicit":
@@ -211,7 +212,7 @@ def simulate(
     # A function may depend on what it closes over: what was compiled for it before need not be what it computes now.
     run = _steps if control is not None or callable(servo) else _compiled_steps
     return run(
-        *(model, q, v, loops, contacts, stabilization, servo, stops, touching),
+        *(model, q, v, loops, contacts, gains, servo, stops, touching),
         control=control,
         count=count,
         dt=dt,
