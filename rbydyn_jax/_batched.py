@@ -1,4 +1,4 @@
-"""Splits the arguments of `map_batch` into batched arrays, shared arrays and constants of the program."""
+"""Splits the arguments of a user's function into arrays, of which some have a batch, and constants of the program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _BATCH, _SHARED = "batch", "shared"
 _ROWS, _SAME = 0, -1  # in_axes, with an int for None, which is an empty pytree to JAX
 
 
-class _Constant(NamedTuple):
+class Constant(NamedTuple):
+    """A value by its type, too."""
+
     kind: type  # 1, 1.0 and True compare equal
     value: Any
 
@@ -24,22 +26,14 @@ class Batched(NamedTuple):
     """`f(*args)` without its arrays: hashable, and equal for equal programs."""
 
     treedef: Any
-    places: tuple[str | _Constant, ...]
+    places: tuple[str | Constant, ...]
 
-    def __call__(self, shared: list, rows: list) -> Any:
-        """The results for some rows of the batch."""
-        return jax.vmap(functools.partial(self._one, shared))(rows)
-
-    def _one(self, shared: list, row: list) -> Any:
+    def one(self, shared: list, row: list) -> Any:
+        """The results for one row of the batch."""
         values = {_SHARED: iter(shared), _BATCH: iter(row)}
-        leaves = [place.value if isinstance(place, _Constant) else next(values[place]) for place in self.places]
+        leaves = [place.value if isinstance(place, Constant) else next(values[place]) for place in self.places]
         f, args = jax.tree.unflatten(self.treedef, leaves)
-        result = f(*args)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(result):
-            if not (_is_array(leaf) or isinstance(leaf, bool | int | float | complex | np.generic)):
-                where = "result" + jax.tree_util.keystr(path)
-                raise DtypeError(f"f must return arrays, got {type(leaf).__name__} ({where})")
-        return result
+        return check_result(f(*args))
 
 
 def split_arguments(f: Callable[..., Any], args: tuple, in_axes: Any) -> tuple[Batched, list, list]:
@@ -63,11 +57,11 @@ def split_arguments(f: Callable[..., Any], args: tuple, in_axes: Any) -> tuple[B
             sizes.setdefault(_size(leaf, name), name)
             batch.append(leaf)
             places.append(_BATCH)
-        elif _is_array(leaf) or isinstance(leaf, float | np.generic):
+        elif is_input(leaf):
             shared.append(leaf)
             places.append(_SHARED)
         else:
-            places.append(_constant(leaf, name))
+            places.append(constant(leaf, name))
     if len(sizes) != 1:
         raise ShapeError(_explain(sizes))
     return Batched(treedef, tuple(places)), shared, batch
@@ -99,12 +93,13 @@ def _size(x: Any, name: str) -> int:
     return x.shape[0]
 
 
-def _constant(value: Any, name: str) -> _Constant:
+def constant(value: Any, name: str) -> Constant:
+    """A constant of the program, which is not an array."""
     try:
         hash(value)
     except TypeError:
         raise DtypeError(f"{name} must be an array or hashable, got {type(value).__name__}") from None
-    return _Constant(type(value), value)
+    return Constant(type(value), value)
 
 
 def _explain(sizes: dict[int, str]) -> str:
@@ -112,6 +107,20 @@ def _explain(sizes: dict[int, str]) -> str:
         return "map_batch needs an argument with a batch (0 in in_axes), got none"
     found = ", ".join(f"{name} has {size}" for size, name in list(sizes.items())[:4])
     return f"the leading axes must have one size, but {found}; shared arguments have None in in_axes, as in (None, 0)"
+
+
+def check_result(result: Any) -> Any:
+    """The result of `f`, which must consist of arrays and numbers."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(result):
+        if not (_is_array(leaf) or isinstance(leaf, bool | int | float | complex | np.generic)):
+            where = "result" + jax.tree_util.keystr(path)
+            raise DtypeError(f"f must return arrays, got {type(leaf).__name__} ({where})")
+    return result
+
+
+def is_input(x: Any) -> bool:
+    """Whether an argument is an input of the program, and not a constant."""
+    return _is_array(x) or isinstance(x, float | np.generic)
 
 
 def _is_array(x: Any) -> bool:

@@ -65,6 +65,7 @@ from .compilation.export import load_function as load_function
 from .compilation.precompile import precompile as precompile
 from .compilation.precompile import set_compilation_cache as set_compilation_cache
 from .compilation.recompilation import no_recompile as no_recompile
+from .compilation.tiled import tiled as tiled
 from .distributed import map_batch as map_batch
 from .io.build import build_model as build_model
 from .io.builder import RobotBuilder as RobotBuilder

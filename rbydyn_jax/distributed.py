@@ -21,6 +21,7 @@ from ._check import check_integer
 from ._chunks import InMemory, OnDevices, destination, everywhere, first, on_host, over
 from ._errors import ArgumentError, DtypeError
 from ._progress import Progress, Report, check_progress, reporter
+from .sweeps.plan import together
 from .xla.layout import batch_first
 from .xla.loops import filled, in_turn
 from .xla.tuning import CHUNK_ACCELERATOR, CHUNK_BYTES_CPU, CHUNK_GRAIN
@@ -134,15 +135,21 @@ def _loop(function: Batched, mesh: Mesh | None, shared: list, chunks: InMemory |
     return True
 
 
+def _batched(function: Batched) -> Callable[[list, list], Any]:
+    """The function of the shared arrays and some rows of the batch."""
+    return jax.vmap(together(function.one), in_axes=(None, 0))
+
+
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _program(function: Batched, mesh: Mesh | None, shared: list, rows: list) -> Any:
-    return over(mesh, function)(shared, rows)
+    return over(mesh, _batched(function))(shared, rows)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def _in_one_program(function: Batched, mesh: Mesh | None, chunk: int, shared: list, batch: list) -> Any:
     """A loop over the chunks inside one program, which can be differentiated and mapped."""
     size, devices = batch[0].shape[0], 1 if mesh is None else mesh.size
+    compute_rows = _batched(function)
 
     def loop(shared: list, rows: list) -> Any:
         share = rows[0].shape[0]
@@ -150,7 +157,7 @@ def _in_one_program(function: Batched, mesh: Mesh | None, chunk: int, shared: li
 
         def compute(rows: list) -> Any:
             # Otherwise XLA:CPU transposes a chunk while it writes it, one scalar at a time.
-            return jax.tree.map(lambda x: x if _is_opaque(x) else batch_first(x), function(shared, rows))
+            return jax.tree.map(lambda x: x if _is_opaque(x) else batch_first(x), compute_rows(shared, rows))
 
         return in_turn(compute if share <= width else jax.checkpoint(compute, prevent_cse=False), rows, width)
 

@@ -174,6 +174,7 @@ POINTS: dict[str, Hazard] = {
 # Where another file has the hazards of a function, or all its derivatives against differences.
 COVERED = {
     "rb.map_batch": "test_distributed.py::test_a_gradient_keeps_the_arguments_and_not_what_came_between",
+    "rb.tiled": "compilation/test_tiled.py::test_second_derivatives",
     "rb.with_geometry": "model/test_edit.py::test_gradient_with_respect_to_lengths",
     "rb.specialize": "model/test_specialize.py::test_derivatives_with_respect_to_the_state",
     "constraints.forward_dynamics": "test_hazards.py::test_second_derivatives_of_redundant_constraints",

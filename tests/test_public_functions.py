@@ -304,6 +304,12 @@ def _map_batch(folder: Path) -> None:
     assert_close(got, jax.vmap(rb.fk, (None, 0))(TREE, s.q))
 
 
+def _tiled(folder: Path) -> None:
+    s = states()
+    got = jax.vmap(rb.tiled(rb.fk), (None, 0))(TREE, s.q)
+    assert_close(got, jax.vmap(rb.fk, (None, 0))(TREE, s.q))
+
+
 def _specialize(folder: Path) -> None:
     assert jax.tree.leaves(rb.specialize(ARM)) == []
     assert_close(rb.total_mass(rb.specialize(ARM)), rb.total_mass(ARM))
@@ -333,6 +339,7 @@ CALLS: dict[tuple[str, ...], Callable[[Path], None]] = {
     ("precompile", "no_recompile"): _precompile,
     ("set_compilation_cache",): _cache,
     ("specialize",): _specialize,
+    ("tiled",): _tiled,
 }
 
 

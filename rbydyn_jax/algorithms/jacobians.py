@@ -15,7 +15,7 @@ from ..model.model import Model
 from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
 from ..sweeps.cross_products import crossed
-from ..sweeps.plan import traverse
+from ..sweeps.plan import together, traverse
 from ..sweeps.sweep import Body, Field, Sweep
 from ..sweeps.topology import chain, moved_along, moving_dofs
 from ..sweeps.world_frame import outside, second_order
@@ -165,7 +165,11 @@ def jacobian_dot(
         ShapeError: An argument has another shape.
     """
     model, q, v = arguments(model, q=q, v=v)
-    return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q, v)[1]
+
+    def rate(model: Model, q: Array, v: Array) -> Array:
+        return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q, v)[1]
+
+    return together(rate)(model, q, v)
 
 
 @jit_public("link", "ref", "frame")
@@ -197,7 +201,11 @@ def jacobian_dot_v(
         ShapeError: An argument has another shape.
     """
     model, q, v = arguments(model, q=q, v=v)
-    return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame) @ v, model, q, v)[1]
+
+    def rate(model: Model, q: Array, v: Array) -> Array:
+        return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame) @ v, model, q, v)[1]
+
+    return together(rate)(model, q, v)
 
 
 @jit_public("link", "ref", "frame")
@@ -231,7 +239,11 @@ def link_velocity(
         [0.0, 0.0, 1.0, 0.0, 0.9, 0.0]
     """
     model, q, v = arguments(model, q=q, v=v)
-    return jacobian(model, q, link, ref=ref, frame=frame) @ v
+
+    def velocity(model: Model, q: Array, v: Array) -> Array:
+        return jacobian(model, q, link, ref=ref, frame=frame) @ v
+
+    return together(velocity)(model, q, v)
 
 
 @jit_public("link", "ref", "frame")
@@ -267,11 +279,11 @@ def link_acceleration(
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
 
-    def twist(x: Array) -> Array:
-        return jacobian(model, x, link, ref=ref, frame=frame)
+    def acceleration(model: Model, q: Array, v: Array, a: Array) -> Array:
+        J, Jdot = _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q, v)
+        return J @ a + Jdot @ v
 
-    J, Jdot = _rate(twist, model, q, v)
-    return J @ a + Jdot @ v
+    return together(acceleration)(model, q, v, a)
 
 
 @jit_public("link", "ref", "frame")
@@ -378,8 +390,12 @@ def quaternion_jacobian(model: Model, q: Float[Array, "nq"], link: str | int) ->
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    J = jacobian(model, q, link)
-    w, x, y, z = 0.5 * quaternions.from_matrix(link_pose(model, q, link)[:3, :3])
-    a, b, c = J[:3]
-    rates = [-x * a - y * b - z * c, w * a + z * b - y * c, w * b + x * c - z * a, w * c + y * a - x * b]
-    return jnp.concatenate([jnp.stack(rates), J[3:]])
+
+    def rates(model: Model, q: Array) -> Array:
+        J = jacobian(model, q, link)
+        w, x, y, z = 0.5 * quaternions.from_matrix(link_pose(model, q, link)[:3, :3])
+        a, b, c = J[:3]
+        of_quaternion = [-x * a - y * b - z * c, w * a + z * b - y * c, w * b + x * c - z * a, w * c + y * a - x * b]
+        return jnp.concatenate([jnp.stack(of_quaternion), J[3:]])
+
+    return together(rates)(model, q)

@@ -21,9 +21,10 @@ from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..xla.fusion import barrier
 from ..xla.gpu_kernel import gpu_kernel
+from ..xla.in_tiles import in_tiles
 from ..xla.loops import is_in_pieces, one_piece
 from ..xla.tiling import tiled
-from ..xla.tuning import UNROLLED_LIMIT, fusions_available, jaxlib_version, tile, warn_if_untested
+from ..xla.tuning import SMALL_TILE, UNROLLED_LIMIT, fusions_available, jaxlib_version, tile, warn_if_untested
 from .coordinates import Coordinates
 from .scanned import ScannedSweep
 from .schedule import group_runs, groups, one_by_one
@@ -144,8 +145,9 @@ def traverse(
 
     platforms = _platforms()
     forms = {platform: _form(tree, platform) for platform in platforms}
-    unrolled = tiled(unrolled, cut=is_heavy, tile=tile())
-    scanned = tiled(scanned, cut=is_heavy and is_on_cpu(), tile=tile())
+    size = tile(keeps_much=result != "joints")
+    unrolled = tiled(unrolled, cut=is_heavy, tile=size)
+    scanned = tiled(scanned, cut=is_heavy and is_on_cpu(), tile=size)
     if set(forms.values()) == {"scanned"}:
         return scanned(model, q, *arrays)
     warn_if_untested()
@@ -157,6 +159,15 @@ def traverse(
     if is_on_cpu():
         return unrolled(model, q, *arrays)  # spares the trace of what would not be lowered
     return jax.lax.platform_dependent(model, q, *arrays, **branches, default=scanned)
+
+
+def together(f: Callable[..., T]) -> Callable[..., T]:
+    """`f`, of arrays, which composes several algorithms: on a CPU batches of it and of its derivatives are in tiles."""
+
+    def call(*arrays: Any) -> T:
+        return (in_tiles(f, SMALL_TILE) if is_on_cpu() else f)(*arrays)
+
+    return call
 
 
 def _separated(found: Any) -> Any:
