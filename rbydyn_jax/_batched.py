@@ -120,7 +120,7 @@ def check_result(result: Any) -> Any:
 
 def is_input(x: Any) -> bool:
     """Whether an argument is an input of the program, and not a constant."""
-    return _is_array(x) or isinstance(x, float | np.generic)
+    return _is_array(x) or isinstance(x, float) or (isinstance(x, np.generic) and x.dtype.kind in "biufc")
 
 
 def _is_array(x: Any) -> bool:

@@ -66,7 +66,7 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
     check_process()
     if shape == () and isinstance(x, int) and not isinstance(x, bool):
         x = check_number(x, name)
-    if not isinstance(x, jax.Array | np.ndarray | np.floating | float) or _is_foreign(x):
+    if not isinstance(x, jax.Array | np.ndarray | np.floating | float) or is_foreign(x):
         hint = f"; wrap it: jnp.asarray({name}, dtype=float)" if isinstance(x, list | tuple | int) else ""
         kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
         raise DtypeError(f"{name} must be an array of floats, got {kind}{hint}")
@@ -88,7 +88,7 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
     return array
 
 
-def _is_foreign(x: Any) -> bool:
+def is_foreign(x: Any) -> bool:
     """Whether it holds what JAX cannot read: objects, another byte order, floats of more than 64 bits."""
     if not isinstance(x, np.ndarray | np.generic):
         return False
@@ -463,7 +463,7 @@ def _is_array(x: Any) -> bool:
     if isinstance(x, int):
         return abs(x) < 2**31
     if isinstance(x, np.ndarray | np.generic):
-        return x.dtype.kind in "biufc" and not _is_foreign(x)
+        return x.dtype.kind in "biufc" and not is_foreign(x)
     return isinstance(x, jax.Array | float)
 
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
+import numpy as np
 
 from .._batched import Constant, check_result, constant, is_input
+from .._check import check_process, is_foreign
 from .._errors import DtypeError
 from ..sweeps.plan import together
 
@@ -35,7 +37,8 @@ def tiled(f: Callable[P, T]) -> Callable[P, T]:
         A function with the arguments of `f`, for all transformations of JAX.
 
     Raises:
-        DtypeError: `f` is not a function, does not return arrays, or an argument is neither an array nor hashable.
+        DtypeError: `f` is not a function, does not return arrays, or an argument is neither hashable nor an
+            array that JAX can read.
 
     Example:
         The power that gravity does on a batch of moving arms:
@@ -60,6 +63,7 @@ def tiled(f: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        check_process()
         return run(*_split(args, kwargs))
 
     return call
@@ -79,9 +83,11 @@ class _Call(NamedTuple):
 
 def _split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Call, list[Any]]:
     paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
-    arrays = [x for _, x in paths if is_input(x)]
 
     def place(path: Any, x: Any) -> Constant | None:
-        return None if is_input(x) else constant(x, ("args", "kwargs")[path[0].idx] + jax.tree_util.keystr(path[1:]))
+        name = ("args", "kwargs")[path[0].idx] + jax.tree_util.keystr(path[1:])
+        if is_foreign(x) or (isinstance(x, np.ndarray) and not is_input(x)):
+            raise DtypeError(f"{name} must be an array that JAX can read, got one of dtype {x.dtype.str}")
+        return None if is_input(x) else constant(x, name)
 
-    return _Call(tree, tuple(place(*each) for each in paths)), arrays
+    return _Call(tree, tuple(place(*each) for each in paths)), [x for _, x in paths if is_input(x)]

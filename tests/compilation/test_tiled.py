@@ -140,6 +140,7 @@ def test_keywords_constants_and_numbers():
         return jax.vmap(lambda q: f(model, q, link=model.link_names[-1], scale=2.0))
 
     _same(rows(height), rows(tiled(height)), q)
+    assert tiled(height)(model, q[0], link=np.str_(model.link_names[-1])).shape == ()
     assert tiled(height).__name__ == "height"
 
 
@@ -193,6 +194,38 @@ def test_refused():
         tiled(lambda x: "x")(jnp.ones(2))
     with pytest.raises(DtypeError, match=r"args\[1\] must be an array or hashable, got set"):
         tiled(lambda x, y: x)(jnp.ones(2), {1})
+
+
+@pytest.mark.parametrize("array", [np.ones(2, ">f8"), np.array(["a"]), np.array([None])])
+def test_arrays_that_jax_cannot_read(array):
+    with pytest.raises(DtypeError, match=r"args\[0\]\['x'\] must be an array that JAX can read, got one of dtype"):
+        tiled(lambda given: given)({"x": array})
+
+
+def test_several_dtypes_and_keys():
+    x, keys = jnp.linspace(0.0, 1.0, 2 * SIZE).reshape(SIZE, 2), jax.random.split(jax.random.key(0), SIZE)
+
+    def mixed(key, x):
+        return x.astype(jnp.float32).sum(), (x * jax.random.normal(key, (2,), x.dtype)).sum(), jnp.abs(x.sum() * 1j)
+
+    def total(f, key, x):
+        return sum(y.astype(x.dtype) for y in f(key, x))
+
+    _same(jax.vmap(mixed), jax.vmap(tiled(mixed)), keys, x)
+    gradients = (jax.vmap(jax.grad(functools.partial(total, f), 1)) for f in (mixed, tiled(mixed)))
+    _same(*gradients, keys, x)
+
+
+def test_loops_without_a_reverse():
+    x = jnp.linspace(0.0, 1.0, 2 * SIZE).reshape(SIZE, 2)
+
+    def grown(x):
+        return jax.lax.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + 1, 1.1 * s[1]), (0, x.sum()))[1]
+
+    def change(f):
+        return jax.vmap(lambda x: jax.jvp(f, (x,), (x,)))
+
+    _same(change(grown), change(tiled(grown)), x)
 
 
 def test_values_against_differences():
