@@ -5,8 +5,10 @@ Functions of arrays are traced only; their arguments are known there, so that th
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import inspect
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +37,7 @@ PATCH = constraints.ContactPatch(half_sizes=(0.1, 0.1), friction=0.5)
 JOINT = rb.JointDescription("j", "fixed", "base", "tip")
 LINKS = (rb.LinkDescription("base"), rb.LinkDescription("tip"))
 FOLDER = tempfile.mkdtemp(prefix="wrong_calls")
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 URDF = Path(FOLDER) / "pendulum.urdf"
 URDF.write_text(rb.to_urdf(robots.pendulum()))
 SRDF = Path(FOLDER) / "empty.srdf"

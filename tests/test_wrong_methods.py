@@ -7,9 +7,11 @@ until it has right arguments here, or a reason why it needs none. Functions of a
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
 import inspect
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -37,6 +39,7 @@ from website.api import public_modules
 ARM = robots.two_link_arm()
 X = np.full(2, 0.1)
 FOLDER = Path(tempfile.mkdtemp(prefix="wrong_methods"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 OPERATORS = ("__call__", "__getitem__", "__contains__", "__add__", "__sub__", "__mul__", "__matmul__", "__or__")
 
 
