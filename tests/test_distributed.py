@@ -185,6 +185,14 @@ def test_what_f_closes_over_can_be_differentiated(pendulum, angles):
         assert_close(jax.jit(jax.grad(total))(2.0), want, kind="solve")
 
 
+def test_a_gradient_by_a_robot_with_empty_parameters():
+    model, q = robots.pendulum(), np.linspace(0.0, 1.0, 3 * CHUNK)[:, None]
+    assert any(x.size == 0 for x in jax.tree.leaves(model))
+    slope = jax.grad(lambda model, q: rb.potential_energy(model, q))
+    got = jax.jit(lambda model, q: map_batch(slope, model, q, in_axes=ROBOT_AND_BATCH, chunk=CHUNK))(model, q)
+    jax.tree.map(assert_close, got, jax.vmap(slope, (None, 0))(model, q))
+
+
 def test_a_gradient_keeps_the_arguments_and_not_what_came_between(dtype):
     def long(x):
         for _ in range(100):

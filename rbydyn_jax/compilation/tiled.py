@@ -27,7 +27,7 @@ def tiled(f: Callable[P, T]) -> Callable[P, T]:
     well.
 
     A gradient computes `f` once more, in the same tile; of a single configuration it may take longer for that. On
-    accelerators `tiled` does nothing.
+    accelerators `tiled` does nothing, and on several devices it works inside of `shard_map` and `map_batch` only.
 
     Args:
         f: Function of arrays and of pytrees of arrays, such as robots; it may close over others. What is neither an

@@ -23,6 +23,7 @@ from ..xla.fusion import barrier
 from ..xla.gpu_kernel import gpu_kernel
 from ..xla.in_tiles import in_tiles
 from ..xla.loops import is_in_pieces, one_piece
+from ..xla.sharding import may_be_split
 from ..xla.tiling import tiled
 from ..xla.tuning import SMALL_TILE, UNROLLED_LIMIT, fusions_available, jaxlib_version, tile, warn_if_untested
 from .coordinates import Coordinates
@@ -162,10 +163,13 @@ def traverse(
 
 
 def together(f: Callable[..., T]) -> Callable[..., T]:
-    """`f`, of arrays, which composes several algorithms: on a CPU batches of it and of its derivatives are in tiles."""
+    """`f`, of arrays, which composes several algorithms: on a CPU batches of it and of its derivatives are in tiles.
+
+    Not where XLA may split a batch over devices: it would gather parts of some derivatives.
+    """
 
     def call(*arrays: Any) -> T:
-        return (in_tiles(f, SMALL_TILE) if is_on_cpu() else f)(*arrays)
+        return (in_tiles(f, SMALL_TILE) if is_on_cpu() and not may_be_split() else f)(*arrays)
 
     return call
 

@@ -29,7 +29,7 @@ def in_tiles(f: Callable[..., Any], tile: int) -> Callable[..., Any]:
     """`f`, of pytrees of arrays, with batches of so many configurations at a time; it may close over anything."""
 
     def call(*args: Any) -> Any:
-        given, tree = jax.tree.flatten(args)
+        given, tree = jax.tree.flatten(vary_alike(args))
 
         def of_leaves(*xs: jax.Array) -> Any:
             return f(*jax.tree.unflatten(tree, xs))

@@ -53,7 +53,8 @@ def in_turn(f: Callable[[list[Any]], Any], rows: list[Any], width: int) -> Any:
 
     (first,) = vary_alike([jnp.zeros((), jnp.int32)], *cut)
     _, results = jax.lax.scan(body, first, cut)
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[: rows[0].shape[0]], results)
+    size, wide = rows[0].shape[0], cut[0].shape[0] * width  # -1 has no meaning where a result is empty
+    return jax.tree.map(lambda x: x.reshape(wide, *x.shape[2:])[:size], results)
 
 
 def in_place(

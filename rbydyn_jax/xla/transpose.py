@@ -23,6 +23,7 @@ from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .nested import merged, size_along
+from .partitioned import devices_needed
 from .sharding import on_each_shard, replicated, vary_alike
 from .tuning import FEW_ARGUMENTS
 
@@ -77,7 +78,8 @@ def apply_linear(linear: LinearMap, parameters: Any, arguments: Arrays, shapes: 
     """The image of `arguments` under `linear`; `shapes` are those of the image."""
     arguments = vary_alike(arguments, parameters)
     leaves, tree = jax.tree.flatten(vary_alike(parameters, arguments))
-    return tuple(_linear_p.bind(*leaves, *arguments, linear=linear, tree=tree, out=tuple(shapes)))
+    params = {"linear": linear, "tree": tree, "out": tuple(shapes), "devices": devices_needed()}
+    return tuple(_linear_p.bind(*leaves, *arguments, **params))
 
 
 def _images(*operands: ShapedArray, tree: Any, out: tuple[Shape, ...], **_: Any) -> list[ShapedArray]:
@@ -91,7 +93,7 @@ def _split(operands: Sequence[Any], tree: Any) -> tuple[list[Any], tuple[Any, ..
     return list(operands[:count]), tuple(operands[count:])
 
 
-def apply_operands(*operands: jax.Array, linear: LinearMap, tree: Any, out: tuple[Shape, ...]) -> Arrays:
+def apply_operands(*operands: jax.Array, linear: LinearMap, tree: Any, **_: Any) -> Arrays:
     """The image of the arguments, which stand behind the parameters."""
     leaves, arguments = _split(operands, tree)
     return linear.apply(jax.tree.unflatten(tree, leaves), arguments)
@@ -107,21 +109,21 @@ def _pruned(*operands: jax.Array, **static: Any) -> list[Any]:
     return jaxpr_as_fun(pruned(jax.make_jaxpr(lambda *xs: apply_operands(*xs, **static))(*operands)))(*operands)
 
 
-_linear_p.def_impl(jax.jit(apply_operands, static_argnames=("linear", "tree", "out")))
+_linear_p.def_impl(jax.jit(apply_operands, static_argnames=("linear", "tree", "out", "devices")))
 _linear_p.def_abstract_eval(_images)
 mlir.register_lowering(_linear_p, mlir.lower_fun(_pruned, multiple_results=True))
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, linear: LinearMap, tree: Any, out: tuple[Shape, ...]
+    primals: Sequence[Any], tangents: Sequence[Any], *, linear: LinearMap, tree: Any, **params: Any
 ) -> tuple[Sequence[Any], list[Any]]:
     leaves, arguments = _split(primals, tree)
     d_leaves, d_arguments = _split(tangents, tree)
-    results = _linear_p.bind(*primals, linear=linear, tree=tree, out=out)
+    results = _linear_p.bind(*primals, linear=linear, tree=tree, **params)
     total = None
     if any(type(t) is not ad.Zero for t in d_arguments):
         dense = [ad.instantiate_zeros(t) for t in d_arguments]
-        total = _linear_p.bind(*leaves, *dense, linear=linear, tree=tree, out=out)
+        total = _linear_p.bind(*leaves, *dense, linear=linear, tree=tree, **params)
     moved = {k: t for k, t in enumerate(d_leaves) if type(t) is not ad.Zero}
     if moved:
         part = jvp_along(lambda xs: tuple(linear.apply(jax.tree.unflatten(tree, xs), arguments)), leaves, moved)[1]
@@ -131,7 +133,9 @@ def _jvp(
     return results, list(total)
 
 
-def _transpose(cts: Sequence[Any], *operands: Any, linear: LinearMap, tree: Any, out: tuple[Shape, ...]) -> list[Any]:
+def _transpose(
+    cts: Sequence[Any], *operands: Any, linear: LinearMap, tree: Any, out: tuple[Shape, ...], devices: Any
+) -> list[Any]:
     leaves, arguments = _split(operands, tree)
     if any(ad.is_undefined_primal(x) for x in leaves):
         raise TypeError("a linear map is not linear in its parameters")
@@ -139,7 +143,7 @@ def _transpose(cts: Sequence[Any], *operands: Any, linear: LinearMap, tree: Any,
         return [None] * len(operands)
     dense = [ad.instantiate_zeros(ct) for ct in cts]
     back = tuple(x.aval.shape for x in arguments)
-    images = _linear_p.bind(*leaves, *dense, linear=linear.transpose(), tree=tree, out=back)
+    images = _linear_p.bind(*leaves, *dense, linear=linear.transpose(), tree=tree, out=back, devices=devices)
     return [None] * len(leaves) + list(images)
 
 
@@ -150,6 +154,7 @@ def _batch(
     linear: LinearMap,
     tree: Any,
     out: tuple[Shape, ...],
+    devices: Any,
 ) -> tuple[Sequence[Any], list[int]]:
     size = size_along(operands, axes)
     leaves, arguments = _split(operands, tree)
@@ -168,15 +173,21 @@ def _batch(
                 images.append(image.reshape(*shape, size))
             return images, [x.ndim - 1 for x in images]
     if isinstance(linear, _Batched) and any(axis is not None for axis in leaf_axes):
-        return _batch_again(linear, tree, leaves, leaf_axes, last, out)
+        return _batch_again(linear, leaves, leaf_axes, last, tree=tree, out=out, devices=devices)
     batched = _Batched(linear, tuple(leaf_axes))
     grown = tuple((*shape, size) for shape in out)
-    images = _linear_p.bind(*leaves, *last, linear=batched, tree=tree, out=grown)
+    images = _linear_p.bind(*leaves, *last, linear=batched, tree=tree, out=grown, devices=devices)
     return images, [len(shape) - 1 for shape in grown]
 
 
 def _batch_again(
-    linear: _Batched, tree: Any, leaves: list[Any], leaf_axes: list[Any], arguments: Arrays, out: tuple[Shape, ...]
+    linear: _Batched,
+    leaves: list[Any],
+    leaf_axes: list[Any],
+    arguments: Arrays,
+    *,
+    out: tuple[Shape, ...],
+    **params: Any,
 ) -> tuple[Sequence[Any], list[int]]:
     """A batch of batches is one batch: the last two axes of the arguments, of which the last one is the outer."""
     inner, outer = arguments[0].shape[-2:]
@@ -184,7 +195,7 @@ def _batch_again(
     either = (None if a is None and b is None else 0 for a, b in zip(leaf_axes, linear.axes, strict=True))
     rows = [jnp.swapaxes(x, -1, -2).reshape(*x.shape[:-2], outer * inner) for x in arguments]
     grown = tuple((*shape[:-1], outer * inner) for shape in out)
-    images = _linear_p.bind(*flat, *rows, linear=_Batched(linear.inner, tuple(either)), tree=tree, out=grown)
+    images = _linear_p.bind(*flat, *rows, linear=_Batched(linear.inner, tuple(either)), out=grown, **params)
     return [x.reshape(*x.shape[:-1], outer, inner) for x in images], [len(shape) - 1 for shape in grown]
 
 
