@@ -85,9 +85,11 @@ def _split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Call, list[A
     paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
 
     def place(path: Any, x: Any) -> Constant | None:
+        if is_input(x) and not is_foreign(x):
+            return None
         name = ("args", "kwargs")[path[0].idx] + jax.tree_util.keystr(path[1:])
-        if is_foreign(x) or (isinstance(x, np.ndarray) and not is_input(x)):
+        if is_foreign(x) or isinstance(x, np.ndarray):
             raise DtypeError(f"{name} must be an array that JAX can read, got one of dtype {x.dtype.str}")
-        return None if is_input(x) else constant(x, name)
+        return constant(x, name)
 
     return _Call(tree, tuple(place(*each) for each in paths)), [x for _, x in paths if is_input(x)]

@@ -20,7 +20,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from .sharding import type_without_mesh, vary_alike, without_explicit_mesh
 from .tiling import tiled
-from .transpose import LinearMap, apply_linear, jvp_along, no_tangent
+from .transpose import LinearMap, apply_linear, is_zero, jvp_along, no_tangent
 
 Arrays = tuple[jax.Array, ...]
 
@@ -104,7 +104,7 @@ def _with_rule(run: _Program, operands: int) -> Callable[..., Arrays]:
 
 def _is_still(tangent: Any) -> bool:
     """Whether there is no change: a symbolic zero, or that of an array of integers."""
-    return isinstance(tangent, jax.custom_derivatives.SymbolicZero) or tangent.dtype == jax.dtypes.float0
+    return is_zero(tangent) or tangent.dtype == jax.dtypes.float0
 
 
 @dataclass(frozen=True)
