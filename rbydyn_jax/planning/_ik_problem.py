@@ -20,6 +20,7 @@ from ..spatial import so3
 from ..spatial._small import matmul
 from ..spatial.safe import safe_norm
 from ..sweeps.block_matrix import inverse_by_blocks
+from ..xla.control_flow import fori_loop
 
 _DAMPING = 1e-2  # per squared error [rad^2], as of Sugihara 2011
 _LEAST_DAMPING = 0.1  # times the root of the machine epsilon: what a singular matrix needs
@@ -51,6 +52,21 @@ class Judgement(NamedTuple):
     distance: Float[Array, "*n"] | None
 
 
+class Near(NamedTuple):
+    """The smallest distance of each kind [m], and the gradients of their smooth minima by the joints that may move."""
+
+    distances: Float[Array, "r"]
+    gradients: Float[Array, "r m"]
+
+
+class Pursued(NamedTuple):
+    """A configuration, what is known of it, and the one a step after it."""
+
+    q: Float[Array, "*n nq"]
+    known: Judgement
+    following: Float[Array, "*n nq"]
+
+
 class Problem(eqx.Module):
     """The data shared by all problems of a batch. What differs between them is an argument: `target`, a pytree.
 
@@ -71,8 +87,8 @@ class Problem(eqx.Module):
         """The largest distance [m] and angle [rad] from what is to be reached."""
 
     @abc.abstractmethod
-    def judged(self, q: Float[Array, "nq"], target: Any) -> Judgement:
-        """How far a configuration is from a solution."""
+    def judged(self, q: Float[Array, "nq"], target: Any, error: Float[Array, "e"], near: Near | None) -> Judgement:
+        """How far a configuration is from a solution, given its error and what it is near to."""
 
     @abc.abstractmethod
     def ranked(self, seeds: Float[Array, "s nq"], target: Any) -> tuple[Problem, Float[Array, "n s"]]:
@@ -95,18 +111,50 @@ class Problem(eqx.Module):
             mask[self.model.tree.q_slices[i]] = True
         return mask
 
-    def improved(self, q: Float[Array, "nq"], target: Any) -> Float[Array, "nq"]:
-        r"""One step of damped least squares, $J^T (J J^T + \lambda I)^{-1} e$ with $\lambda \propto |e|^2$."""
-        e, J = self.rows(q, target)
+    @property
+    def has_clearance(self) -> bool:
+        """Whether there is something that a step must not come near to."""
+        return False
+
+    def near(self, q: Float[Array, "nq"]) -> Near | None:
+        """How near that is; None if there is nothing."""
+        return None
+
+    def pursued(self, q: Float[Array, "nq"], target: Any, steps: int) -> Pursued:
+        """A configuration so many steps later."""
+
+        def advance(_: int, state: Pursued) -> Pursued:
+            known, following = self._examined(state.following, target)
+            return Pursued(state.following, known, following)
+
+        # To judge a configuration by itself would be one program more, in which all distances are computed again.
+        zero = jnp.zeros((), q.dtype)
+        unknown = Judgement(zero, jnp.zeros((), bool), zero if self.has_clearance else None)
+        return fori_loop(0, steps + 1, advance, Pursued(q, unknown, q))
+
+    def _examined(self, q: Float[Array, "nq"], target: Any) -> tuple[Judgement, Float[Array, "nq"]]:
+        r"""What is known of a configuration, and one step of damped least squares from it.
+
+        The step is $J^T (J J^T + \lambda I)^{-1} e$ with $\lambda \propto |e|^2$.
+        """
+        (e, J), near = self.rows(q, target), self.near(q)
+        known = self.judged(q, target, e, near)
         J = jnp.where(self.blocked(q, jnp.sum(J * e[:, None], axis=0))[None, :], 0.0, J)
         inverse = damped_inverse(J, jnp.sum(e * e))
-        step = self.led(q, product(J.T, product(inverse, e)), J, inverse)
-        return self.move(q, self.shortened(step))
+        step = product(J.T, product(inverse, e))
+        if near is not None:
+            step = self.led(q, step, near, J, inverse)
+        return known, self.move(q, self.shortened(step))
 
     def led(
-        self, q: Float[Array, "nq"], step: Float[Array, "m"], J: Float[Array, "e m"], inverse: Float[Array, "e e"]
+        self,
+        q: Float[Array, "nq"],
+        step: Float[Array, "m"],
+        near: Near,
+        J: Float[Array, "e m"],
+        inverse: Float[Array, "e e"],
     ) -> Float[Array, "m"]:
-        """A step of `improved`, led away from what it must not come near."""
+        """A step led away from what it must not come near to."""
         return step
 
     def blocked(self, q: Float[Array, "nq"], push: Float[Array, "m"] | float) -> Bool[Array, "m"]:
@@ -160,9 +208,11 @@ class PoseProblem(Problem):
         distance, angle = safe_norm(error[:, 3:]).max(), safe_norm(error[:, :3]).max()
         return jnp.stack([distance * self.length, angle])
 
-    def judged(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Judgement:
-        error = self.error(q, target)
-        return Judgement(jnp.sum(error * error), (self.size(error) <= self.tolerance).all(), None)
+    def judged(
+        self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"], error: Array, near: Near | None
+    ) -> Judgement:
+        size = self.size(error.reshape(-1, 6))
+        return Judgement(jnp.sum(error * error), (size <= self.tolerance).all(), None)
 
     def deviation(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Array:
         return self.size(self.error(q, target))

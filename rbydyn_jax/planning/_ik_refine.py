@@ -68,9 +68,8 @@ def _refined(
 
     def advance(s: _State) -> _State:
         step, promise = _along(problem, s.q, target, s.damping)
-        moved = problem.move(s.q, step)
-        moved = fori_loop(0, _CORRECTIONS, lambda _, x: problem.improved(x, target), moved)
-        known, cost = problem.judged(moved, target), value(moved)
+        moved, known, _ = problem.pursued(problem.move(s.q, step), target, _CORRECTIONS)
+        cost = value(moved)
         better = known.reached & (cost < s.cost)
         kept = jax.tree.map(
             lambda a, b: jnp.where(better, a, b), (moved, known.distance, cost), (s.q, s.distance, s.cost)

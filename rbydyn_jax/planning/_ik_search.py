@@ -15,11 +15,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..model.configuration import random_configuration
-from ..xla.control_flow import fori_loop, while_loop
-from ._ik_problem import Judgement, Problem
+from ..xla.control_flow import while_loop
+from ._ik_problem import Problem, Pursued
 
 LANES = 256  # on a CPU the arrays of this many stay in the cache of a core
-_STEPS = 4  # of a lane between two checks of its progress
+_STEPS = 5  # of a lane between two checks of its progress; the first is a step earlier
 _CHOICE = 16  # random configurations, of which the one nearest to the target is a start
 _SLOW = 0.5  # a lane whose squared error falls less than by this factor in `_STEPS` steps gives up
 
@@ -64,8 +64,7 @@ def search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKey
     lanes = min(LANES, max(8, n), n * attempts)
     problem, starts = _prepare(problem, target, q0, key)
     usable = finite(target) & jnp.isfinite(q0).all(axis=1)
-    judged = jax.eval_shape(problem.judged, q0[0], jax.tree.map(lambda x: x[0], target))
-    distance = None if judged.distance is None else jnp.full(n, jnp.nan, q0.dtype)
+    distance = jnp.full(n, jnp.nan, q0.dtype) if problem.has_clearance else None
     none, zero = jnp.full(lanes, n), jnp.zeros(lanes, int)
     state = (
         _Lanes(none, zero, jnp.zeros((lanes, q0.shape[1]), q0.dtype), jnp.zeros(lanes, q0.dtype), zero),
@@ -80,8 +79,8 @@ def search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKey
     def advance(state: tuple[_Lanes, Found, _Queue]) -> tuple[_Lanes, Found, _Queue]:
         lanes, queue = _refill(problem, starts, q0, *state)
         own = jax.tree.map(lambda x: x[jnp.minimum(lanes.problem, n - 1)], target)
-        pursued = jax.vmap(_pursue, in_axes=(None, 0, 0))(problem, lanes.q, own)
-        lanes, found = _collect(problem, lanes, *pursued, state[1])
+        pursued = jax.vmap(lambda q, own: problem.pursued(q, own, _STEPS - 1))(lanes.q, own)
+        lanes, found = _collect(problem, lanes, pursued, state[1])
         return lanes, found, queue
 
     return while_loop(unfinished, advance, state)[1]
@@ -131,19 +130,13 @@ def _refill(
     return lanes, _Queue(queue.sweep + last // count, order[last % count])
 
 
-def _pursue(problem: Problem, q: Array, target: Any) -> tuple[Array, Judgement]:
-    """The configuration some steps later, and what is known of it."""
-    q = fori_loop(0, _STEPS, lambda _, q: problem.improved(q, target), q)
-    return q, problem.judged(q, target)
-
-
-def _collect(problem: Problem, lanes: _Lanes, q: Array, known: Judgement, found: Found) -> tuple[_Lanes, Found]:
+def _collect(problem: Problem, lanes: _Lanes, pursued: Pursued, found: Found) -> tuple[_Lanes, Found]:
     """Takes over what is better than what was found, and frees the lanes that are done."""
-    n, p = len(found.merit), len(lanes.problem)
-    active, steps = lanes.problem < n, lanes.steps + _STEPS
+    n, p, (q, known, following) = len(found.merit), len(lanes.problem), pursued
+    active, steps = lanes.problem < n, lanes.steps + _STEPS  # with the one to `following`
     reached = active & known.reached
     merit = jnp.where(reached, 0.0, known.error)
-    hopeless = (steps >= problem.setup.iterations) | ~(merit < _SLOW * lanes.merit)
+    hopeless = (steps + _STEPS > problem.setup.iterations + 1) | ~(merit < _SLOW * lanes.merit)
     before = jnp.concatenate([found.merit, jnp.zeros(1, merit.dtype)])
     candidate = jnp.where(active & (merit < before[lanes.problem]), merit, jnp.inf)
     best = before.at[lanes.problem].min(candidate)
@@ -157,8 +150,8 @@ def _collect(problem: Problem, lanes: _Lanes, q: Array, known: Judgement, found:
         best[:n],
         found.q.at[taken].set(q, mode="drop"),
         found.attempts.at[taken].set(lanes.attempt + 1, mode="drop"),
-        found.iterations.at[taken].set(steps, mode="drop"),
+        found.iterations.at[taken].set(steps - 1, mode="drop"),
         None if found.distance is None else found.distance.at[taken].set(known.distance, mode="drop"),
     )
     done = reached | hopeless | (best[lanes.problem] == 0)
-    return _Lanes(jnp.where(done, n, lanes.problem), lanes.attempt, q, merit, steps), found
+    return _Lanes(jnp.where(done, n, lanes.problem), lanes.attempt, following, merit, steps), found

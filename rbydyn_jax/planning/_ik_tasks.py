@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from ..spatial.safe import safe_norm
 from ..sweeps.block_matrix import inverse_by_blocks
 from ._clearance import Clearance
-from ._ik_problem import Judgement, Problem, product, squared_distances
+from ._ik_problem import Judgement, Near, Problem, product, squared_distances
 from .costs import Cost
 from .goals import LENGTH, Goal, Moving
 
@@ -61,29 +61,35 @@ class TaskProblem(Problem):
             found.append(jnp.stack([distance * LENGTH, angle]))
         return jnp.stack(found).max(axis=0)
 
-    def judged(self, q: Float[Array, "nq"], target: Wanted) -> Judgement:
-        e, _ = self.rows(q, target)
-        reached = (self.deviation(q, target) <= self.tolerance).all()
-        if self.clearance is None:
-            return Judgement(jnp.sum(e * e), reached, None)
-        nearest = self.clearance.nearest(self.model, q)
+    @property
+    def has_clearance(self) -> bool:
+        return self.clearance is not None
+
+    def near(self, q: Float[Array, "nq"]) -> Near | None:
+        keep = self.clearance
+        return None if keep is None else Near(*keep.slopes(self.model, q, self.indices))
+
+    def judged(self, q: Float[Array, "nq"], target: Wanted, error: Array, near: Near | None) -> Judgement:
+        reached, size = (self.deviation(q, target) <= self.tolerance).all(), jnp.sum(error * error)
+        if self.clearance is None or near is None:
+            return Judgement(size, reached, None)
+        nearest = near.distances.min()
         lacking = jnp.square(jnp.maximum(self.clearance.distance - nearest, 0.0))
         # The goals come first: what reaches them in collision is better than all that does not reach them.
         in_collision = jnp.square(self.tolerance.min()) * lacking / (self.length**2 + lacking)
-        return Judgement(jnp.where(reached, in_collision, jnp.sum(e * e)), reached & (lacking == 0), nearest)
+        return Judgement(jnp.where(reached, in_collision, size), reached & (lacking == 0), nearest)
 
-    def led(self, q: Float[Array, "nq"], step: Array, J: Array, inverse: Array) -> Array:
+    def led(self, q: Float[Array, "nq"], step: Array, near: Near, J: Array, inverse: Array) -> Array:
         """Where a step would end below the clearance, away from that in the nullspace of the goals.
 
         The step to the goals comes first, so that what reaches them and is too near slides along them.
         """
-        if (clearance := self.clearance) is None:
-            return step
-        d, G = clearance.slopes(self.model, q, self.indices)
+        assert self.clearance is not None
+        (d, G), distance = near, self.clearance.distance
         ahead = d + product(G, step)
-        near = ahead < clearance.distance
-        lacking = jnp.where(near, jnp.minimum(clearance.distance + _MARGIN - ahead, _LONGEST_RETREAT), 0.0)
-        G = jnp.where(near[:, None] & ~self.blocked(q, jnp.sum(G * lacking[:, None], axis=0))[None], G, 0.0)
+        close = ahead < distance
+        lacking = jnp.where(close, jnp.minimum(distance + _MARGIN - ahead, _LONGEST_RETREAT), 0.0)
+        G = jnp.where(close[:, None] & ~self.blocked(q, jnp.sum(G * lacking[:, None], axis=0))[None], G, 0.0)
         G = G - product(product(product(G, J.T), inverse), J)
         flat = _FLAT**2 * jnp.eye(len(d), dtype=q.dtype)
         return step + product(G.T, product(inverse_by_blocks(product(G, G.T) + flat), lacking))
