@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from ..xla.control_flow import fori_loop
 from ._extremes import larger, smaller
 from ._rows import Rows, path_rows, relative
-from ._seeds import damped_solution, goal_rows, position_limits, product
+from ._seeds import damped_solution, end_limits, goal_rows, position_limits, product
 from .problem import TrajectoryProblem
 from .trajectory import Basis, Trajectory, basis, basis_at, on_grid
 
@@ -70,6 +70,7 @@ class Transcription:
         self.instants = sorted({goal.when for goal in problem.goals if not isinstance(goal.when, str)})
         self.end = jnp.asarray(self._basis_at(1.0).rest[0, 0], self.dtype)
         low, high = position_limits(problem)
+        self.ends = end_limits(problem)
         limits = [problem.model.velocity_limit[self.at_v], problem.model.acceleration_limit[self.at_v]]
         if problem.jerk_limit is not None:
             limits.append(problem.jerk_limit[self.at_v])
@@ -187,6 +188,13 @@ class Transcription:
 
     # The augmented Lagrangian.
 
+    def _bounds(self, count: int) -> tuple[Float[Array, "d n m"], Float[Array, "d n m"]]:
+        """Lower and upper bounds of what has a limit for each joint, at so many times."""
+        is_end = np.zeros((len(self.scales), count, 1), bool)
+        is_end[0, -1] = True
+        low, high = self.ends
+        return jnp.where(is_end, low, self.lower[:, None]), jnp.where(is_end, high, self.upper[:, None])
+
     def no_multipliers(self, at: Samples) -> Multipliers:
         """Zero for each constraint."""
         return Multipliers(jnp.zeros_like(at.bounds), {k: jnp.zeros_like(r.value) for k, r in self._limits(at.path)})
@@ -212,8 +220,7 @@ class Transcription:
         return Multipliers(
             beyond(
                 at.bounds,
-                self.lower[:, None],
-                self.upper[:, None],
+                *self._bounds(at.bounds.shape[1]),
                 tight.bounds,
                 0.0 if shifts is None else shifts.bounds,
             ),
@@ -225,7 +232,7 @@ class Transcription:
 
     def room(self, at: Samples, tight: Multipliers) -> Array:
         """How far each quantity is above its lower bound, and then how far it is below its upper one."""
-        own = [(at.bounds, self.lower[:, None], self.upper[:, None], tight.bounds)]
+        own = [(at.bounds, *self._bounds(at.bounds.shape[1]), tight.bounds)]
         own += [(r.value, r.lower, r.upper, tight.path[k]) for k, r in sorted(self._limits(at.path))]
         rows = [(y, *_narrowed(low, high, margin)) for y, low, high, margin in own]
         room = [y - low for y, low, _ in rows] + [high - y for y, _, high in rows]
@@ -279,23 +286,27 @@ class Transcription:
         )
         # Rows: those that are not active are zero.
         P = jnp.asarray(basis(K, self.problem.points).rest[:3], self.dtype) * units[:3, None, None]
-        slope, pull = [], []
+        slope, pull, later = [], [], []
         for kind, rows in at.path.items():
             assert rows.slope is not None
+            by_time = jnp.zeros_like(rows.value) if rows.later is None else rows.later
             if kind == "costs":
                 weight = jnp.sqrt(1.0 / (self.problem.points * penalty))
                 slope.append(rows.slope * weight)
                 pull.append(rows.value * weight)
+                later.append(by_time * weight)
             else:
                 y = beyond.path[kind]
                 slope.append(jnp.where((y != 0)[..., None, None], rows.slope, 0.0))
                 pull.append(y)
+                later.append(jnp.where(y != 0, by_time, 0.0))
         slope, pull = jnp.concatenate(slope, axis=1), jnp.concatenate(pull, axis=1).reshape(-1)
         slopes = slope.transpose(2, 3, 0, 1)  # rows last: what XLA multiplies fastest
         position, velocity, acceleration = (P[d].T[:, None, :, None] * slopes[d][None] for d in range(3))
         J = (position + velocity + acceleration).reshape(K * m, -1)
         if at.rates is not None and at.bounds_rate is not None:  # the duration is free
-            J = jnp.concatenate([J, jnp.sum(slope * at.rates[:, None], axis=(2, 3)).reshape(1, -1)])
+            by_duration = jnp.sum(slope * at.rates[:, None], axis=(2, 3)) + jnp.concatenate(later, axis=1)
+            J = jnp.concatenate([J, by_duration.reshape(1, -1)])
             H = jnp.pad(H, ((0, 1), (0, 1)))
             chosen = jnp.where(beyond.bounds != 0, at.bounds_rate, 0.0)
             side = jnp.asarray(basis(K, _BOUNDS).rest[:orders].swapaxes(1, 2), self.dtype)
@@ -332,7 +343,7 @@ class Transcription:
             return jnp.maximum(jnp.maximum(low - y, y - high), 0.0)
 
         path = {k: over(r.value, r.lower, r.upper) for k, r in self._limits(rows)}
-        return Multipliers(over(bounds, self.lower[:, None], self.upper[:, None]), path)
+        return Multipliers(over(bounds, *self._bounds(CHECK)), path)
 
     def tightened(self, tight: Multipliers, excess: Multipliers) -> Multipliers:
         """Narrower limits at the times of the optimisation that are next to where they are exceeded."""

@@ -29,12 +29,21 @@ _TEMPERATURE = 0.002  # [m] of the smooth minimum of distances
 
 
 class Rows(NamedTuple):
-    """Rows of one time, or of many with a leading axis."""
+    """Rows of one time, or of many with a leading axis.
+
+    Args:
+        value: Their values.
+        lower: Their lower bounds.
+        upper: Their upper bounds.
+        slope: Their derivatives by position, velocity and acceleration.
+        later: Those by the logarithm of the duration, of what depends on time itself; None of what does not.
+    """
 
     value: Float[Array, "*t r"]
     lower: Float[Array, "*t r"]
     upper: Float[Array, "*t r"]
     slope: Float[Array, "*t r 3 m"] | None
+    later: Float[Array, "*t r"] | None = None
 
 
 Part = Callable[..., Rows]
@@ -125,15 +134,17 @@ def _given(problem, functions, low: float, q: Array, v: Array, a: Array, t: Arra
     """The rows of functions that the user gave."""
     at_q, at_v = np.array(problem.moving.q), np.array(problem.moving.v)
 
-    def values(x: Array) -> Array:
+    def values(x: Array, t: Array) -> Array:
         own = q.at[at_q].set(x[0]), v.at[at_v].set(x[1]), a.at[at_v].set(x[2])
         tau = joint_forces(problem.model, *own)
         return jnp.concatenate([jnp.atleast_1d(f(problem.model, *own, tau, t)).astype(q.dtype) for f in functions])
 
-    x = jnp.stack([q[at_q], v[at_v], a[at_v]])
-    y = values(x)
-    slope = (jax.jacrev if y.size < x.size else jax.jacfwd)(values)(x) if slopes else None
-    return Rows(y, jnp.full_like(y, low), jnp.zeros_like(y), slope)
+    x, slope, later = jnp.stack([q[at_q], v[at_v], a[at_v]]), None, None
+    y = values(x, t)
+    if slopes:
+        slope = (jax.jacrev if y.size < x.size else jax.jacfwd)(values)(x, t)
+        later = jax.jvp(lambda t: values(x, t), (t,), (t,))[1] if problem.duration is None else None
+    return Rows(y, jnp.full_like(y, low), jnp.zeros_like(y), slope, later)
 
 
 def _by_position(J: Array) -> Array:

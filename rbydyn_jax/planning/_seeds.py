@@ -53,6 +53,12 @@ def position_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
     return jnp.minimum(low, start), jnp.maximum(high, start)
 
 
+def end_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
+    """Those of the end: where the start is beyond a limit, the motion has to come back."""
+    at, (low, high) = np.array(problem.moving.q), position_limits(problem)
+    return jnp.maximum(low, problem.model.position_lower[at]), jnp.minimum(high, problem.model.position_upper[at])
+
+
 def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
     """The end positions of the moving joints, ranked."""
     at = np.array(problem.moving.q)
@@ -61,7 +67,7 @@ def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
     if all(goal.when == ALONG for goal in goals):  # nothing is asked of the end
         return start[None]
     enough = problem.attempts * (1 if problem.clearance is None else _AMONG)
-    count, (low, high) = 2 * enough, position_limits(problem)
+    count, (low, high) = 2 * enough, end_limits(problem)
     keys = jax.random.split(problem.key, _CHOICE * count)
     starts = jax.vmap(random_configuration, in_axes=(None, 0))(problem.model, keys)[:, at].astype(start.dtype)
     starts = starts.reshape(_CHOICE, count, -1)
@@ -106,7 +112,9 @@ def _without_whole_turns(problem: TrajectoryProblem, x: Array, low: Array, high:
         return x
     tree = problem.model.tree
     joints = {tree.q_slices[i].start: joint for i, joint in enumerate(tree.joints) if tree.mimics[i] is None}
-    turn = np.array([2.0 * np.pi if isinstance(joints[k], Revolute) else 0.0 for k in problem.moving.q])
+    turning = {k for k, joint in joints.items() if isinstance(joint, Revolute)}
+    turning -= {tree.q_slices[m.source].start for m in tree.mimics if m is not None}  # others turn by a part of it
+    turn = np.array([2.0 * np.pi if k in turning else 0.0 for k in problem.moving.q])
     turn = jnp.asarray(turn, x.dtype)[None]
     start = problem.q_start[np.array(problem.moving.q)][None]
     nearer = x - turn * jnp.round((x - start) / (2.0 * np.pi))

@@ -6,6 +6,7 @@ import abc
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -16,7 +17,7 @@ from .._errors import ArgumentError
 from ..algorithms.centroidal import center_of_mass, com_jacobian
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
-from ..model.configuration import difference
+from ..model.configuration import difference, integrate, is_vector_space
 from ..model.model import Model
 from ..spatial import so3
 from ..spatial._small import matmul
@@ -244,8 +245,15 @@ class ConfigurationGoal(Goal):
         return self.at
 
     def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
-        e = difference(model, q, self.q)[np.array(moving.v)]
-        return e, -jnp.eye(len(e), dtype=q.dtype)
+        at = np.array(moving.v)
+
+        def error(step: Array) -> Array:
+            dv = jnp.zeros(model.nv, q.dtype).at[at].set(step, unique_indices=True)
+            return difference(model, integrate(model, q, dv), self.q)[at]
+
+        still = jnp.zeros(len(at), q.dtype)
+        slope = -jnp.eye(len(at), dtype=q.dtype) if is_vector_space(model) else jax.jacfwd(error)(still)
+        return difference(model, q, self.q)[at], slope
 
     def band(self) -> Array:
         return jnp.zeros(1)

@@ -40,7 +40,8 @@ class TrajectoryProblem(eqx.Module):
 
     Args:
         model: The robot.
-        q_start: Configuration at the start [rad, m].
+        q_start: Configuration at the start [rad, m]. Where it is beyond a limit of position, the motion may be as far
+            beyond it, but not at its end.
         goals: What is to be reached: `PoseGoal`, `PositionGoal`, `ConfigurationGoal`, `ComGoal`. Those at an instant
             are met exactly, those along the path within their bands.
         duration: Time for the motion [s]; None is a short one, to be found.

@@ -31,11 +31,11 @@ class TrajectoryViolations(Result):
 
     Args:
         goals: Of the goals at an instant [rad, 0.1 m].
-        position: Of limits of position [rad, m].
+        position: Of limits of position [rad, m]; before the end, where the start is beyond one, of what the start has.
         velocity: Of limits of velocity, relative to the limit.
         acceleration: Of limits of acceleration, relative to the limit.
         jerk: Of limits of jerk, relative to the limit.
-        torque: Of limits of torque, relative to the limit.
+        torque: Of limits of torque, relative to the limit, of the joints that the moving ones can load.
         clearance: Of the minimum distance [0.1 m].
         path: Of the bands of goals along the path [rad, 0.1 m].
         constraints: Of the given constraints.

@@ -56,7 +56,7 @@ def solutions(G: Float[Array, "e n"], g: Float[Array, "e"], sure: np.ndarray) ->
     def reflect(k: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         left, V, T, y, live = carry
         at_k = (places == k).astype(dtype)
-        row = jnp.where(places >= k, left[k], 0.0)
+        row = jnp.where(jnp.pad(~live, (0, n - e), constant_values=True), left[k], 0.0)  # without those taken away
         square = jnp.sum(row * row)
         alive = square > tolerance * lengths[k]
         length = jnp.where(alive, jnp.sqrt(jnp.where(alive, square, 1.0)), 1.0)

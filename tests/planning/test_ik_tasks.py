@@ -149,6 +149,26 @@ def test_costs_are_minimal_along_the_goals():
 
 
 @pytest.mark.slow
+def test_a_posture_of_a_joint_on_a_manifold_is_as_near_as_scipy_brings_it():
+    from scipy.optimize import minimize
+
+    up: dict = {"axis": (0, 0, 1)}
+    b = rb.RobotBuilder("cart").link("world").link("body", 2.0, (0, 0, 0.1), 0.2).planar("base", "world", "body", **up)
+    b.link("arm", 1.0, (0, 0, 0.3), 0.05).revolute("j", "body", "arm", xyz=(0.5, 0, 0), lower=-2, upper=2, **up)
+    model = rb.build_model(b.link("tip").fixed("mount", "arm", "tip", xyz=(0.7, 0, 0)))
+    posture, wanted = jnp.array([0.0, 0.0, 0.0, 0.3]), jnp.array([-1.0, 1.5, 0.0])
+    goal, cost = PositionGoal("tip", wanted), SoftGoal(ConfigurationGoal(posture), 1.0)
+    found = solve_ik(model, goals=[goal], costs=[cost], q0=jnp.array([0.0, 0.0, 0.5, 0.3]), joints=model.joint_names)
+    assert found.solved
+
+    value = jax.jit(lambda q: 0.5 * jnp.sum(rb.difference(model, q, posture) ** 2))
+    place = jax.jit(lambda q: (rb.link_pose(model, q, "tip")[:3, 3] - wanted)[:2])
+    slope, turn = jax.jit(jax.grad(value)), jax.jit(jax.jacfwd(place))
+    best = minimize(value, found.q, jac=slope, constraints={"type": "eq", "fun": place, "jac": turn}, method="SLSQP")
+    assert_close(value(found.q), best.fun, 1e-6)
+
+
+@pytest.mark.slow
 def test_what_is_left_to_choose_goes_to_manipulability():
     """Along the solutions of a pose in the plane, none nearby has a larger det(J J^T)."""
     arm = planar_arm()

@@ -12,7 +12,9 @@ import pytest
 
 from rbydyn_jax import (
     ArgumentError,
+    RobotBuilder,
     ShapeError,
+    build_model,
     center_of_mass,
     link_pose,
     lock_joints,
@@ -21,6 +23,7 @@ from rbydyn_jax import (
     robots,
     with_limits,
 )
+from rbydyn_jax.io.description import Mimic
 from rbydyn_jax.planning import (
     ComGoal,
     ConfigurationGoal,
@@ -202,6 +205,56 @@ def test_the_shortest_time_is_that_of_the_limit():
     assert result.solved
     # Bang-bang acceleration takes 1.25 s; with continuous acceleration in 8 splines a third more at most.
     assert 1.25 < float(result.trajectory.duration) < 1.25 * 4 / 3
+
+
+@pytest.mark.slow
+def test_a_free_duration_waits_for_what_depends_on_time():
+    def behind(model, q, v, a, tau, t):
+        return q[:1] - 0.5 * t  # a door that opens at 0.5 rad/s
+
+    def late(model, q, v, a, tau, t):
+        return 300.0 * (t - 4.0)[None]
+
+    def solved(**functions):
+        goal = [ConfigurationGoal(jnp.array([1.0, 0.2]))]
+        problem = TrajectoryProblem(robots.two_link_arm(), jnp.zeros(2), goal, clearance=None, **functions)
+        return solve_trajectory(problem)
+
+    door = solved(constraints=[behind])
+    assert door.solved and 2.0 <= float(door.trajectory.duration) < 2.5  # it is open by 1 rad after 2 s
+    motion = sample_trajectory(door.trajectory, 401)
+    assert float(jnp.max(motion.q[:, 0] - 0.5 * motion.times)) < 1e-4
+    costly = solved(costs=[late])
+    # Half the mean of (300 (s T - 4))^2 over s in [0, 1] is 45000 (T^2 / 3 - 4 T + 16), least at T = 6; the weight of
+    # the duration shortens that.
+    assert costly.solved and 5.0 < float(costly.trajectory.duration) < 6.0
+
+
+@pytest.mark.ci
+def test_a_start_beyond_a_limit_comes_back():
+    arm = with_limits(robots.two_link_arm(), position_lower=-jnp.ones(2), position_upper=jnp.ones(2))
+    stays, comes = (
+        solve_trajectory(
+            TrajectoryProblem(arm, jnp.array([0.0, 1.6]), [ConfigurationGoal(jnp.array([0.5, x]))], **QUICK)
+        )
+        for x in (1.5, 0.9)
+    )
+    assert stays.status == TrajectoryStatus.NOT_FEASIBLE
+    assert_close(stays.violations.position, 0.5, 1e-6)
+    assert comes.solved and float(sample_trajectory(comes.trajectory, 101).q[:, 1].max()) < 1.6 + 1e-4
+
+
+@pytest.mark.slow
+def test_whole_turns_of_a_joint_that_another_follows_are_kept():
+    builder = RobotBuilder("gear").link("world").link("a", 1.0, (0.2, 0, 0), 0.02)
+    wide = {"axis": (0, 0, 1), "lower": -6.2, "upper": 6.2, "velocity": 20.0}
+    builder.revolute("j1", "world", "a", **wide).link("b", 1.0, (0.2, 0, 0), 0.02)
+    builder.revolute("j2", "a", "b", xyz=(0.5, 0, 0), mimic=Mimic("j1", 0.5, 0.0), **wide)
+    model = build_model(builder.link("tip").fixed("mount", "b", "tip", xyz=(0.4, 0, 0)))
+    goal = PoseGoal("tip", link_pose(model, jnp.array([5.0]), "tip"))
+    result = solve_trajectory(TrajectoryProblem(model, jnp.zeros(1), [goal], **QUICK | {"duration": 5.0}))
+    assert result.solved
+    assert_close(sample_trajectory(result.trajectory, 3).q[-1], jnp.array([5.0]), 1e-6)
 
 
 @pytest.mark.slow

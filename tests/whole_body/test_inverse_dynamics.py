@@ -169,3 +169,25 @@ def test_derivatives_are_those_of_differences():
     assert_close((found * along).sum(axis=1)[smooth], steps[0][smooth], 1e-5)
     limited = np.abs(solve(x)[:, 4:8]) > 9.0 - 1e-6
     assert limited.any() and np.isfinite(found).all()
+
+
+@pytest.mark.slow
+def test_a_level_leaves_what_a_position_alone_has_reached():
+    arm = rb.robots.panda_like()
+    q, v = jnp.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5]), jnp.zeros(7)
+    target = rb.link_pose(arm, q, "tool").at[0, 3].add(0.02)
+    place = Pose("tool", target, jnp.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0]))  # three rows of nothing come first
+    alone = inverse_dynamics(arm, q, v, [place]).errors[0][3:]
+    first = inverse_dynamics(arm, q, v, [place, Posture(q + 0.3, priority=1)]).errors[0][3:]
+    assert_close(first, alone, 1e-4, scale=1.0)
+
+
+@pytest.mark.slow
+def test_more_contacts_of_a_foot_than_it_needs_do_not_slip():
+    q, v, _ = (x[0] for x in _states(1))
+    corners = [(x, y, 0.0) for x in (0.03, -0.03) for y in (0.02, -0.02)]
+    contacts = [PointContact(FEET[0], corner, friction=FRICTION) for corner in corners]
+    contacts += [PointContact(foot, friction=FRICTION) for foot in FEET[1:]]
+    result = inverse_dynamics(MODEL, q, v, [Com(PIN.center_of_mass(q), 5.0), Posture(Q, 0.1)], contacts)
+    assert result.status == WholeBodyStatus.OPTIMAL
+    assert float(jnp.abs(result.slip).max()) < 1e-9
