@@ -29,6 +29,11 @@ LARGEST_STATE = 1e10  # of a path without limits
 _ITERATIONS = 64
 
 
+def rounding(x: Array) -> float:
+    """How much two states that are to be equal may differ, relative to them."""
+    return max(1e-9, 32.0 * float(jnp.finfo(x.dtype).eps))
+
+
 class Row(NamedTuple):
     r"""The limits of all joints at one point of each interval: $\alpha u + \beta x$, with a $\beta$ for each side."""
 
@@ -132,7 +137,7 @@ def controllable(rows_of: RowsOf, stages: Stages, states: States, end: Float[Arr
         bottom, top = kernel(_before)(rows_of(stages.shared, known), half, low, high)
         top = smaller(_quotient(reduce(partial(_lesser, 1.0), _of_each(top)), jnp.inf), most)
         bottom = larger(_quotient(reduce(partial(_lesser, -1.0), _of_each(bottom)), -jnp.inf), least)
-        exists = exists & (bottom <= top * (1.0 + 1e-9))
+        exists = exists & (bottom <= top * (1.0 + rounding(top)))
         top = jnp.where(exists, top, 0.0)
         bottom = jnp.where(exists, smaller(bottom, top), 0.0)
         return (bottom, top, exists), (bottom, top)
@@ -242,7 +247,7 @@ def _gap(bounds: list[_Lines], x: Array) -> tuple[Array, Array]:
 def _extreme(bounds: list[_Lines], start: Array, largest: Array) -> tuple[Array, Array]:
     """The admissible x that is the nearest to an end of its range, and whether there is one, for each interval."""
     known, begin, most = jax.lax.stop_gradient((bounds, start, largest))
-    margin = 1e-9 * most
+    margin = rounding(most) * most
 
     def go_on(carry: tuple) -> Array:
         count, _, gap, _, inside = carry

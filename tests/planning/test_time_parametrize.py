@@ -96,6 +96,15 @@ def test_durations_of_toppra():
 
 
 @pytest.mark.slow
+@pytest.mark.float32
+def test_random_paths_have_a_timing_within_the_limits():
+    timed, shares = timed_and_used(paths(20))
+    assert (np.asarray(timed.status) == TimingStatus.SOLVED).all()
+    assert (shares <= 1 + TOLERANCE).all() and (shares.max(axis=0) > 0.99).all()
+
+
+@pytest.mark.slow
+@pytest.mark.float32
 def test_a_straight_path_is_a_trapezoidal_profile():
     """Also with speeds at the ends: against the profile of one joint from that velocity."""
     model = with_limits(ARM, effort_limit=jnp.full(2, jnp.inf))
