@@ -8,7 +8,6 @@ constants multiply the parameters: they are found by Gauss-Newton's method, from
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,8 +23,8 @@ from ..model.model import Model, check_model
 from ..spatial import inertia
 from .consistency import inside, nearest
 from .data import TrajectoryData, check_data
-from .normal_equations import JointSums, joint_sums, summed
-from .parameter_vector import TERMS, Term, check_terms, motor_torques, velocity_names
+from .normal_equations import JointSums, joint_sums, summed, torques_of
+from .parameter_vector import TERMS, Term, check_terms, velocity_names
 from .tables import unknowns_table
 from .unknowns import Unknowns, unknowns_of
 
@@ -49,7 +48,7 @@ class FitResult:
         covariance: Covariance of the unknowns without the condition that the robot can exist: that of the noise and of
             the prior together.
         noise: Standard deviation of the error of each torque, estimated or given [N m, N].
-        residual: Root mean square of the error of each torque after the fit [N m, N].
+        residual: Root mean square of the error of each torque after the fit, outliers included [N m, N].
         payload: The ten parameters of the payload about the origin of its link in its axes, if one was asked for.
         constants: Torque or force of each motor per ampere, if the data have currents [N m/A, N/A].
         iterations: Newton steps; zero where the fit is linear.
@@ -116,8 +115,8 @@ def fit(
     Minimises $\sum_{t,j} (\tau_{tj} - Y_{tj} \pi)^2 / \sigma_j^2 + \sum_k (x_k - x_k^0)^2 / s_k^2$: the errors of the
     torques in units of the noise of each joint, and the deviations from the initial robot in units of `prior` times the
     size of the parameter. Without `consistent` the minimum is linear; with it, every link has a mass distribution and
-    friction is not negative, in every iterate [Wensing, Kim and Slotine 2018]. Called outside of `jit`; the sums over
-    the data are in their dtype, all else in float64.
+    friction is not negative, in every iterate [Wensing, Kim and Slotine 2018]. Called outside of `jit`; torques and
+    their derivatives by the parameters are in the dtype of the data, all else in float64.
 
     Args:
         model: The initial robot, such as that of CAD. What is not fitted stays as it is.
@@ -164,10 +163,9 @@ def fit(
     if noise is not None:
         check_positive(check_array(noise, "noise", (model.nv,), "model.nv"), "noise")
     given = None if noise is None else np.asarray(noise, float)
-    measured = np.asarray(data.tau, float)
     if constants is not None:
         check_positive(check_array(constants, "constants", (model.nv,), "model.nv"), "constants")
-        measured = measured * np.asarray(constants, float)
+        measured = np.asarray(data.tau, float) * np.asarray(constants, float)
         data = TrajectoryData(*data.motion, jnp.asarray(measured, data.tau.dtype))
     weights = np.ones((len(data), model.nv))
     for _ in range(1 if huber is None else _ROBUST_PASSES):
@@ -177,16 +175,13 @@ def fit(
             raise ArgumentError("there is nothing to fit: neither a link, nor a payload, nor another term")
         found = _minimum(unknowns, sums, given, unknowns.mean)
         if huber is not None:
-            gains = found.x[-model.nv :] if constants is not None else 1.0
-            torques = np.asarray(_torques(unknowns.applied(model, found.x), *data.motion, width), float)
-            errors = np.abs(measured - gains * torques)
+            errors = np.abs(_errors(model, data, unknowns, found.x, width))
             spread = given if given is not None else np.maximum(_MEDIAN * np.median(errors, axis=0), found.noise * 1e-3)
             weights = np.minimum(1.0, huber * spread / np.maximum(errors, 1e-300))
     if check_flag(consistent, "consistent"):
         found = _minimum(unknowns, sums, given, found.x, iterations)
     x, scale = found.x, unknowns.deviation
-    everything = unknowns.base + unknowns.basis @ x
-    errors = np.sqrt([own.squared_error(everything) for own in unknowns.linearised(sums, x)])
+    residual = np.sqrt(np.mean(_errors(model, data, unknowns, x, width) ** 2, axis=0))
     covariance = np.linalg.inv(found.matrix * np.outer(scale, scale)) * np.outer(scale, scale)
     values, initial, gains = x.copy(), unknowns.mean.copy(), np.ones(model.nv)
     if constants is not None:  # the unknown is what is measured, in units of the torque: the inverse of the constant
@@ -202,7 +197,7 @@ def fit(
         initial=initial,
         covariance=covariance,
         noise=found.noise / gains,
-        residual=errors / gains,
+        residual=residual / gains,
         payload=None if unknowns.payload is None else x[10 * len(unknowns.links) : 10 * unknowns.blocks],
         constants=None if constants is None else values[-model.nv :],
         iterations=found.steps,
@@ -210,9 +205,10 @@ def fit(
     )
 
 
-@functools.partial(jax.jit, static_argnums=4)
-def _torques(model: Model, q: Array, v: Array, a: Array, width: float | None) -> Array:
-    return jax.vmap(lambda q, v, a: motor_torques(model, q, v, a, width))(q, v, a)
+def _errors(model: Model, data: TrajectoryData, unknowns: Unknowns, x: np.ndarray, width: float | None) -> np.ndarray:
+    """The errors (t, nv) of all measurements; with gains, in units of the torque that was believed."""
+    gains = x[len(x) - unknowns.gains :] if unknowns.gains else 1.0
+    return np.asarray(data.tau, float) - gains * torques_of(unknowns.applied(model, x), data, width)
 
 
 class _Minimum(NamedTuple):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from ..model.model import Model
+from ..xla.loops import filled
 from .data import TrajectoryData
-from .parameter_vector import TERMS, columns_of_rows, regressor
+from .parameter_vector import TERMS, columns_of_rows, motor_torques, regressor
 
 CHUNK = 512  # times of one call: their regressors take some 20 MB for RB-Y1
 
@@ -55,35 +56,47 @@ class JointSums(NamedTuple):
 
 
 @functools.partial(jax.jit, static_argnames="width")
-def _products(
-    model: Model, q: Array, v: Array, a: Array, tau: Array, weights: Array, width: float | None
-) -> list[Array]:
+def _rows(model: Model, q: Array, v: Array, a: Array, width: float | None) -> list[Array]:
+    """The rows of the regressor for each velocity, of the columns on which the torque depends."""
     rows = jax.vmap(lambda q, v, a: regressor(model, q, v, a, TERMS, width))(q, v, a)
-    found = []
-    for j, columns in enumerate(columns_of_rows(model, TERMS)):
-        table = jnp.concatenate([rows[:, j, columns], tau[:, j : j + 1]], axis=1)
-        weighted = table * weights[:, j : j + 1]
-        found.append(jnp.matmul(weighted.T, table, precision=jax.lax.Precision.HIGHEST))
-    return found
+    return [rows[:, j, columns] for j, columns in enumerate(columns_of_rows(model, TERMS))]
+
+
+@functools.partial(jax.jit, static_argnames="width")
+def _torques(model: Model, q: Array, v: Array, a: Array, width: float | None) -> Array:
+    return jax.vmap(lambda q, v, a: motor_torques(model, q, v, a, width))(q, v, a)
+
+
+def _chunks(data: TrajectoryData) -> Iterator[tuple[slice, list[np.ndarray]]]:
+    """Some times after the others with their motion, that of the last chunk filled up: all have one shape."""
+    motion, size = [np.asarray(x) for x in data.motion], min(CHUNK, len(data))
+    for start in range(0, len(data), CHUNK):
+        some = [x[start : start + CHUNK] for x in motion]
+        yield slice(start, start + len(some[0])), [filled(x, size, np) for x in some]
 
 
 def joint_sums(model: Model, data: TrajectoryData, weights: np.ndarray, width: float | None) -> list[JointSums]:
-    """The sums for each velocity; `weights` (t, nv) are those of the squared errors."""
-    arrays = [np.asarray(x) for x in (*data.motion, data.tau)]
-    arrays.append(weights.astype(arrays[0].dtype))
-    totals: list[np.ndarray] | None = None
-    for start in range(0, len(data), CHUNK):
-        some = [x[start : start + CHUNK] for x in arrays]
-        short = min(CHUNK, len(data)) - len(some[0])  # the last chunk, filled up with rows without weight
-        some[:4] = [np.pad(x, ((0, short), (0, 0)), mode="edge") for x in some[:4]]
-        some[4] = np.pad(some[4], ((0, short), (0, 0)))
-        found = [np.asarray(x, float) for x in _products(model, *some, width=width)]
-        totals = found if totals is None else [x + y for x, y in zip(totals, found, strict=True)]
-    columns = columns_of_rows(model, TERMS)
+    """The sums for each velocity; `weights` (t, nv) are those of the squared errors.
+
+    Sums and products are in float64, whatever the dtype of the rows: errors are small differences of these sums.
+    """
+    tau, columns = np.asarray(data.tau, float), columns_of_rows(model, TERMS)
+    totals = [np.zeros((len(c) + 1, len(c) + 1)) for c in columns]
+    for times, motion in _chunks(data):
+        for j, rows in enumerate(_rows(model, *motion, width=width)):
+            own = np.asarray(rows)[: times.stop - times.start]
+            table = np.concatenate([own, tau[times, j : j + 1]], axis=1)
+            totals[j] += (table * weights[times, j : j + 1]).T @ table
     return [
         JointSums(c, x[:-1, :-1], x[:-1, -1], float(x[-1, -1]), float(w))
-        for c, x, w in zip(columns, totals or [], weights.sum(axis=0), strict=True)
+        for c, x, w in zip(columns, totals, weights.sum(axis=0), strict=True)
     ]
+
+
+def torques_of(model: Model, data: TrajectoryData, width: float | None) -> np.ndarray:
+    """The torques (t, nv) of the motors of a robot on the motion of the data, in float64."""
+    chunks = _chunks(data)
+    return np.concatenate([np.asarray(_torques(model, *x, width=width), float)[: t.stop - t.start] for t, x in chunks])
 
 
 def summed(sums: list[JointSums], noise: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

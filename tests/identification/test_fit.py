@@ -27,7 +27,7 @@ from rbydyn_jax.spatial import inertia
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, oracle
 
-pytestmark = pytest.mark.skipif(not X64, reason="sums over many times need float64")
+pytestmark = pytest.mark.skipif(not X64, reason="what is compared needs float64")
 torques = jax.jit(jax.vmap(motor_torques, (None, 0, 0, 0)))
 
 

@@ -1,0 +1,72 @@
+"""The errors of a fit, in either precision: against least squares and root mean squares in numpy's float64."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rbydyn_jax as rb
+from rbydyn_jax import robots
+from rbydyn_jax.identification import TrajectoryData, fit, parameters, torque_regressor
+from tests.helpers import X64, assert_close, normal
+
+pytestmark = [pytest.mark.float32, pytest.mark.ci]
+NOISE = 0.003  # N m, of torques of some 10 N m
+
+
+@functools.cache
+def measured(noise: float = NOISE) -> tuple[TrajectoryData, np.ndarray, np.ndarray]:
+    """A loaded arm's motion with its torques, the rows of the arm's regressor, and the torques, both in float64."""
+    arm = robots.two_link_arm()
+    q, v, a = (normal(k, 600, 2) for k in range(3))  # more than one chunk
+    Y = np.asarray(jax.jit(jax.vmap(torque_regressor, (None, 0, 0, 0)))(arm, q, v, a), float)
+    real = rb.attach_payload(arm, "tool", 0.7, jnp.array([0.1, 0.0, 0.0]))
+    tau = Y @ np.asarray(real.inertias, float).reshape(-1) + np.asarray(arm.armature) * np.asarray(a)
+    tau = jnp.asarray(tau + noise * np.random.default_rng(0).normal(size=tau.shape), q.dtype)
+    return TrajectoryData(q, v, a, tau), Y, np.asarray(tau, float)
+
+
+def rms(model: rb.Model, Y: np.ndarray, data: TrajectoryData, tau: np.ndarray) -> np.ndarray:
+    """Root mean squares of the errors of a robot without friction."""
+    inertias, armature = (np.asarray(x, float) for x in (model.inertias, model.armature))
+    return np.sqrt(np.mean((tau - Y @ inertias.reshape(-1) - armature * np.asarray(data.a, float)) ** 2, axis=0))
+
+
+def test_values_deviations_and_errors_are_those_of_least_squares():
+    arm, (data, Y, tau) = robots.two_link_arm(), measured()
+    found = fit(arm, data, terms=("inertia",), consistent=False)
+    scale = fit(arm, data[:10], terms=("inertia",), consistent=False, noise=jnp.full(2, 1e6)).deviation  # the prior's
+    before = np.asarray(parameters(arm, ("inertia",)), float)
+    rest, rows = tau - np.asarray(arm.armature) * np.asarray(data.a, float), (Y / found.noise[:, None]).reshape(-1, 20)
+    stacked = np.concatenate([rows * scale, np.eye(20)])
+    want, *_ = np.linalg.lstsq(stacked, np.concatenate([(rest / found.noise).reshape(-1), before / scale]))
+    assert_close(found.values / scale, want, 1e-5)
+    assert_close(found.deviation / scale, np.sqrt(np.diag(np.linalg.inv(stacked.T @ stacked))), 1e-5)
+    errors = np.sqrt(np.mean((rest - Y @ (scale * want)) ** 2, axis=0))
+    assert_close(found.noise, errors, 1e-3)
+    assert_close(found.residual, errors, 1e-3)
+    assert_close(errors, np.full(2, NOISE), 0.1)
+
+
+def test_the_residual_is_the_root_mean_square_of_all_errors():
+    arm, (data, Y, tau) = robots.two_link_arm(), measured()
+    wrong = tau + 30.0 * (np.random.default_rng(1).random(tau.shape) < 0.05)
+    outliers = TrajectoryData(*data.motion, jnp.asarray(wrong, data.tau.dtype))
+    robust = fit(arm, outliers, terms=("inertia",), payload="tool", huber=2.0)
+    assert_close(robust.residual, rms(robust.model, Y, data, wrong), 1e-5)
+    assert robust.residual.min() > 5.0
+    constants = np.array([4.0, 0.5])
+    currents = TrajectoryData(*data.motion, jnp.asarray(tau / constants, data.tau.dtype))
+    geared = fit(arm, currents, terms=("inertia",), payload="tool", constants=jnp.asarray(0.9 * constants))
+    assert geared.constants is not None
+    assert_close(geared.residual, rms(geared.model, Y, data, tau / constants * geared.constants), 1e-3)
+
+
+def test_exact_torques_leave_no_error_but_rounding():
+    data, *_ = measured(0.0)
+    found = fit(robots.two_link_arm(), data, terms=("inertia",), payload="tool", consistent=False, prior=1e6)
+    assert found.residual.max() < (1e-11 if X64 else 1e-5)
