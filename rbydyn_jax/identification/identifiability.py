@@ -86,7 +86,8 @@ class BaseParameters:
 
 
 def _factor(x: float) -> str:
-    return "" if abs(x - 1.0) < 1e-9 else f"{x:.4g} "
+    text = f"{x:.4g} "
+    return "" if text == "1 " else text
 
 
 def base_parameters(

@@ -17,6 +17,7 @@ from rbydyn_jax.identification import (
     torque_regressor,
     with_parameters,
 )
+from rbydyn_jax.identification.identifiability import BaseParameters
 from rbydyn_jax.model.states import random_states
 from tests.helpers import assert_close
 
@@ -98,3 +99,8 @@ def test_it_is_compiled_once():
 def test_of_a_robot_that_does_not_move_nothing_can_be_told():
     still = rb.build_model(rb.RobotBuilder("still").link("w").link("a", 1.0, inertia=0.1).fixed("f", "w", "a"))
     assert base_parameters(still).rank == 0
+
+
+def test_a_factor_that_is_one_to_four_digits_is_not_written():
+    combinations = np.array([[1.0, 1.0 - 1e-5, -0.5]])  # of float32
+    assert BaseParameters(("a", "b", "c"), (0,), combinations, 1.0).grouped == ("(a) + (b) - 0.5 (c)",)
