@@ -8,6 +8,7 @@ so that both sides of the equations of motion are smoothed alike.
 from __future__ import annotations
 
 import csv
+import io
 import os
 from pathlib import Path
 from typing import Any, Literal
@@ -201,7 +202,8 @@ def read_csv(
 ) -> TrajectoryData:
     """The data of a CSV file with a header: `time` [s], and `q_<joint>` and `tau_<joint>` for every joint of the robot.
 
-    Other columns are ignored. Times have to be equidistant to 1 %; positions are differentiated by `data_from_samples`.
+    The text is UTF-8. Other columns are ignored. Times have to be equidistant to 1 %; positions are differentiated by
+    `data_from_samples`.
 
     Args:
         model: The robot.
@@ -214,15 +216,24 @@ def read_csv(
         ArgumentError: `measured` is another word, or `window` does not fit; see `smooth`.
         DtypeError: `path` is neither a string nor a path.
         ModelError: A joint has more positions than velocities.
-        ParseError: A column is missing, a value is no number, or the times are not equidistant.
+        ParseError: The file is no CSV in UTF-8, a column is missing, a value is no number, or the times are not
+            equidistant.
     """
     model = check_model(model)
     if not isinstance(path, str | os.PathLike):
         raise DtypeError(f"path must be a string or a path, got {type(path).__name__}")
     path = Path(path)
     check_choice(measured, "measured", ("tau", "current"))
-    with path.open(newline="") as file:
-        rows = list(csv.reader(file))
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _wrong(path, "the file is not UTF-8", data.count(b"\n", 0, error.start) + 1) from None
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise _wrong(path, str(error), reader.line_num) from None
     header = [x.strip() for x in rows[0]] if rows else []
     joints = velocity_names(model)
     wanted = ["time", *(f"q_{x}" for x in joints), *(f"{measured}_{x}" for x in joints)]

@@ -57,6 +57,24 @@ def test_a_file_of_polynomials_is_read_exactly(tmp_path):
         read_csv(model, tmp_path / "log.csv")
 
 
+def test_files_of_spreadsheets(tmp_path):
+    """UTF-8 with a byte order mark, other encodings, and a quotation mark without its other."""
+    model, t, path = robots.two_link_arm(), np.arange(40) * 0.01, tmp_path / "log.csv"
+    q = np.stack([t, t], axis=1)
+    write(path, t, q, q, model.joint_names)
+    plain = path.read_bytes()
+    path.write_bytes(b"\xef\xbb\xbf" + plain.removeprefix(b"note,").replace(b"\n-,", b"\n"))
+    assert_close(read_csv(model, path).q, q)
+    for contents, message in (
+        (plain.replace(b"\n-,", "\nµ,".encode("latin-1")), "log.csv:2: error: the file is not UTF-8"),
+        (plain.decode().encode("utf-16"), "log.csv:1: error: the file is not UTF-8"),
+        (plain.replace(b"-,", b'"-,') + 200_000 * b"0", "log.csv:.*: error: field larger than field limit"),
+    ):
+        path.write_bytes(contents)
+        with pytest.raises(rb.ParseError, match=message):
+            read_csv(model, path)
+
+
 def test_wrong_data():
     rows = jnp.zeros((5, 2))
     with pytest.raises(rb.ShapeError, match="tau must have shape"):
