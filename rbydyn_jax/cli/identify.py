@@ -76,6 +76,7 @@ def identify(
         found = fit(model, data[:count], constants=given, **used)
         told = base_parameters(model, data[:count], terms=terms)
         before, after = (_errors(x, data[count:], k) for x, k in ((model, given), (found.model, found.constants)))
+        consistent = all(found.consistent.values())
         if output is not None:
             save_urdf(found.model, output)
     good = found.converged and float((after**2).sum()) < (1.0 - _ROUNDING) * float((before**2).sum())
@@ -84,7 +85,7 @@ def identify(
         "rows": {"fitted": count, "held_out": len(data) - count},
         "combinations": {"of": len(told.names), "told_apart": told.rank, "condition": told.condition},
         "converged": found.converged,
-        "consistent": all(found.consistent.values()),
+        "consistent": consistent,
         "better": good,
         "unknowns": _unknowns(found),
         "errors": {

@@ -84,6 +84,14 @@ def test_currents_and_robots_that_do_not_fit(robot, log, tmp_path, capsys):
     assert "does not predict" in capsys.readouterr().out
 
 
+@pytest.mark.ci
+def test_it_computes_in_float64_whatever_the_default(robot, log, capsys):
+    with jax.enable_x64(False):
+        assert main(["identify", log, "--urdf", robot, "--payload", "tool", "--terms", "inertia", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["consistent"] and facts["better"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
