@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -97,7 +98,7 @@ def _fk(add: _Add) -> None:
     parser.add_argument("--link", action="append", default=[], help="a link (all); several times")
     _configuration(parser)
     parser.add_argument("--random", type=_positive, metavar="N", help="N configurations within the limits, not --q")
-    parser.add_argument("--seed", type=int, default=0, help="of --random (0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="of --random (0)")
     _json(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -120,7 +121,7 @@ def _ik(add: _Add) -> None:
     turn.add_argument("--rpy", type=_three, metavar="R,P,Y", help="orientation as roll, pitch and yaw [rad] (any)")
     parser.add_argument("--clearance", type=float, metavar="D", help="least distance of collision shapes [m] (any)")
     _configuration(parser, "--q0", "random starts")
-    parser.add_argument("--seed", type=int, default=0, help="of the random starts (0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the random starts (0)")
     _json(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -152,7 +153,7 @@ def _compare(add: _Add) -> None:
         "--with", dest="engines", type=_engines, required=True, metavar="A,B", help=f"some of {','.join(ENGINES)}"
     )
     parser.add_argument("--samples", type=_positive, default=100, help="configurations, the first is neutral (100)")
-    parser.add_argument("--seed", type=int, default=0, help="of the random states (0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the random states (0)")
     parser.add_argument("--bound", type=float, default=1e-9, help="of the relative errors (1e-9)")
     _json(parser)
 
@@ -177,9 +178,13 @@ def _identify(add: _Add) -> None:
         "--terms", type=_terms, default=TERMS, metavar="A,B", help=f"some of {','.join(TERMS)} (all of them)"
     )
     parser.add_argument(
-        "--link", action="append", default=[], help="a link whose inertia is fitted (all); several times"
+        "--link", action="append", default=[], help="a link whose inertia is fitted (all, with --payload none)"
     )
-    parser.add_argument("--payload", metavar="LINK", help="a link that carries something unknown; it alone is fitted")
+    parser.add_argument(
+        "--payload",
+        metavar="LINK",
+        help="a link that carries something unknown, fitted beside each --link and the drives of --terms",
+    )
     parser.add_argument(
         "--constants", type=_numbers, metavar="X,X,...", help="the log has currents: torque per ampere, about [N m/A]"
     )
@@ -218,7 +223,7 @@ def _bench(add: _Add) -> None:
     parser.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="of the speed (float64)")
     parser.add_argument("--precision", action="store_true", help="errors of float32 against float64 instead of speed")
     parser.add_argument("--samples", type=_positive, default=256, help="random states for --precision (256)")
-    parser.add_argument("--seed", type=int, default=0, help="of the random states (0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the random states (0)")
     _json(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -343,7 +348,17 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(x) for x in text.split(","))
+    values = tuple(float(x) for x in text.split(","))
+    if not all(map(math.isfinite, values)):
+        raise argparse.ArgumentTypeError(f"must be finite, got {text}")
+    return values
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"must have 64 bits, got {value}")
+    return value
 
 
 def _three(text: str) -> tuple[float, ...]:

@@ -79,6 +79,10 @@ def test_help_names_the_commands(capsys):
         ["demo", "--steps", "many"],
         ["bench"],
         ["bench", "x", "--batches", "0"],
+        ["fk", "two_link_arm", "--q", "inf,0"],
+        ["ik", "two_link_arm", "--link", "tool", "--position", "nan,0,0"],
+        ["fk", "two_link_arm", "--random", "1", "--seed", str(2**63)],
+        ["ik", "two_link_arm", "--link", "tool", "--position", "1,0,0", "--seed", str(-(2**63) - 1)],
     ],
 )
 def test_wrong_arguments_end_with_2_and_usage(arguments, capsys):
