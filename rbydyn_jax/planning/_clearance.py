@@ -93,7 +93,7 @@ def checked_clearance(
 def check_clearance(clearance: Any, name: str) -> None:
     """Raises unless a clearance is finite, where it is known."""
     if clearance is not None:
-        check_finite(check_array(clearance, name), name)
+        check_finite(check_array(clearance, name, ()), name)
 
 
 def _moved(model: Model, q: Array, moving: Moving, step: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite
+from .._check import check_array, check_finite, check_integer, check_sequence
 from .._errors import ArgumentError
 from ..algorithms.centroidal import center_of_mass, com_jacobian
 from ..algorithms.jacobians import jacobian
@@ -223,9 +223,11 @@ class ComGoal(Goal):
         all_three = "all three coordinates, of which axes chooses"
         position = check_array(self.position, f"{name}.position", (3,), all_three).astype(dtype)
         check_finite(position, f"{name}.position")
-        if not self.axes or not set(self.axes) <= {0, 1, 2}:
-            raise ArgumentError(f"{name}.axes must be some of 0, 1 and 2, got {self.axes}")
-        return ComGoal(position, time(self.at, name), self.axes, *bands(name, dtype, position_band=self.position_band))
+        given = check_sequence(self.axes, f"{name}.axes", "coordinates such as 0")
+        axes = tuple(check_integer(axis, f"{name}.axes[{i}]") for i, axis in enumerate(given))
+        if not axes or not set(axes) <= {0, 1, 2}:
+            raise ArgumentError(f"{name}.axes must be some of 0, 1 and 2, got {axes}")
+        return ComGoal(position, time(self.at, name), axes, *bands(name, dtype, position_band=self.position_band))
 
 
 class ConfigurationGoal(Goal):

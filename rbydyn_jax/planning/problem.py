@@ -13,11 +13,12 @@ from jax.core import Tracer
 from jax.tree_util import Partial
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_finite, check_integer
+from .._check import check_array, check_finite, check_integer, check_key
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..collision import CapsulePairs, World
 from ..model.model import Model, check_model
 from ._arguments import checked_world, default_pairs
+from ._clearance import check_clearance
 from .goals import ALONG, Goal, Moving
 from .profiles import check_numbers
 from .trajectory import Trajectory, check_kind
@@ -140,6 +141,7 @@ class TrajectoryProblem(eqx.Module):
         if jerk_limit is not None:
             self.jerk_limit = check_array(jerk_limit, "jerk_limit", (model.nv,), "model.nv").astype(dtype)
             check_numbers(self.jerk_limit, "jerk_limit", positive=True, bounded=False)
+        check_clearance(clearance, "clearance")
         self.pairs = None if clearance is None else default_pairs(model, collision_pairs)
         self.world = None if world is None else checked_world(model, world, dtype)
         if world is not None and clearance is None:
@@ -147,7 +149,7 @@ class TrajectoryProblem(eqx.Module):
         looks = self.pairs is not None or self.world is not None
         self.clearance = check_array(clearance, "clearance", ()).astype(dtype) if looks else None
         self.costs, self.constraints = _functions(costs, "costs"), _functions(constraints, "constraints")
-        self.key = jax.random.key(0) if key is None else key
+        self.key = jax.random.key(0) if key is None else check_key(key)
         self.coefficients = check_integer(coefficients, "coefficients", 1)
         self.points = check_integer(points, "points", 2)
         self.attempts = check_integer(attempts, "attempts", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -105,7 +106,7 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     from random starts; those nearest to the start whose gravity torques and clearance are within the limits come
     first. When `iterations` steps do not lead to a solution, the next one is tried. A motion counts as solved when all
     limits are kept at 401 times to 1e-4, in float32 1e-3; what is violated between the times of the optimisation is
-    corrected by narrower limits.
+    corrected by narrower limits. A traced duration that is not positive and finite ends as NOT_FINITE.
 
     Pure: works under `jit` and `vmap`. Of a batch, a few problems are searched at a time on a CPU, all elsewhere.
 
@@ -143,6 +144,9 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     """
     if not isinstance(problem, TrajectoryProblem):
         raise DtypeError(f"problem must be a TrajectoryProblem, got {type(problem).__name__}")
+    if (T := problem.duration) is not None:
+        timed = (T > 0.0) & (T < jnp.inf)
+        problem = eqx.tree_at(lambda p: p.duration, problem, jnp.where(timed, T, jnp.nan))
     found = solution(problem)
     violations = TrajectoryViolations(**found.report)
     known = jnp.isfinite(found.x).all() & jnp.isfinite(violations.largest())

@@ -11,6 +11,7 @@ import pytest
 
 from rbydyn_jax import ArgumentError, DtypeError, ModelError, NameNotFoundError, RbydynError, ShapeError, robots
 from rbydyn_jax.planning import (
+    ComGoal,
     ConfigurationGoal,
     PoseGoal,
     TrajectoryProblem,
@@ -146,9 +147,23 @@ def test_wrong_problems():
         (ArgumentError, r"goals\[0\].position_band must not be negative", [PoseGoal("tool", pose, position_band=-1.0)]),
         (ShapeError, r"goals\[0\].q must have shape \(2,\)", [ConfigurationGoal(jnp.zeros(3))]),
         (NameNotFoundError, "did you mean 'lower'", [PoseGoal("tool", pose, ref="lowr")]),
+        (
+            DtypeError,
+            r"goals\[0\].axes\[0\] must be an integer, got 0.0",
+            [ComGoal(jnp.zeros(3), axes=untyped((0.0, 1)))],
+        ),
+        (DtypeError, r"goals\[0\].axes must be a tuple", [ComGoal(jnp.zeros(3), axes=untyped(0))]),
+        (ArgumentError, r"goals\[0\].axes must be some of 0, 1 and 2", [ComGoal(jnp.zeros(3), axes=(0, 3))]),
     ]:
         with pytest.raises(error, match=message):
             TrajectoryProblem(model, q, untyped(goals), duration=1.0)
+    reach = [PoseGoal("tool", pose)]
+    for wrong in (42, "a", jnp.zeros(3), jax.random.split(jax.random.key(0))):
+        with pytest.raises(DtypeError, match="key must be one key of"):
+            TrajectoryProblem(model, q, reach, key=untyped(wrong))
+    for wrong in (jnp.nan, jnp.asarray(jnp.inf)):
+        with pytest.raises(ArgumentError, match="clearance must be finite"):
+            TrajectoryProblem(model, q, reach, clearance=wrong)
     for wrong in (model, "x"):
         with pytest.raises(DtypeError, match=f"problem must be a TrajectoryProblem, got {type(wrong).__name__}"):
             solve_trajectory(untyped(wrong))

@@ -298,6 +298,14 @@ def test_a_batch_is_each_of_its_problems():
     assert none.trajectory.coefficients.shape == (0, *together.trajectory.coefficients.shape[1:])
 
 
+@pytest.mark.ci
+def test_traced_durations_that_are_none_are_said():
+    problem = TrajectoryProblem(slider(), jnp.zeros(1), [ConfigurationGoal(jnp.ones(1))], **QUICK)
+    of = jax.vmap(lambda duration: solve_trajectory(eqx.tree_at(lambda p: p.duration, problem, duration)))
+    none = [TrajectoryStatus.NOT_FINITE] * 4
+    assert of(jnp.array([2.0, -1.0, 0.0, jnp.inf, jnp.nan])).status.tolist() == [TrajectoryStatus.SOLVED, *none]
+
+
 @pytest.mark.slow
 def test_functions_of_the_user_take_batched_values_from_around_them():
     arm, end = robots.two_link_arm(), jnp.array([0.5, 0.9])
