@@ -25,7 +25,7 @@ class TrajectoryReport(Result):
     """Errors, margins and clearances of a trajectory.
 
     A ratio is the largest |value| / limit over times and joints. An infinite limit has the ratio 0. For a limit
-    of zero the ratio is 0 if the value is always exactly zero, and infinite otherwise.
+    of zero the ratio is 0 if the value is always exactly zero, and infinite otherwise. Of NaN it is NaN.
 
     Args:
         position_error: Distance of the link's origin from the target at the end, of several links the largest [m].
@@ -181,4 +181,5 @@ def _measure(
 def _ratio(values: Array, limits: Array) -> Array:
     """The largest |value| / limit, where 0 / 0 is 0."""
     size = jnp.max(jnp.abs(values), axis=0)
-    return jnp.max(jnp.where(size > 0, size / jnp.where(size > 0, limits, 1.0), 0.0), initial=0.0)
+    still = size == 0.0  # not for NaN
+    return jnp.max(jnp.where(still, 0.0, size / jnp.where(still, 1.0, limits)), initial=0.0)

@@ -160,6 +160,17 @@ def test_smoothness_is_the_integral_of_the_squared_jerk_also_with_end_velocities
 
 
 @pytest.mark.ci
+def test_what_is_not_finite_keeps_no_limit(dtype):
+    report = check_trajectory(pole_arm(), least_jerk(pole_arm(), dtype, (0.3, np.nan)), "tool", jnp.eye(4))
+    assert np.isnan([report.position_ratio, report.torque_ratio]).all() and report.velocity_ratio > 0.0
+    still = least_jerk(pole_arm(), dtype)
+    moved = Trajectory(still.q_start, np.nan * still.coefficients, still.duration, (1,), (1,), 2)
+    report = check_trajectory(pole_arm(), moved, "tool", jnp.eye(4), clearance=None)
+    ratios = report.position_ratio, report.velocity_ratio, report.acceleration_ratio, report.torque_ratio
+    assert np.isnan(ratios).all() and not report.feasible(np.inf, np.inf)
+
+
+@pytest.mark.ci
 def test_wrong_arguments(dtype):
     model = pole_arm()
     motion = least_jerk(model, dtype)
