@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -166,6 +167,11 @@ def _count(goal: Goal) -> int | None:
     return len(x)
 
 
+def _bands(goal: Any) -> list[Any]:
+    """The bands of a goal along a path, which do not matter here: nor whether they are finite."""
+    return [getattr(goal, field.name) for field in dataclasses.fields(goal) if field.name.endswith("_band")]
+
+
 def _batched(model: Model, item: Item, dtype: Any, name: str, count: int) -> Item:
     """A goal or cost, checked, all its arrays with an axis for the problems."""
 
@@ -173,6 +179,8 @@ def _batched(model: Model, item: Item, dtype: Any, name: str, count: int) -> Ite
         return jnp.broadcast_to(x[None], (count, *x.shape))
 
     goal = _varying(item)
+    if goal is not None:
+        item = eqx.tree_at(lambda x: _bands(_varying(x)), item, replace_fn=jnp.zeros_like)
     if goal is None or _count(goal) is None:
         return jax.tree.map(spread, item.checked(model, dtype, name))
 

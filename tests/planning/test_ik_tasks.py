@@ -254,6 +254,16 @@ def test_derivatives_with_costs_are_those_of_the_smallest_cost():
 
 
 @pytest.mark.slow
+@pytest.mark.ci
+def test_bands_do_not_matter():
+    arm = robots.two_link_arm()
+    pose = rb.link_pose(arm, jnp.array([0.3, 0.8]), "tool")
+    goals = [PoseGoal("tool", pose[None], position_band=jnp.inf)]
+    soft = SoftGoal(PositionGoal("tool", pose[:3, 3], position_band=jnp.nan))
+    for costs in ([], [soft]):
+        assert solve_ik(arm, goals=goals, costs=costs, attempts=8).solved.all()
+
+
 def test_wrong_arguments_are_named():
     arm, pole = robots.two_link_arm(), pole_arm()
     goal = PositionGoal("tool", jnp.array([0.3, 0.5, 0.0]))
