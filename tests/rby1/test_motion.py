@@ -109,6 +109,10 @@ def test_wrong_motions_are_explained():
         c.to_commands(MODEL, motion(joints=(wheel,)))
     with pytest.raises(rb.ModelError, match="not the joints of an RB-Y1"):
         c.to_commands(robots.two_link_arm(), motion())
+    for size in (2, 40):
+        other = Trajectory(jnp.zeros(size), jnp.full((1, 1), 0.1), jnp.asarray(1.0), (1,), (1,), size)
+        with pytest.raises(rb.ModelError, match=f"motion is of a robot with {size} coordinates and {size} velocities"):
+            c.to_commands(MODEL, other)
     with pytest.raises(rb.DtypeError, match="motion must be a Trajectory"):
         untyped(c.to_commands)(MODEL, np.zeros((3, 24)))
 

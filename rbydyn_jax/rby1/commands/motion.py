@@ -55,7 +55,8 @@ def to_commands(
         ArgumentError: `period` is too short or not positive, nothing moves, or the wheels do.
         CommandError: A position or a speed is beyond the limits of the robot; all such joints are named.
         DtypeError: An argument is of another type.
-        ModelError: The model has not the joints of an RB-Y1, and `robot` is not given.
+        ModelError: The motion is of another robot, or the model has not the joints of an RB-Y1, and `robot` is not
+            given.
         NameNotFoundError: There is no such part or robot, or the model lacks a joint of a part.
 
     Example:
@@ -79,6 +80,9 @@ def to_commands(
     if step < described.control_period:
         raise ArgumentError(f"period must be at least {described.control_period}, that of the robot, got {step}")
     duration = _duration(motion)
+    if motion.q_start.shape != (model.nq,) or motion.nv != model.nv:
+        sizes = f"{motion.q_start.size} coordinates and {motion.nv} velocities"
+        raise ModelError(f"motion is of a robot with {sizes}, the model has {model.nq} and {model.nv}")
     count = max(1, int(np.ceil(duration / step - 1e-9)))
     step = duration / count
     samples = sample_trajectory(motion, count + 1)
