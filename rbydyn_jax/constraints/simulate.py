@@ -35,6 +35,7 @@ Control = Callable[[Array, Array, Array], Array]
 Method = Literal["semi_implicit_euler", "runge_kutta_4", "implicit"]
 _EXPLICIT = {"semi_implicit_euler": semi_implicit_euler, "runge_kutta_4": functools.partial(munthe_kaas, RUNGE_KUTTA_4)}
 _MOST_STEPS = 10**9
+_ROUNDING = 1e-6  # of a duration of one step, relative to it
 
 
 class Simulation(Result):
@@ -190,10 +191,11 @@ def simulate(
     dry = method == "implicit" and (rubs is None or bool(rubs.any()))
     model, q, v = arguments(model, q=q, v=v)
     duration, dt = check_number(duration, "duration"), check_number(dt, "dt")
-    count = round(min(duration / dt, _MOST_STEPS)) if dt > 0.0 else 0
+    steps = duration / dt if dt > 0.0 else 0.0
+    count = round(min(steps, _MOST_STEPS))
     if count == _MOST_STEPS:
         raise ArgumentError(f"duration / dt must be less than {_MOST_STEPS:.0e} steps, got {duration} and {dt}")
-    if count < 1:
+    if steps < 1.0 - _ROUNDING:
         raise ArgumentError(f"duration must be at least dt, and dt positive, got {duration} and {dt}")
     loops, contacts = check_loops(model, loops, q.dtype), check_contacts(model, contacts, q.dtype)
     gains = each_stabilization(stabilization, len(loops))

@@ -246,9 +246,10 @@ def test_errors_say_what_is_wrong():
     model, q = robots.pendulum(), jnp.zeros(1)
     with pytest.raises(rb.ArgumentError, match="method must be one of"):
         simulate(model, q, q, 1.0, 0.1, method="rk4")  # type: ignore[arg-type]
-    for duration, dt in ((0.0, 0.1), (1.0, 0.0), (1.0, -0.1)):
+    for duration, dt in ((0.0, 0.1), (0.06, 0.1), (1.0, 0.0), (1.0, -0.1)):
         with pytest.raises(rb.ArgumentError, match="duration must be at least dt"):
             simulate(model, q, q, duration, dt)
+    assert len(simulate(model, q, q, 0.3 - 0.2, 0.1).ts) == 2  # the difference is less than 0.1, by rounding
     with pytest.raises(rb.ShapeError, match=r"control\(t, q, v\)"):
         simulate(model, q, q, 1.0, 0.1, control=lambda t, q, v: jnp.zeros(2))
 
