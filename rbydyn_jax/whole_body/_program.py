@@ -106,9 +106,9 @@ def optimum(problem: Problem) -> Optimum:
     result = a.at(z), forces.at(z), tau.at(z)
     motors = jnp.zeros_like(problem.equations.c).at[problem.driven].set(result[2])
     errors = tuple(_applied(r, problem, *result) - r.wanted for r in rows)
-    wanted = jnp.concatenate([r.wanted for r in rows])
-    finite = jnp.stack([jnp.isfinite(x).all() for x in (limits.matrix, limits.offset, wanted)]).all()
-    finite &= ~(jnp.isnan(lower) | jnp.isnan(upper)).any()
+    wanted, weights = (jnp.concatenate(x) for x in zip(*((r.wanted, r.weight) for r in rows), strict=True))
+    finite = jnp.stack([jnp.isfinite(x).all() for x in (limits.matrix, limits.offset, wanted, weights)]).all()
+    finite &= ~(jnp.isnan(lower) | jnp.isnan(upper)).any() & (weights >= 0.0).all()
     return Optimum(
         result[0], motors, result[1], errors, optimal & ~infeasible, infeasible, space.regular, finite, count
     )

@@ -38,7 +38,7 @@ class WholeBodyStatus(IntEnum):
     SINGULAR = 3
     """Contacts depend on one another in this configuration alone: within all limits, but maybe not the optimum."""
     NOT_FINITE = 4
-    """An argument is not finite."""
+    """An argument is not finite, or a traced weight is negative, or a traced damping or horizon not positive."""
 
 
 class WholeBodyResult(Result):
@@ -161,6 +161,8 @@ def inverse_dynamics(
 
     a, forces, tau = found.a, found.forces, found.tau
     finite = jnp.isfinite(jnp.concatenate([q, v, equations.M.ravel(), equations.c, k])).all() & found.finite
+    for number in (mu,) if T is None else (mu, T):
+        finite &= (number > 0.0) & (number < jnp.inf)
     status = jnp.where(found.optimal, WholeBodyStatus.OPTIMAL, WholeBodyStatus.NOT_CONVERGED)
     status = jnp.where(found.optimal & ~found.regular, WholeBodyStatus.SINGULAR, status)
     status = jnp.where(found.infeasible, WholeBodyStatus.INFEASIBLE, status)

@@ -142,6 +142,20 @@ def test_arguments_that_are_not_finite_are_said():
     assert (np.delete(status, [3, 5]) == WholeBodyStatus.OPTIMAL).all()
 
 
+@pytest.mark.ci
+def test_traced_numbers_that_are_none_are_said():
+    @jax.vmap
+    def status(weight, damping, horizon):
+        return inverse_dynamics(
+            MODEL, Q, jnp.zeros(MODEL.nv), [Posture(Q, weight)], damping=damping, horizon=horizon
+        ).status
+
+    right = 1.0, MU, 0.1
+    wrong = [right[:k] + (x,) + right[k + 1 :] for k in range(3) for x in (-1.0, np.nan, np.inf)]
+    found = status(*(jnp.array(x) for x in zip(right, *wrong, strict=True)))
+    assert found[0] != WholeBodyStatus.NOT_FINITE and (found[1:] == WholeBodyStatus.NOT_FINITE).all()
+
+
 @pytest.mark.slow
 def test_derivatives_are_those_of_differences():
     """An arm that pushes against a wall, with limits of torque and friction that are active; backward."""
