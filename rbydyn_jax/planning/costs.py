@@ -143,7 +143,10 @@ class LinkVelocity(Cost):
         velocity = check_array(self.velocity, f"{name}.velocity", (6,)).astype(dtype)
         check_finite(velocity, f"{name}.velocity")
         ref = None if self.ref is None else model.link_index(self.ref)
-        return LinkVelocity(model.link_index(self.link), velocity, _weight(self.weight, dtype, f"{name}.weight"), ref)
+        weight = _weight(self.weight, dtype, f"{name}.weight")
+        if weight.shape not in ((), (6,)):
+            raise ShapeError(f"{name}.weight must be a number or have shape (6,), got {weight.shape}")
+        return LinkVelocity(model.link_index(self.link), velocity, weight, ref)
 
 
 def _squares(e: Array, J: Array, weight: Any) -> Expansion:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from .._check import check_array, check_positive, check_sequence, jit_public
+from .._check import check_array, check_positive, check_sequence, jit_public, known
 from .._errors import ArgumentError, DtypeError
 from .._result import Result, count_of
 from ..algorithms.arguments import arguments
@@ -32,7 +32,7 @@ class DifferentialIkResult(Result):
     Args:
         v: The velocity [rad/s, m/s]; zero if there is no solution.
         solved: Whether it is the minimum, within the limits. False where arguments are not finite, where a traced
-            number that has to be positive is not, or where rounding keeps the program from being solved.
+            number that has to be positive, or at most 1, is not, or where rounding keeps the program from being solved.
     """
 
     v: Float[Array, "nv"]
@@ -42,13 +42,20 @@ class DifferentialIkResult(Result):
         return count_of(self.solved, "solved")
 
 
+def _check_share(x: Any, name: str) -> None:
+    """Raises unless a share is in (0, 1], where it is known."""
+    numbers = known(x)
+    if numbers is not None and not ((numbers > 0.0) & (numbers <= 1.0)).all():
+        raise ArgumentError(f"{name} must be in (0, 1], got {numbers.tolist()}")
+
+
 @jit_public(
     *("joints", "collision_pairs"),
     costs=check_goal_values,
     dt=check_positive,
     gain=check_positive,
     damping=check_positive,
-    limit_gain=check_positive,
+    limit_gain=_check_share,
     clearance=check_clearance,
 )
 def differential_ik(
@@ -99,8 +106,8 @@ def differential_ik(
         world: Obstacles to stay clear of; default is none.
 
     Raises:
-        ArgumentError: There is no cost, a number is not positive or not finite where it is known, there is a world or
-            pairs and no clearance, or both joints and motions are given.
+        ArgumentError: There is no cost, a number is not positive or not finite where it is known, or `limit_gain` not
+            in (0, 1], there is a world or pairs and no clearance, or both joints and motions are given.
         DtypeError: An argument is of another type.
         ModelError: No joint moves a link of the costs, a joint is a mimic joint or is listed twice, or there is a
             clearance and the robot has no collision shapes that could keep it.
@@ -134,7 +141,8 @@ def differential_ik(
     limits = _limits(model, q, indices, keep, step, share)
     program, unit = _scaled(P, c, basis, *limits, model.velocity_limit[np.array(indices.v)])
     point = solve(program)
-    found = solved(program, point) & jnp.isfinite(q).all() & jnp.all(jnp.stack([step, g, mu, share]) > 0.0)
+    right = jnp.all(jnp.stack([step, g, mu, share]) > 0.0) & (share <= 1.0)
+    found = solved(program, point) & jnp.isfinite(q).all() & right
     v = product(basis, point.x * unit)
     whole = jnp.zeros(model.nv, q.dtype).at[np.array(indices.v)].set(v, unique_indices=True)
     return DifferentialIkResult(jnp.where(found, whole, 0.0), found)

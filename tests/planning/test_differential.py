@@ -115,6 +115,15 @@ def test_a_hand_is_led_by_wheels_that_roll():
     assert_close(rb.jacobian(robot, q, "ee_right") @ found.v, left.velocity, 1e-3, scale=0.05)
 
 
+@pytest.mark.ci
+def test_traced_shares_of_more_than_all_are_no_solution():
+    arm, q = robots.two_link_arm(), jnp.zeros(2)
+    up = [LinkVelocity("tool", jnp.ones(6))]
+    step = jax.vmap(lambda share: differential_ik(arm, q, up, dt=0.1, limit_gain=share))
+    found = step(jnp.array([1.0, 3.0, jnp.nan]))
+    assert found.solved.tolist() == [True, False, False]
+
+
 def test_wrong_arguments_are_named():
     arm, q = robots.two_link_arm(), jnp.zeros(2)
     still = LinkVelocity("tool", jnp.zeros(6))
@@ -127,7 +136,13 @@ def test_wrong_arguments_are_named():
             {"costs": [PositionGoal("tool", jnp.zeros(3))]},
         ),
         (ShapeError, r"costs\[0\].velocity must have shape \(6,\)", {"costs": [LinkVelocity("tool", jnp.zeros(3))]}),
+        (
+            ShapeError,
+            r"costs\[0\].weight must be a number or",
+            {"costs": [LinkVelocity("tool", jnp.zeros(6), jnp.ones(3))]},
+        ),
         (ArgumentError, "dt must be finite and positive", {"dt": 0.0}),
+        *((ArgumentError, r"limit_gain must be in \(0, 1\]", {"limit_gain": x}) for x in (0.0, 3.0, jnp.nan)),
         (ArgumentError, "joints and motions must not both", {"joints": ("elbow",), "motions": jnp.eye(2)}),
         (ShapeError, r"motions must have shape \(2, ...\)", {"motions": jnp.eye(3)}),
         (ArgumentError, "world needs a clearance", {"world": world}),

@@ -304,6 +304,7 @@ def test_what_is_not_finite_is_said():
         (ArgumentError, "dt must be positive", lambda m: ControlProblem(m, [JointEffort()], dt=0.0, steps=2)),
         (ArgumentError, "steps must be at least 1", lambda m: ControlProblem(m, [JointEffort()], dt=0.1, steps=0)),
         (ShapeError, r"costs\[0\].weight must be", lambda m: ControlProblem(m, [JointEffort(X3)], dt=0.1, steps=2)),
+        (ShapeError, r"costs\[0\].weight must be a", lambda m: two(m, costs=[LinkVelocity("cart", jnp.zeros(6), X3)])),
         (ArgumentError, "weight must be", lambda m: ControlProblem(m, [JointEffort(-1.0)], dt=0.1, steps=2)),
         (ArgumentError, "tau_lower must not be above", lambda m: two(m, tau_lower=X1 + 1.0, tau_upper=X1)),
         (ShapeError, "tau_upper must have shape", lambda m: two(m, tau_upper=X3)),
