@@ -93,7 +93,8 @@ def differential_ik(
         dt: Time step $\Delta t$ [s].
         gain: The share g of the errors of goals that a step is to remove.
         damping: $\mu$ > 0, in units of the weights times s^2: a goal of weight 1 has the error 1 for 1 rad and for
-            0.1 m.
+            0.1 m. In float32 what weighs 1e-5 of the largest still counts to two digits; rounding hides what is much
+            smaller.
         limit_gain: The share $\gamma$ in (0, 1] of what is left to a limit of position, or to the clearance, that one
             step may use.
         joints: The joints that may move, by name or index; default is all on the way between the links of the costs and

@@ -18,6 +18,7 @@ from ._small import solve_definite
 ITERATIONS = 50
 _GOOD = {"float64": 1e-12, "float32": 1e-5}  # errors at which the iteration ends,
 _ENOUGH = {"float64": 1e-7, "float32": 1e-3}  # and errors of what counts as a solution
+_PRODUCT = {"float64": 1.0, "float32": 1e4}  # times s z in errors: where P is small, it moves x far
 _SMALLEST = {"float64": 1e-9, "float32": 1e-5}  # slacks and multipliers in derivatives: smaller ones cost digits
 _TO_BOUNDARY = 0.99  # share of the step to the nearest bound
 
@@ -44,7 +45,7 @@ class Point(NamedTuple):
 
 def error(program: Program, point: Point) -> Float[Array, ""]:
     """The largest residual of the conditions of optimality."""
-    gap = jnp.mean(point.s * point.z)
+    gap = _PRODUCT[program.c.dtype.name] * jnp.mean(point.s * point.z)
     residuals = [*_residuals(program, point), gap[None]]
     return jnp.stack([jnp.max(jnp.abs(r), initial=0.0) for r in residuals]).max()
 

@@ -124,6 +124,24 @@ def test_traced_shares_of_more_than_all_are_no_solution():
     assert found.solved.tolist() == [True, False, False]
 
 
+@pytest.mark.ci
+@needs_x64
+def test_float32_follows_small_weights():
+    arm = robots.panda_like(dtype=jnp.float32)
+    twists, keys = 0.3 * normal(0, 30, 6), jax.random.split(jax.random.key(0), 30)
+    qs = jax.vmap(rb.random_configuration, (None, 0))(arm, keys)
+
+    def step(model, q, twist):
+        costs = [LinkVelocity("tool", twist), SoftGoal(ConfigurationGoal(jnp.zeros(7, q.dtype)), 1e-4)]
+        return differential_ik(model, q, costs, dt=0.01, damping=1e-4)
+
+    got = jax.jit(jax.vmap(step, (None, 0, 0)))(arm, qs, jnp.asarray(twists, jnp.float32))
+    wide = jax.tree.map(lambda x: x.astype(float), (arm, qs))
+    want = jax.jit(jax.vmap(step, (None, 0, 0)))(*wide, jnp.asarray(twists, float))
+    assert got.solved.all() and want.solved.all()
+    assert_close(got.v, want.v, 5e-3, scale=1.0)
+
+
 def test_wrong_arguments_are_named():
     arm, q = robots.two_link_arm(), jnp.zeros(2)
     still = LinkVelocity("tool", jnp.zeros(6))
