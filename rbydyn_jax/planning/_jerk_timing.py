@@ -28,9 +28,11 @@ from .spline import DEGREE, b_splines
 
 _POINTS = 4  # in each span of the spline
 _GAUSS, _CHECKS = 6, 9
+POWERS = 6  # of time, in each interval
+_EXACT = 13  # points for the square of the third derivative of a polynomial of degree 3 * 5
 _WEIGHTS = np.geomspace(1e-2, 1e-6, 24)
 _STEPS_PER_WEIGHT = 2
-_LARGEST = 0.95  # of the limits, at the start
+_LARGEST = 0.95  # of the limits, at the start, where those at rest are less
 _PHASE = np.polynomial.Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
 
 
@@ -77,9 +79,10 @@ def jerk_limited(model: Model, path: Spline, jerk_limit: Float[Array, "n"], torq
         return jnp.max(jax.vmap(_used)(state, rows))
 
     levels = jnp.asarray(np.geomspace(1e-10, 1e8, 145), dtype)
-    usable = jax.vmap(largest)(levels) < _LARGEST
+    at_rest = largest(jnp.zeros((), dtype))
+    usable = jax.vmap(largest)(levels) < jnp.maximum(_LARGEST, 0.5 * (1.0 + at_rest))
     begin = jnp.max(jnp.where(usable, levels, 0.0))
-    feasible = jnp.any(usable)
+    feasible = (at_rest < 1.0) & jnp.any(usable)
     lengths = jnp.asarray(np.append(0.0, 0.5 ** np.arange(12)), dtype)
 
     def newton(c: Array, weight: Array) -> tuple[Array, None]:
@@ -107,6 +110,18 @@ def stretched(phase: Phase, factor: Float[Array, ""]) -> Phase:
     """The timing made longer by a factor."""
     powers = jnp.asarray(np.arange(phase.coefficients.shape[1]), factor.dtype)
     return phase._replace(times=phase.times * factor, coefficients=phase.coefficients / factor ** powers[None])
+
+
+def squared_jerk(path: Spline, times: Float[Array, "i+1"], coefficients: Float[Array, "i 6"]) -> Float[Array, ""]:
+    """The integral of the squared joint jerks, exact: they are polynomials of time between nodes and waypoints."""
+    i, since = _passing(path.knots[1:-1], Phase(times, coefficients, jnp.asarray(True)))
+    edges = jnp.sort(jnp.concatenate([times, times[i] + since[:, 0]]))
+    nodes, weights = np.polynomial.legendre.leggauss(_EXACT)
+    T = jnp.diff(edges)
+    t = edges[:-1, None] + 0.5 * T[:, None] * jnp.asarray(nodes + 1.0, times.dtype)[None]
+    i = jnp.clip(jnp.searchsorted(times, 0.5 * (edges[1:] + edges[:-1]), side="right") - 1, 0, len(coefficients) - 1)
+    jerk = _states(path, coefficients[i], t - times[i][:, None])[3]
+    return jnp.sum(0.5 * T[:, None, None] * jnp.asarray(weights, times.dtype)[None, :, None] * jerk**2)
 
 
 @lru_cache(maxsize=16)

@@ -19,7 +19,7 @@ from ..spatial.safe import safe_sqrt
 from ..xla.batch_last import in_lanes
 from ..xla.control_flow import while_loop
 from ..xla.tiling import tiled
-from ._jerk_timing import jerk_limited, stretched
+from ._jerk_timing import POWERS, jerk_limited, squared_jerk, stretched
 from ._path import Spline, chord_lengths, spline
 from ._path_limits import (
     Grid,
@@ -88,8 +88,11 @@ class TimedPath(Result):
 
     @property
     def squared_jerk(self) -> Float[Array, ""]:
-        """Integral of the squared joint jerks [rad^2/s^5, m^2/s^5]; infinite, since the acceleration jumps."""
-        return jnp.full_like(self.duration, jnp.inf)
+        """Integral of the squared joint jerks [rad^2/s^5, m^2/s^5].
+
+        Infinite without a `jerk_limit`, since the acceleration jumps.
+        """
+        return _squared_jerk(self)
 
     def evaluate(self, t: Float[Array, "..."] | float) -> TrajectorySamples:
         """Positions, velocities and accelerations at the times `t` [s], of any shape.
@@ -126,6 +129,13 @@ def _evaluate(timed: TimedPath, t: Array) -> TrajectorySamples:
 
 
 def time_parametrize(
+@jit_public()
+def _squared_jerk(timed: TimedPath) -> Array:
+    if timed.phase.shape[-1] < POWERS:
+        return jnp.full_like(timed.duration, jnp.inf)
+    return squared_jerk(timed.path, timed.times, timed.phase)
+
+
     model: Model,
     path: Float[Array, "k nq"],
     *,

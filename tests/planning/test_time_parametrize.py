@@ -177,6 +177,12 @@ def test_limits_of_jerk():
     if not X64:
         pytest.skip("differences of accelerations")
     jerk = jnp.array([60.0, 90.0])
+
+    def jerk_squared(timed):
+        step = timed.duration / 20000
+        t = (jnp.arange(20000) + 0.5) * step
+        return jnp.sum(((timed.evaluate(t + h).a - timed.evaluate(t - h).a) / (2 * h)) ** 2) * step
+
     timed, h = jax.jit(jax.vmap(lambda path: time_parametrize(ARM, path, jerk_limit=jerk)))(paths(4)), 1e-5
 
     @jax.vmap
@@ -186,6 +192,8 @@ def test_limits_of_jerk():
         return jnp.max(jnp.abs(rate) / jerk[None])
 
     assert timed.solved.all() and (largest(timed) <= 1 + 1e-5).all()
+    square = jax.vmap(jerk_squared)(timed)
+    assert_close(jax.vmap(lambda timed: timed.squared_jerk)(timed), square, 1e-3)
     assert (jax.vmap(lambda x: used(ARM, x))(timed) <= 1 + TOLERANCE).all()
     free, plain = with_limits(ARM, effort_limit=jnp.full(2, jnp.inf)), timed_and_used(paths(4))[0]
     assert (timed.duration > plain.duration).all() and (timed.duration < 1.5 * plain.duration).all()
