@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -128,7 +129,6 @@ def _evaluate(timed: TimedPath, t: Array) -> TrajectorySamples:
     return TrajectorySamples(t, at.q, jnp.where(moving, v, 0.0), jnp.where(moving, a, 0.0))
 
 
-def time_parametrize(
 @jit_public()
 def _squared_jerk(timed: TimedPath) -> Array:
     if timed.phase.shape[-1] < POWERS:
@@ -136,6 +136,7 @@ def _squared_jerk(timed: TimedPath) -> Array:
     return squared_jerk(timed.path, timed.times, timed.phase)
 
 
+def time_parametrize(
     model: Model,
     path: Float[Array, "k nq"],
     *,
@@ -159,7 +160,8 @@ def _squared_jerk(timed: TimedPath) -> Array:
     position are not looked at: between the waypoints a spline may swing out; `check_trajectory` tells.
 
     Pure: works under `jit`, `vmap` and `grad`. The duration is differentiable where the set of active limits does not
-    change.
+    change. With `jerk_limit` it is not continuous in the waypoints, since the search may end in another minimum: it
+    jumps by some milliseconds. Its gradient is that of the timing that was found, with its active limits held.
 
     Args:
         model: The robot; each joint has one coordinate.
@@ -176,8 +178,9 @@ def _squared_jerk(timed: TimedPath) -> Array:
 
     Returns:
         The timed path. `status` is a `TimingStatus`: NOT_FEASIBLE if no timing keeps the limits, as where gravity alone
-        exceeds them, or from or to these speeds; TOO_SHORT if `duration` is less than the shortest, which is returned;
-            NOT_FINITE if traced waypoints are not finite, or a traced limit is NaN or negative.
+        exceeds them or a joint that has to move has one of zero, or from or to these speeds; TOO_SHORT if `duration`
+        is less than the shortest, which is returned; NOT_FINITE if traced waypoints or a traced duration are not
+        finite, or a traced limit or speed is NaN or negative.
 
     Raises:
         ArgumentError: A value is wrong: a waypoint is not finite, two in a row are equal, `knots` do not increase from
@@ -245,10 +248,23 @@ def _checked_knots(knots: Array, count: int) -> Array:
     return array
 
 
-def _is_meaningful(model: Model, path: Array, torques: bool) -> Bool[Array, ""]:
-    """Whether the path is finite and no limit is negative or NaN, as traced ones may be."""
+def _is_meaningful(model: Model, path: Array, torques: bool, duration: Array | None, other: Array) -> Bool[Array, ""]:
+    """Whether path and duration are finite and no limit or other number is negative or NaN, as traced ones may be."""
     kinds = (model.velocity_limit, model.acceleration_limit, *((model.effort_limit,) if torques else ()))
-    return jnp.isfinite(path).all() & (jnp.stack(kinds) >= 0.0).all()
+    finite = jnp.isfinite(path).all() & (True if duration is None else jnp.isfinite(duration))
+    return finite & (jnp.stack(kinds) >= 0.0).all() & (other >= 0.0).all()
+
+
+def _movable(model: Model, path: Array, *others: Array) -> tuple[Model, Bool[Array, ""]]:
+    """Without limits of zero of joints that rest, and whether no other limit of motion is zero."""
+    rests = (path == path[:1]).all(axis=0)
+
+    def freed(limit: Array) -> Array:
+        return jnp.where(rests & (limit == 0.0), jnp.inf, limit)
+
+    kinds = [freed(model.velocity_limit), freed(model.acceleration_limit)]
+    movable = jnp.stack([(x != 0.0) | rests for x in (*kinds, *others)]).all()
+    return eqx.tree_at(lambda m: (m.velocity_limit, m.acceleration_limit), model, tuple(kinds)), movable
 
 
 @jit_public("torques", "intervals")
@@ -263,10 +279,11 @@ def _time(
     intervals: int,
 ) -> TimedPath:
     geometry = spline(path, chord_lengths(path) if knots is None else knots)
+    model, movable = _movable(model, path)
     points = grid(model, geometry, intervals, torques)
     start, end, steps = start_speed**2, end_speed**2, jnp.diff(points.s)
     reach, profile, *slowest = _profiles(model, points, len(path) - 1, start, end, slow=duration is not None)
-    feasible = reach.exists & (end <= largest_states(model, points)[-1] * (1.0 + 1e-9))
+    feasible = movable & reach.exists & (end <= largest_states(model, points)[-1] * (1.0 + 1e-9))
     feasible &= (start >= reach.low[0] * (1.0 - 1e-9)) & (start <= reach.high[0] * (1.0 + 1e-9))
     shortest = jnp.sum(interval_times(profile.x, steps))
     status = jnp.where(feasible & (shortest < jnp.inf), TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
@@ -276,7 +293,8 @@ def _time(
         status = jnp.where((status == TimingStatus.SOLVED) & (duration > longest), TimingStatus.NOT_FEASIBLE, status)
     lasting = interval_times(profile.x, steps)
     times = jnp.append(jnp.zeros_like(lasting[:1]), jnp.cumsum(lasting))
-    times = jnp.where(_is_meaningful(model, path, torques), times, jnp.nan)
+    known = _is_meaningful(model, path, torques, duration, jnp.stack([start_speed, end_speed]))
+    times = jnp.where(known, times, jnp.nan)
     status = jnp.where(jnp.isnan(times[-1]), TimingStatus.NOT_FINITE, status)
     phase = jnp.stack([points.s[:-1], safe_sqrt(jnp.maximum(profile.x[:-1], 0.0)), 0.5 * profile.u], axis=1)
     return TimedPath(geometry, times, phase, status)
@@ -293,14 +311,15 @@ def _time_smoothly(
     intervals: int,
 ) -> TimedPath:
     geometry = spline(path, chord_lengths(path) if knots is None else knots)
+    model, movable = _movable(model, path, jerk_limit)
     phase = jerk_limited(model, geometry, jerk_limit, torques, intervals * (len(path) - 1))
-    shortest = phase.times[-1]
-    status = jnp.where(phase.feasible, TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
+    feasible, shortest = phase.feasible & movable, phase.times[-1]
+    status = jnp.where(feasible, TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
     if duration is not None:
-        status = jnp.where(phase.feasible & (duration < shortest), TimingStatus.TOO_SHORT, status)
+        status = jnp.where(feasible & (duration < shortest), TimingStatus.TOO_SHORT, status)
         phase = stretched(phase, jnp.maximum(duration / shortest, 1.0))
-    known = _is_meaningful(model, path, torques)
-    status = jnp.where((jnp.isfinite(phase.times[-1]) | ~phase.feasible) & known, status, TimingStatus.NOT_FINITE)
+    known = _is_meaningful(model, path, torques, duration, jerk_limit)
+    status = jnp.where((jnp.isfinite(phase.times[-1]) | ~feasible) & known, status, TimingStatus.NOT_FINITE)
     return TimedPath(geometry, jnp.where(known, phase.times, jnp.nan), phase.coefficients, status)
 
 

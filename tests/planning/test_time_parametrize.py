@@ -205,6 +205,55 @@ def test_limits_of_jerk():
 
 
 @pytest.mark.slow
+def test_limits_of_jerk_near_the_static_limit():
+    """Gravity takes 99 % of the effort at the end of the path, or more than all of it."""
+    path, jerk = jnp.array([[0.0], [np.pi / 2]]), jnp.array([150.0])
+
+    @jax.jit
+    @jax.vmap
+    def timed(effort):
+        model = with_limits(robots.pendulum(), effort_limit=effort[None])
+        found = time_parametrize(model, path, jerk_limit=jerk)
+        return found.status, used(model, found)
+
+    held = float(jnp.abs(gravity_forces(robots.pendulum(), path[-1]))[0])
+    status, shares = timed(held * jnp.array([1.5, 1.01, 1.001, 0.999]))
+    assert status.tolist() == [0, 0, 0, TimingStatus.NOT_FEASIBLE] and (shares[:3] <= 1 + TOLERANCE).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("smooth", [False, True])
+def test_traced_values_that_no_timing_keeps(smooth):
+    path, rests = jnp.array([[0.0, 0.0], [0.5, -0.3], [0.2, 0.4]]), jnp.array([[0.3, 0.0], [0.3, -0.3], [0.3, 0.4]])
+    fine = {"path": path, "velocity_limit": [2.0, 3.0], "acceleration_limit": [6.0, 9.0], "duration": 6.0}
+    fine["other"] = [60.0, 90.0] if smooth else [0.0, 0.0]
+
+    @jax.jit
+    def timed(path, duration, other, **limits):
+        others = {"jerk_limit": other} if smooth else {"start_speed": other[0], "end_speed": other[1]}
+        found = time_parametrize(with_limits(ARM, **limits), path, duration=duration, intervals=8, **others)
+        return found.status, found.duration
+
+    cases = [
+        ({}, TimingStatus.SOLVED),
+        ({"velocity_limit": [0.0, 3.0]}, TimingStatus.NOT_FEASIBLE),
+        ({"acceleration_limit": [6.0, 0.0]}, TimingStatus.NOT_FEASIBLE),
+        ({"path": rests, "velocity_limit": [0.0, 3.0], "acceleration_limit": [0.0, 9.0]}, TimingStatus.SOLVED),
+        ({"duration": jnp.nan}, TimingStatus.NOT_FINITE),
+        ({"duration": jnp.inf}, TimingStatus.NOT_FINITE),
+        ({"other": [-0.5, fine["other"][1]]}, TimingStatus.NOT_FINITE),
+        ({"other": [fine["other"][0], -0.5]}, TimingStatus.NOT_FINITE),
+        ({"other": [fine["other"][0], jnp.nan]}, TimingStatus.NOT_FINITE),
+    ]
+    if smooth:
+        cases.append(({"other": [0.0, 90.0]}, TimingStatus.NOT_FEASIBLE))
+    for changed, expected in cases:
+        status, duration = timed(**{k: jnp.asarray(v, path.dtype) for k, v in {**fine, **changed}.items()})
+        assert int(status) == expected, changed
+        assert expected != TimingStatus.SOLVED or abs(float(duration) - 6.0) < 1e-3
+
+
+@pytest.mark.slow
 def test_timed_paths_are_checked_like_trajectories():
     path = jnp.array([[0.0, 0.2], [0.3, -0.3], [0.8, 0.1]])
     timed = time_parametrize(ARM, path, intervals=16, torques=False)
