@@ -38,7 +38,7 @@ from .problem import positive
 from .profiles import check_numbers
 from .trajectory import TrajectorySamples
 
-_VISCOUS_PASSES = 6
+_VISCOUS_PASSES = 7
 _TILE = 64  # paths that are passed together
 _INTERVALS, _SPANS = 160, 32  # on the whole path, by default
 
@@ -328,7 +328,7 @@ def _profiles(
 ) -> tuple[Reachable, *tuple[Profile, ...]]:
     """The states that the limits leave, the fastest profile, and the slowest if wanted.
 
-    Viscous forces are concave in the state: their tangents at the states of the last pass are above them.
+    Viscous forces are concave in the state: their tangents at states like those of the last pass are above them.
     """
 
     def passes(model: Model, points: Grid, around: Array, end: Array, start: Array | None, slow: bool) -> tuple:
@@ -344,7 +344,13 @@ def _profiles(
 
     def again(carry: tuple) -> tuple:
         count, around, _ = carry
-        x = passes(*known, around, jax.lax.stop_gradient(end), None, False)[1].x
+        first = count == 0  # without viscous forces: tangents at the largest states are far above them
+        damping = jnp.where(first, 0.0, known[0].damping)
+        robot = eqx.tree_at(lambda m: m.damping, known[0], damping)
+        reach, profile = passes(robot, known[1], around, jax.lax.stop_gradient(end), None, False)
+        # Half of the way, since whole steps can alternate; slower where nothing is left.
+        x = jnp.where(first, profile.x, 0.5 * (around + profile.x))
+        x = jnp.where(reach.exists, x, 0.25 * around)
         return count + 1, x, jnp.max(jnp.abs(x - around)) / jnp.max(around)
 
     around = largest_states(model, points)

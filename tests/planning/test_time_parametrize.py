@@ -18,6 +18,7 @@ from rbydyn_jax import (
     link_pose,
     rnea,
     robots,
+    with_damping,
     with_gravity,
     with_limits,
 )
@@ -43,10 +44,11 @@ ARM = with_limits(
     effort_limit=jnp.asarray(1.2 * HELD),
 )
 TOLERANCE = 1e-6 if X64 else 1e-3
+TYPE = float if X64 else np.float32
 
 
 def paths(count):
-    return jnp.asarray(np.random.default_rng(7).uniform(-1.5, 1.5, (count, 4, 2)).astype(float if X64 else np.float32))
+    return jnp.asarray(np.random.default_rng(7).uniform(-1.5, 1.5, (count, 4, 2)), TYPE)
 
 
 def used(model, timed, fine=10):
@@ -150,6 +152,26 @@ def test_friction_counts_against_the_limit():
     weak = with_limits(model, effort_limit=0.7 * model.effort_limit)
     timed = jax.jit(lambda path: time_parametrize(weak, path))(path)
     assert bool(timed.solved) and (used(weak, timed) <= 1 + TOLERANCE).all()
+
+
+@pytest.mark.slow
+def test_paths_that_turn_back_with_viscous_friction():
+    """What is less than the limit at rest is feasible, since it can be passed slowly; friction makes it slower."""
+    path = np.random.default_rng(3).uniform(-1.0, 1.0, (16, 4, 2))
+    path[:, 2] = path[:, 0] + 0.02  # back, nearly where it was
+    path[0] = [[0.0, 0.0], [1.0, 0.5], [0.02, 0.0], [0.5, 1.0]]
+
+    @jax.jit
+    @jax.vmap
+    def timed(path, damping):
+        model = with_damping(with_limits(ARM, effort_limit=jnp.asarray(2.0 * HELD)), damping)
+        found = time_parametrize(model, path)
+        return found.status, found.duration, used(model, found)
+
+    damping = np.repeat([0.0, 0.1, 0.2], 16)[:, None] * np.ones(2)
+    status, duration, shares = timed(*(jnp.asarray(x, TYPE) for x in (np.tile(path, (3, 1, 1)), damping)))
+    assert (status == TimingStatus.SOLVED).all() and (shares <= 1 + 0.02).all()
+    assert (jnp.diff(duration.reshape(3, 16), axis=0) >= 0.0).all()
 
 
 @pytest.mark.slow
