@@ -32,7 +32,7 @@ from ._path_limits import (
     limits_of,
     rows,
 )
-from ._reachability import Profile, Reachable, Stages, States, controllable, forward, interval_times
+from ._reachability import Profile, Reachable, Stages, States, controllable, forward, interval_times, rounding
 from ._roots import monotone_root
 from .problem import positive
 from .profiles import check_numbers
@@ -153,7 +153,9 @@ def time_parametrize(
     The path is the natural cubic spline through the waypoints. Its timing, with constant $\ddot s$ on each interval
     of a grid, is found by reachability analysis [Pham, Pham 2018]. Limits of velocity, acceleration and force are
     those of the model, kept on each interval and not only at its ends, to the fourth order of its length. Coulomb and
-    viscous friction count in full against the limit of force, whatever their direction. The duration is above the
+    viscous friction count in full against the limit of force, whatever their direction; where viscous friction takes
+    much of the effort and the path turns back, forces can exceed their limits by some per cent, or no timing be found
+    although there is one: `check_trajectory` tells the former. The duration is above the
     shortest one by the first order: about 0.15 % on random paths of an arm through five waypoints. With `jerk_limit` a
     barrier method finds a local minimum among timings of limited resolution, which is stretched until it is within
     the limits between its nodes: 0.4 to 3 % above the shortest on straight paths, more on winding ones. Limits of
@@ -281,10 +283,10 @@ def _time(
     geometry = spline(path, chord_lengths(path) if knots is None else knots)
     model, movable = _movable(model, path)
     points = grid(model, geometry, intervals, torques)
-    start, end, steps = start_speed**2, end_speed**2, jnp.diff(points.s)
+    start, end, steps, slack = start_speed**2, end_speed**2, jnp.diff(points.s), rounding(path)
     reach, profile, *slowest = _profiles(model, points, len(path) - 1, start, end, slow=duration is not None)
-    feasible = movable & reach.exists & (end <= largest_states(model, points)[-1] * (1.0 + 1e-9))
-    feasible &= (start >= reach.low[0] * (1.0 - 1e-9)) & (start <= reach.high[0] * (1.0 + 1e-9))
+    feasible = movable & reach.exists & (end <= largest_states(model, points)[-1] * (1.0 + slack))
+    feasible &= (start >= reach.low[0] * (1.0 - slack)) & (start <= reach.high[0] * (1.0 + slack))
     shortest = jnp.sum(interval_times(profile.x, steps))
     status = jnp.where(feasible & (shortest < jnp.inf), TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
     if duration is not None:
