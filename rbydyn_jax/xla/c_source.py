@@ -28,6 +28,8 @@ _FUNCTIONS = {
     **{"abs": "fabs", "round": "rint", "max": "larger", "min": "smaller", "rem": "fmod"},
 }
 _CHOICES = {"max": "{0} > {1} ? {0} : {1}", "min": "{0} < {1} ? {0} : {1}", "abs": "{0} < 0 ? -{0} : {0}"}
+_BEYOND_THEIR_TYPE = frozenset("add sub mul div neg not abs shift_left".split())  # where C computes with `int` instead
+_BYTES_OF_INT = 4
 _WIDTH = 120
 _LONGEST = 48  # characters of an expression within another
 _ATOM, _UNARY, _LOWEST = 4, 3, 0
@@ -223,7 +225,15 @@ class _Writer:
         return texts[x] if x in texts else _Text(_at(self.places[x]), _ATOM)
 
     def operation(self, x: Scalar, texts: Mapping[Scalar, _Text]) -> _Text:
-        """The expression of an operation."""
+        """The expression of an operation, of its own type."""
+        found = self.promoted(x, texts)
+        dtype = np.dtype(x.dtype)
+        if x.operation in _BEYOND_THEIR_TYPE and dtype.kind in "iu" and dtype.itemsize < _BYTES_OF_INT:
+            return _Text(f"({c_type(x.dtype)}){_within(found, _ATOM)}", _UNARY)
+        return found
+
+    def promoted(self, x: Scalar, texts: Mapping[Scalar, _Text]) -> _Text:
+        """The expression of an operation, which is an `int` where C does not compute in the type."""
         name, xs = x.operation, [self.value(y, texts) for y in x.operands]
         kind, given = np.dtype(x.dtype).kind, np.dtype(x.operands[0].dtype).kind
         if name in _INFIX or (name == "rem" and kind in "iu"):

@@ -83,19 +83,22 @@ def _unstack(eqn: JaxprEqn, x: Numbers) -> list[Numbers]:
 
 
 def _places(eqn: JaxprEqn, x: Numbers, *rest: Numbers) -> Numbers:
-    """By the operation itself on the numbers' places, with -1 for what comes from none: indices must be known."""
+    """By the operation itself on the numbers' places: indices must be known.
+
+    What comes from no place, which -1 marks, is what the operation takes for it.
+    """
     if not all(map(known, rest)):
         raise NotScalarError(eqn.primitive.name, "has indices that are computed")
     at = np.arange(x.size, dtype=np.int32).reshape(x.shape)
     indices = [values_of(r, v.aval) for r, v in zip(rest, eqn.invars[1:], strict=True)]
-    params = dict(eqn.params)
-    if params.get("fill_value", 0) is None or "fill_value" in params:
-        params["fill_value"] = -1
+    marks = {"fill_value": -1} if "fill_value" in eqn.params else {}
     with jax.ensure_compile_time_eval():
-        places = np.asarray(eqn.primitive.bind(at, *indices, **params))
-    zero = np.zeros((), result_type(eqn).dtype)[()]
+        places = np.asarray(eqn.primitive.bind(at, *indices, **eqn.params | marks))
+        fills = places
+        if (places < 0).any():
+            fills = np.asarray(eqn.primitive.bind(np.zeros(x.shape, result_type(eqn).dtype), *indices, **eqn.params))
     flat = x.reshape(-1)
-    return array([flat[k] if k >= 0 else zero for k in places.reshape(-1)], places.shape)
+    return array([flat[k] if k >= 0 else fill for k, fill in zip(places.flat, fills.flat, strict=True)], places.shape)
 
 
 def _dynamic_update(eqn: JaxprEqn, x: Numbers, update: Numbers, *starts: Numbers) -> Numbers:

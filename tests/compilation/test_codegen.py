@@ -205,6 +205,34 @@ def test_what_is_no_number_stays_none(tmp_path):
     assert np.isnan(got).all()
 
 
+def test_what_is_read_beyond_an_array_is_what_jax_takes(tmp_path):
+    def read(model, x):
+        at, whole = jnp.array([0, 5]), (8 * x).astype(jnp.int32)
+        flags = jnp.take(x > 0, at).astype(x.dtype)
+        given = x.at[at].get(mode="fill", fill_value=7.0)
+        return {"flags": flags, "given": given, "taken": jnp.take(x, at), "whole": jnp.take(whole, at)}
+
+    x = np.array([0.25, -1.5], FLOAT)
+    code = rb.generate_c(robots.pendulum(), (read, {"x": jax.ShapeDtypeStruct((2,), FLOAT)}))
+    (call,) = compiled(tmp_path, code)
+    want = read(None, jnp.asarray(x))
+    for got, name in zip(call(x, whole=np.int32), code.results, strict=True):
+        np.testing.assert_array_equal(got, want[name], name)
+
+
+@pytest.mark.parametrize("kind", [jnp.uint8, jnp.int8, jnp.uint16, jnp.int16])
+def test_narrow_integers_wrap_around(tmp_path, kind):
+    def wrapped(model, x):
+        n = x.astype(kind)
+        least, most = (jnp.array(k, kind) for k in (jnp.iinfo(kind).min, jnp.iinfo(kind).max))
+        sums = [(n + most) >> 1, (n - most) >> 1, (n * most) >> 1, (n << 7) >> 3, ~n >> 1, -n >> 1, -(least + n) // 2]
+        return jnp.stack(sums).astype(x.dtype)
+
+    x = np.array([7.0, 100.0, 0.0], FLOAT)
+    (call,) = compiled(tmp_path, rb.generate_c(robots.pendulum(), (wrapped, {"x": jax.ShapeDtypeStruct((3,), FLOAT)})))
+    np.testing.assert_array_equal(call(x)[0], wrapped(None, jnp.asarray(x)))
+
+
 def test_names_of_arguments_and_results(tmp_path):
     arm, x = robots.two_link_arm(), jax.ShapeDtypeStruct((), FLOAT)
 
