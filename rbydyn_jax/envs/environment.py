@@ -30,6 +30,7 @@ from ..constraints.servo import Servo, Stops
 from ..constraints.simulate import simulate
 from ..model.configuration import clamp
 from ..model.model import Model, check_model
+from ..spatial.safe import safe_norm
 from .parameters import Parameters, check_parameters, draw_parameters, with_parameters
 
 _NOMINAL, _ALL = Parameters(), np.ones(3)
@@ -275,7 +276,7 @@ def step(env: Environment, state: EnvState, action: Float[Array, "nv"]) -> Trans
     q, v = _moved(env, state, targets)
     after = EnvState(q, v, targets, state.goal, state.steps + 1, state.parameters)
     observation = _observed(env, after)
-    distance = jnp.linalg.norm(observation[-3:])
+    distance = safe_norm(observation[-3:])
     reward = 1.0 / (1.0 + distance / env.width) - env.effort * jnp.mean(action**2)
     return Transition(after, observation, reward, after.steps >= env.max_steps_in_episode, distance)
 

@@ -172,6 +172,13 @@ def test_dry_friction_holds_what_is_weaker():
         assert bool((jnp.abs(after.q - state.q) > 1e-5).all()) is moves
 
 
+def test_the_gradient_of_a_reward_at_the_goal_is_that_of_the_effort():
+    env = arm(axes=np.zeros(3))  # there the distance is zero everywhere
+    state = envs.reset(env, KEYS[0])
+    gradient = jax.grad(lambda action: envs.step(env, state, action).reward)(jnp.array([0.5, -0.25]))
+    assert_close(gradient, -env.effort * np.array([0.5, -0.25]))
+
+
 def test_wrong_arguments():
     ball = random_tree(1, ("spherical",), n=1)
     with pytest.raises(rb.ModelError, match="hinges and slides"):
