@@ -12,7 +12,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax.planning import Trajectory, sample_trajectory, time_parametrize
+from rbydyn_jax.planning import Trajectory, TrajectorySamples, sample_trajectory, time_parametrize
 from rbydyn_jax.rby1 import commands as c
 from tests.helpers import oracle, untyped
 
@@ -83,6 +83,30 @@ def test_limits_of_the_robot():
     c.to_commands(MODEL, motion())
     with pytest.raises(rb.CommandError, match="speed"):
         c.to_commands(MODEL, motion(), robot=narrow)
+
+
+class Turning:
+    """One joint that turns at a speed, in positions of single precision."""
+
+    duration = 0.5
+
+    def __init__(self, joint, speed, start):
+        self.at, self.speed, self.start = place(joint), speed, start
+
+    def samples(self, points):
+        times = np.linspace(0.0, self.duration, points)
+        q = np.zeros((points, MODEL.nq), np.float32)
+        q[:, self.at] = self.start + self.speed * times
+        still = jnp.zeros((points, MODEL.nv))
+        return TrajectorySamples(jnp.asarray(times), jnp.asarray(q), still, still)
+
+
+def test_a_motion_at_the_limit_of_speed_is_allowed_in_single_precision():
+    described = c.model_description("A")
+    limit = described.velocity_limit[described.robot_joint_names.index("right_arm_4")]
+    c.to_commands(MODEL, untyped(Turning("right_arm_4", limit, 0.3)), period=0.01)
+    with pytest.raises(rb.CommandError, match="speed"):
+        c.to_commands(MODEL, untyped(Turning("right_arm_4", 1.001 * limit, 0.3)), period=0.01)
 
 
 @pytest.mark.parametrize(

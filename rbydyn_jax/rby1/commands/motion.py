@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _PARTS = ("torso", "right_arm", "left_arm", "head")
 _ROUNDING = 1e-6  # of a velocity, relative to its limit
+_ROUNDED = 4  # of a difference of two positions, in roundings of the larger one
 
 
 def to_commands(
@@ -177,9 +178,11 @@ def _check_speeds(
     findings = []
     for part, joints in parts.items():
         for name in joints:
-            speeds = np.abs(np.diff(positions[name])) / step
+            q = positions[name]
+            speeds = np.abs(np.diff(q)) / step
             k = int(np.argmax(speeds))
-            if not speeds[k] <= limits[name] * (1.0 + _ROUNDING):
+            rounding = _ROUNDED * float(np.finfo(q.dtype).eps * np.abs(q).max()) / step
+            if not speeds[k] <= limits[name] * (1.0 + _ROUNDING) + rounding:
                 where = f"from {k * step:.3f} s to {(k + 1) * step:.3f} s"
                 message = f"must be at most {limits[name]} rad/s, got {speeds[k]:.4g} {where}"
                 findings.append(Finding("error", message, f"joint {name!r}", f"{part}: speed"))
