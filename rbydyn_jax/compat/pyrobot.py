@@ -16,7 +16,7 @@ from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
 from ..io.load import load_urdf
 from ..model.configuration import clamp, neutral
-from ..model.model import Model
+from ..model.model import Model, check_model
 from ..planning import solve_ik
 from ..spatial import quaternions, rpy, se3, so3, to_linear_first
 from ._numbers import floats, quaternion, rotation
@@ -39,6 +39,7 @@ class Kinematics:
         ee_frame: Its end effector.
 
     Raises:
+        DtypeError: `model` is neither a robot nor a path.
         ModelError: No joint lies between the two, or one has several coordinates or mimics another.
         NameNotFoundError: There is no such link.
 
@@ -54,7 +55,7 @@ class Kinematics:
     """
 
     def __init__(self, model: Model | str | Path, base_frame: str, ee_frame: str) -> None:
-        self.model = model if isinstance(model, Model) else load_urdf(model)
+        self.model = load_urdf(model) if isinstance(model, str | Path) else check_model(model)
         self.base_frame, self.ee_frame = base_frame, ee_frame
         self.check_cfg()
         tree = self.model.tree

@@ -158,6 +158,7 @@ class ControlProblem(eqx.Module):
 
 def implicit(model: Model, dt: Array) -> Model:
     """The robot whose rotors take the place of viscous damping over a time step."""
+    model = check_model(model)  # a specialised one has no leaves to be replaced
     return eqx.tree_at(lambda m: m.armature, model, model.armature + dt * model.damping)
 
 

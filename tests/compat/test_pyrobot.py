@@ -149,3 +149,11 @@ def test_sliding_joints_are_joints():
     gantry = gantry.prismatic("x", "base", "slide", axis=(1, 0, 0), lower=-1.0, upper=1.0)
     rail = Kinematics(rb.build_model(gantry.build_description()), "base", "slide")
     assert_close(rail.forward_kinematics([0.25], "slide")[0], [0.25, 0.0, 0.0])
+
+
+def test_a_specialised_robot_is_taken_for_the_robot():
+    arm = robots.two_link_arm()
+    poses = [Kinematics(m, "base", "tool").forward_kinematics([0.3, 0.2], "tool") for m in (rb.specialize(arm), arm)]
+    assert poses[0] == poses[1]
+    with pytest.raises(rb.DtypeError, match="model must be a Model"):
+        Kinematics(untyped(3), "base", "tool")

@@ -9,10 +9,11 @@ import pickle
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax import collision, robots
+from rbydyn_jax import collision, planning, robots
 from tests.algorithms.cases import robot, states
 from tests.compilation.support import counted
 from tests.helpers import assert_close, normal, untyped
@@ -38,6 +39,10 @@ def test_dynamics_is_the_same():
     jax.tree.map(assert_close, values(rb.specialize(model), s), values(model, s))
 
 
+def control(model):
+    return planning.ControlProblem(model, [planning.JointEffort()], [planning.JointVelocity()], dt=0.1, steps=3)
+
+
 FUNCTIONS = {
     "fk": lambda m, q: rb.fk(m, q),
     "aba": lambda m, q: rb.aba(m, q, q, q),
@@ -49,6 +54,9 @@ FUNCTIONS = {
     "limits": lambda m, q: rb.clamp(m, 9.0 * q) + rb.random_configuration(m, jax.random.key(0)),
     "wrenches": lambda m, q: rb.external_wrenches(m, q, {"tool": jnp.ones(6)}),
     "collision": lambda m, q: collision.min_distance(m, q),
+    "control": lambda m, q: planning.ilqr(control(m), q, q, iterations=2, tolerance=0.0).taus,
+    "sampled control": lambda m, q: planning.mppi(control(m), q, q, key=jax.random.key(0), samples=8).taus,
+    "predictive control": lambda m, q: planning.mpc(control(m))(np.asarray(q), np.asarray(q)),
 }
 
 

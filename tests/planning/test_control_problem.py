@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import RobotBuilder, build_model, constraints, random_configuration, with_gravity
+import rbydyn_jax as rb
+from rbydyn_jax import RobotBuilder, build_model, constraints, random_configuration, robots, with_gravity
 from rbydyn_jax.algorithms.energy import kinetic_energy
 from rbydyn_jax.planning import ControlProblem, JointEffort, JointVelocity, ilqr
 from tests.helpers import X64, assert_close
@@ -37,6 +38,13 @@ def test_rollouts_are_those_of_simulate(base):
     motion = constraints.simulate(model, q, v, steps * dt, dt, method="semi_implicit_euler", control=lambda *_: tau)
     assert_close(qs, motion.qs)
     assert_close(vs, motion.vs)
+
+
+def test_a_specialised_robot_steps_as_the_robot_does():
+    arm = rb.with_damping(robots.two_link_arm(), 0.5)
+    q = v = tau = jnp.array([0.3, -0.2])
+    one, other = (ControlProblem(m, [JointEffort()], dt=0.1, steps=2) for m in (rb.specialize(arm), arm))
+    jax.tree.map(assert_close, one.step(q, v, tau), other.step(q, v, tau))
 
 
 @pytest.mark.ci
