@@ -88,7 +88,7 @@ def test_limits_of_the_robot():
 class Turning:
     """One joint that turns at a speed, in positions of single precision."""
 
-    duration = 0.5
+    duration = 0.4
 
     def __init__(self, joint, speed, start):
         self.at, self.speed, self.start = place(joint), speed, start
@@ -104,9 +104,9 @@ class Turning:
 def test_a_motion_at_the_limit_of_speed_is_allowed_in_single_precision():
     described = c.model_description("A")
     limit = described.velocity_limit[described.robot_joint_names.index("right_arm_4")]
-    c.to_commands(MODEL, untyped(Turning("right_arm_4", limit, 0.3)), period=0.01)
+    c.to_commands(MODEL, untyped(Turning("right_arm_4", limit, 0.52)), period=0.01)
     with pytest.raises(rb.CommandError, match="speed"):
-        c.to_commands(MODEL, untyped(Turning("right_arm_4", 1.001 * limit, 0.3)), period=0.01)
+        c.to_commands(MODEL, untyped(Turning("right_arm_4", 1.001 * limit, 0.52)), period=0.01)
 
 
 @pytest.mark.parametrize(
