@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from ._check import is_foreign
 from ._errors import ArgumentError, DtypeError, ShapeError
 
 _BATCH, _SHARED = "batch", "shared"
@@ -83,7 +84,7 @@ def _axes(in_axes: Any, args: tuple) -> list[int]:
 
 
 def _size(x: Any, name: str) -> int:
-    if not _is_array(x):
+    if not _is_array(x) or is_foreign(x):
         kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
         raise DtypeError(f"{name} must be an array of numbers, got {kind}; shared arguments have None in in_axes")
     if x.ndim == 0:
@@ -95,6 +96,8 @@ def _size(x: Any, name: str) -> int:
 
 def constant(value: Any, name: str) -> Constant:
     """A constant of the program, which is not an array."""
+    if isinstance(value, np.ndarray) or is_foreign(value):
+        raise DtypeError(f"{name} must be an array that JAX can read, got one of dtype {value.dtype.str}")
     try:
         hash(value)
     except TypeError:
@@ -112,15 +115,17 @@ def _explain(sizes: dict[int, str]) -> str:
 def check_result(result: Any) -> Any:
     """The result of `f`, which must consist of arrays and numbers."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(result):
-        if not (_is_array(leaf) or isinstance(leaf, bool | int | float | complex | np.generic)):
-            where = "result" + jax.tree_util.keystr(path)
-            raise DtypeError(f"f must return arrays, got {type(leaf).__name__} ({where})")
+        is_number = _is_array(leaf) or isinstance(leaf, bool | int | float | complex | np.generic)
+        if not is_number or is_foreign(leaf):
+            kind = f"numbers of dtype {leaf.dtype.str}" if is_number else type(leaf).__name__
+            raise DtypeError(f"f must return arrays, got {kind} (result{jax.tree_util.keystr(path)})")
     return result
 
 
 def is_input(x: Any) -> bool:
     """Whether an argument is an input of the program, and not a constant."""
-    return _is_array(x) or isinstance(x, float) or (isinstance(x, np.generic) and x.dtype.kind in "biufc")
+    is_number = _is_array(x) or isinstance(x, float) or (isinstance(x, np.generic) and x.dtype.kind in "biufc")
+    return is_number and not is_foreign(x)
 
 
 def _is_array(x: Any) -> bool:

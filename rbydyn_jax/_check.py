@@ -89,12 +89,13 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether it holds what JAX cannot read: objects, another byte order, floats of more than 64 bits."""
+    """Whether it holds what JAX cannot read: objects, records, another byte order, floats of more than 64 bits."""
     if not isinstance(x, np.ndarray | np.generic):
         return False
     dtype = x.dtype
     largest = 16 if dtype.kind == "c" else 8
-    return dtype.hasobject or not dtype.isnative or (dtype.kind in "fc" and dtype.itemsize > largest)
+    is_record = dtype.kind == "V" and not dtype.isbuiltin  # bfloat16 is of the same kind
+    return dtype.hasobject or is_record or not dtype.isnative or (dtype.kind in "fc" and dtype.itemsize > largest)
 
 
 _LARGEST_INTEGER = 2**31 - 1

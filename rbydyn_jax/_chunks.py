@@ -22,6 +22,7 @@ class InMemory:
         self.batch, self.out = [np.asarray(x) for x in batch], out
         if any(np.may_share_memory(x, y) for x in jax.tree.leaves(out) for y in self.batch):
             raise ArgumentError("out must not share memory with the arguments: the last chunk reads some of them again")
+        self.keys: list[Any] = []
         self.mesh, self.size, self.rows = mesh, len(self.batch[0]), chunk * (1 if mesh is None else mesh.size)
         self.starts = [max(0, min(k, self.size - self.rows)) for k in range(0, self.size, self.rows)]
         arrays = [x for x in batch if isinstance(x, jax.Array)]
@@ -32,12 +33,15 @@ class InMemory:
 
     def put(self, start: int, results: Any) -> None:
         if start == 0:
-            self.out = destination(self.out, results, self.size)
+            self.keys = key_kinds(results)
+            self.out = destination(self.out, numbers(results), self.size)
+        results = numbers(results)
         for to, x in zip(jax.tree.leaves(self.out), jax.tree.leaves(results), strict=True):
             to[start : start + self.rows] = np.asarray(x)[: self.size]
 
     def result(self) -> Any:
-        return jax.device_put(self.out, *self.placement, may_alias=True) if self.placement else self.out
+        out = jax.device_put(self.out, *self.placement, may_alias=True) if self.placement else self.out
+        return as_keys(self.keys, out)
 
 
 class OnDevices:
@@ -59,6 +63,27 @@ class OnDevices:
 
     def result(self) -> Any:
         return first(self.size, self.mesh, self.out)
+
+
+def key_kinds(results: Any) -> list[Any]:
+    """For each array whose keys for random numbers it holds; None for others."""
+    return [jax.random.key_impl(x) if _is_key(x) else None for x in jax.tree.leaves(results)]
+
+
+def numbers(results: Any) -> Any:
+    """The results with the numbers of keys in their place, which NumPy can hold."""
+    return jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, results)
+
+
+def as_keys(kinds: list[Any], results: Any) -> Any:
+    """The results with keys in the place of their numbers."""
+    leaves, tree = jax.tree.flatten(results)
+    each = zip(leaves, kinds, strict=True)
+    return jax.tree.unflatten(tree, [x if kind is None else jax.random.wrap_key_data(x, impl=kind) for x, kind in each])
+
+
+def _is_key(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
 def on_mesh(mesh: Mesh | None, rows: Any) -> Any:

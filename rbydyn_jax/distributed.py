@@ -18,7 +18,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from ._batched import Batched, split_arguments
 from ._check import check_integer
-from ._chunks import InMemory, OnDevices, destination, everywhere, first, on_host, over
+from ._chunks import InMemory, OnDevices, as_keys, destination, everywhere, first, key_kinds, numbers, on_host, over
 from ._errors import ArgumentError, DtypeError
 from ._progress import Progress, Report, check_progress, reporter
 from .sweeps.plan import together
@@ -47,7 +47,8 @@ def map_batch(
 
     Results are placed where the arguments are:
 
-    - NumPy arrays (`np.memmap` too): chunks are copied to the devices one at a time, and results are NumPy arrays.
+    - NumPy arrays (`np.memmap` too): chunks are copied to the devices one at a time, and results are NumPy arrays (but
+      for keys of `jax.random`).
     - JAX arrays: results are JAX arrays on the same devices, written into one buffer. On a mesh they stay sharded if
       the number of devices divides the batch; otherwise they are replicated.
     - Traced by `jit`, `grad` or `vmap`: one program loops over the chunks. Gradients recompute each chunk instead of
@@ -81,7 +82,8 @@ def map_batch(
     Raises:
         ArgumentError: `chunk` is less than 1, `in_axes` does not fit the arguments, `mesh` has no device of this
             process, or `out` or `progress` is given where it cannot be used.
-        DtypeError: An argument or a result is not an array, `chunk` is not an integer, or `mesh` is not a mesh.
+        DtypeError: An argument or a result is not an array that JAX can read, `chunk` is not an integer, or `mesh` is not
+            a mesh.
         MissingExtraError: A progress bar is asked for and tqdm is not installed.
         ShapeError: There is no batch, batches are of different sizes, or `out` does not fit.
 
@@ -113,7 +115,9 @@ def map_batch(
     if inside and (out is not None or progress):
         raise ArgumentError("out and progress must be used outside of jit, vmap and grad")
     result = _in_one_program(function, mesh, chunk, shared, batch)
-    return destination(out, result, 0) if in_memory and not _is_traced(result) else result
+    if not in_memory or _is_traced(result):
+        return result
+    return as_keys(key_kinds(result), destination(out, numbers(result), 0))
 
 
 def _loop(function: Batched, mesh: Mesh | None, shared: list, chunks: InMemory | OnDevices, report: Report) -> bool:

@@ -144,6 +144,30 @@ def test_random_keys_and_integers_are_batches_too(pendulum):
     assert np.array_equal(halves, np.arange(100) // 2)
 
 
+@pytest.mark.parametrize("place", [np.asarray, jnp.asarray])
+@pytest.mark.parametrize("size", [0, 3, 600])
+def test_random_keys_are_results_too(place, size):
+    def made(seed):
+        return {"key": jax.random.key(seed, impl="rbg"), "double": 2 * seed}
+
+    seeds = place(np.arange(size))
+    found, want = map_batch(made, seeds, chunk=CHUNK), jax.vmap(made)(jnp.asarray(seeds))
+    assert found["key"].dtype == want["key"].dtype
+    assert np.array_equal(jax.random.key_data(found["key"]), jax.random.key_data(want["key"]))
+    assert np.array_equal(found["double"], want["double"])
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, ">f8", [("a", float)], "V4"])
+def test_arrays_that_jax_cannot_read(dtype):
+    foreign, rows = np.zeros(600, dtype), np.zeros(600)
+    with pytest.raises(DtypeError, match=r"args\[0\] must be an array of numbers, got an array of"):
+        map_batch(lambda x: x, foreign)
+    with pytest.raises(DtypeError, match=r"args\[0\]\['x'\] must be an array that JAX can read, got one of dtype"):
+        map_batch(lambda shared, x: x, {"x": foreign}, rows, in_axes=ROBOT_AND_BATCH)
+    with pytest.raises(DtypeError, match=r"f must return arrays, got numbers of dtype .* \(result\)"):
+        map_batch(lambda x: foreign, rows)
+
+
 def test_memory_maps_go_in_and_come_out(pendulum, angles, tmp_path):
     q = np.memmap(tmp_path / "q", angles.dtype, "w+", shape=angles.shape)
     q[:] = angles

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
-import numpy as np
 
 from .._batched import Constant, check_result, constant, is_input
-from .._check import check_process, is_foreign
+from .._check import check_process
 from .._errors import DtypeError
 from ..sweeps.plan import together
 
@@ -27,14 +26,17 @@ def tiled(f: Callable[P, T]) -> Callable[P, T]:
     well.
 
     A gradient computes `f` once more, in the same tile; of a single configuration it may take longer for that. On
-    accelerators `tiled` does nothing, and on several devices it works inside of `shard_map` and `map_batch` only.
+    accelerators `tiled` does nothing, and on several devices it works inside of `shard_map` and `map_batch` only. Nor
+    does it do anything for an `f` with collectives over the named axis of a `vmap`, such as `jax.lax.pmean`: they need
+    all rows.
 
     Args:
         f: Function of arrays and of pytrees of arrays, such as robots; it may close over others. What is neither an
             array nor a float, such as names of links, is a constant of the program.
 
     Returns:
-        A function with the arguments of `f`, for all transformations of JAX.
+        A function with the arguments of `f`, for all transformations of JAX but `jax.linear_transpose`, which raises
+        NotImplementedError.
 
     Raises:
         DtypeError: `f` is not a function, does not return arrays, or an argument is neither hashable nor an
@@ -85,11 +87,8 @@ def _split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Call, list[A
     paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
 
     def place(path: Any, x: Any) -> Constant | None:
-        if is_input(x) and not is_foreign(x):
+        if is_input(x):
             return None
-        name = ("args", "kwargs")[path[0].idx] + jax.tree_util.keystr(path[1:])
-        if is_foreign(x) or isinstance(x, np.ndarray):
-            raise DtypeError(f"{name} must be an array that JAX can read, got one of dtype {x.dtype.str}")
-        return constant(x, name)
+        return constant(x, ("args", "kwargs")[path[0].idx] + jax.tree_util.keystr(path[1:]))
 
     return _Call(tree, tuple(place(*each) for each in paths)), [x for _, x in paths if is_input(x)]

@@ -38,12 +38,18 @@ def in_tiles(f: Callable[..., Any], tile: int) -> Callable[..., Any]:
             program, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*map(type_without_mesh, given))
         around = [k for k, x in enumerate(program.consts) if isinstance(x, Tracer)]  # of a transformation outside
         operands = vary_alike([*(program.consts[k] for k in around), *given])
-        if not operands:
+        if not operands or _is_over_rows(program):
             return f(*args)
         results = _with_rule(_Program(_with_operands(program, around), tile), len(operands))(*operands)
         return jax.tree.unflatten(jax.tree.structure(shape), results)
 
     return call
+
+
+def _is_over_rows(program: ClosedJaxpr) -> bool:
+    """Whether it needs all rows of a `vmap` outside at once, as a sum over its named axis does."""
+    names = {x.name for x in program.effects if hasattr(x, "name")}
+    return not names <= set(jax.sharding.get_abstract_mesh().manual_axes)
 
 
 def _with_operands(program: ClosedJaxpr, places: Sequence[int]) -> ClosedJaxpr:

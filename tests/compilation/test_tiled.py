@@ -187,6 +187,19 @@ def test_nothing_batched():
     assert empty.shape == (0,)
 
 
+def test_collectives_over_the_rows():
+    """They need all rows at once: there `tiled` does nothing."""
+
+    def centered(q):
+        return (q - jax.lax.pmean(q, "rows")) * jax.lax.axis_index("rows")
+
+    def over_rows(f):
+        return jax.vmap(lambda q: (f(q), jax.grad(lambda q: (f(q) ** 2).sum())(q)), axis_name="rows")(q)
+
+    q = jax.random.normal(jax.random.key(0), (SIZE, 2))
+    jax.tree.map(assert_close, over_rows(rb.tiled(centered)), over_rows(centered))
+
+
 def test_refused():
     with pytest.raises(DtypeError, match="f must be a function"):
         tiled(3.0)  # pyright: ignore[reportArgumentType]
