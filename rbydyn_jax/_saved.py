@@ -9,6 +9,7 @@ import dataclasses
 import importlib
 import json
 import zipfile
+import zlib
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from ._errors import ArgumentError, DtypeError
 
 _TREE = "tree"  # the entry that tells how the others belong together
 _PACKAGE = __name__.split(".")[0]
+# What damaged files raise: a RuntimeError is one of the archive, such as a password, or that text is nested too deeply.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, TypeError, KeyError, EOFError, RuntimeError)
 
 
 def write_result(result: Any, path: str | PathLike[str]) -> None:
@@ -66,12 +69,19 @@ def load_result(path: str | PathLike[str]) -> Any:
     """
     file = _path(path)
     try:
-        with np.load(file, allow_pickle=False) as stored:
-            arrays = dict(stored)
+        arrays = _arrays(file)
         tree = json.loads(str(arrays.pop(_TREE)))
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
+    except _DAMAGE as error:
         raise ArgumentError(f"{file} must be a file of a result: {error}") from error
     return _decoded(tree, arrays, str(file))
+
+
+def _arrays(file: Path) -> dict[str, np.ndarray]:
+    stored = np.load(file, allow_pickle=False)
+    if isinstance(stored, np.ndarray):
+        raise ValueError("it holds one array")
+    with stored:
+        return dict(stored)
 
 
 def _path(path: Any) -> Path:
@@ -127,7 +137,7 @@ def _decoded(tree: Any, arrays: dict[str, np.ndarray], file: str) -> Any:
             return {key: _decoded(x, arrays, file) for key, x in tree["dict"].items()}
         kind = tuple if "tuple" in tree else list
         return kind(_decoded(x, arrays, file) for x in tree[kind.__name__])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ArgumentError(f"{file} must be a file of a result: {error}") from error
 
 

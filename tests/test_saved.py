@@ -86,7 +86,10 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path):
         rb.load_result(tmp_path / "none")
     (tmp_path / "text").write_text("not a result")
     np.savez(tmp_path / "arrays.npz", a=np.zeros(2))
-    for name in ("text", "arrays.npz"):
+    np.save(tmp_path / "array.npy", np.zeros(2))
+    np.savez(tmp_path / "deep.npz", tree=np.array("[" * 200_000))
+    np.savez(tmp_path / "deeper.npz", tree=np.array('{"list": [' * 900 + "1" + "]}" * 900))
+    for name in ("text", "arrays.npz", "array.npy", "deep.npz", "deeper.npz"):
         with pytest.raises(rb.ArgumentError, match="must be a file of a result"):
             rb.load_result(tmp_path / name)
 

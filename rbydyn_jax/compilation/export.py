@@ -7,11 +7,13 @@ import functools
 import importlib
 import json
 import zipfile
+import zlib
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import export
 from jax.core import Tracer
@@ -71,10 +73,18 @@ class ExportedFunction:
         if len(arrays) != len(self.arguments):
             raise ShapeError(f"{self.name} takes the model and {', '.join(self.arguments)}, got {len(arrays)} arrays")
         checked = tuple(self._checked(name, x) for name, x in zip(self.arguments, arrays, strict=True))
-        if self._header["batch"] == "any" and len(sizes := {x.shape[0] for x in checked}) > 1:
-            raise ShapeError(f"the batch must have one size, got {', '.join(map(str, sorted(sizes)))}")
+        if self._header["batch"] == "any":
+            if len(sizes := {x.shape[0] for x in checked}) > 1:
+                raise ShapeError(f"the batch must have one size, got {', '.join(map(str, sorted(sizes)))}")
+            if sizes == {0}:  # JAX takes a size that is not known for at least one
+                return _result(self._nothing(), self._header["result"])
         is_traced = is_traced or any(isinstance(x, Tracer) for x in checked)
         return _result((self._call if is_traced else self._run)(leaves, checked), self._header["result"])
+
+    def _nothing(self) -> Any:
+        """The results of an empty batch."""
+        empty = [jnp.zeros((0, *x.shape[1:]), x.dtype) for x in self._program.out_avals]
+        return jax.tree.unflatten(self._program.out_tree, empty)
 
     def _leaves_of(self, model: Model) -> tuple[dict[str, jax.Array], bool]:
         """The parameters of a model, and whether one is traced; those of the last model are kept for the next call."""
@@ -228,14 +238,21 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
         with zipfile.ZipFile(path) as file:
             header, program = json.loads(file.read("header.json")), file.read("program")
             code = file.read("machine_code") if "machine_code" in file.namelist() else None
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise ArgumentError(f"{path} must be a file of an exported function: {error}") from error
-    if header.get("format") != _FORMAT:
-        found = header.get("format")
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError) as error:
+        raise _is_damaged(path, error) from error
+    found = header.get("format") if isinstance(header, dict) else None
+    if found != _FORMAT:
         raise ArgumentError(
             f"{path} must be of format {_FORMAT}, which this version reads, got {found}; export it again"
         )
-    return ExportedFunction(export.deserialize(bytearray(program)), header, code)
+    try:
+        return ExportedFunction(export.deserialize(bytearray(program)), header, code)
+    except Exception as error:  # the readers of programs and of machine code raise whatever they raise
+        raise _is_damaged(path, error) from error
+
+
+def _is_damaged(path: str | PathLike[str], error: Exception) -> ArgumentError:
+    return ArgumentError(f"{path} must be a file of an exported function: {type(error).__name__}: {error}")
 
 
 def _parts(result: Any) -> tuple[Any, str | None]:

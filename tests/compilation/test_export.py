@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 import zipfile
 
@@ -264,6 +265,39 @@ def test_other_files_are_refused(arm, tmp_path):
             rb.load_function(path)
     with pytest.raises(FileNotFoundError):
         rb.load_function(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("member", "content", "match"),
+    [
+        ("header.json", b"[]", "must be of format 1, .* got None"),
+        ("header.json", b"[" * 200_000, "must be a file of an exported function: RecursionError"),
+        ("header.json", b'{"format": 1}', "must be a file of an exported function: KeyError"),
+        ("program", b"abc", "must be a file of an exported function: error: unpack"),
+        ("machine_code", b"abc", "must be a file of an exported function: UnpicklingError"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, member, content, match):
+    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    rb.export_function(robots.pendulum(), "gravity_forces").save(whole)
+    with zipfile.ZipFile(whole) as file:
+        header, program = json.loads(file.read("header.json")), file.read("program")
+    own = json.dumps(header | {"machine": export.machine()})
+    members = {"header.json": own, "program": program} | {member: content}
+    with zipfile.ZipFile(damaged, "w") as file:
+        for name, text in members.items():
+            file.writestr(name, text)
+    with pytest.raises(rb.ArgumentError, match=match):
+        rb.load_function(damaged)
+
+
+def test_an_empty_batch(arm):
+    of_any = rb.export_function(arm, "rnea_derivatives", "any")
+    q = np.zeros((0, 2), of_any.dtype)
+    found, want = of_any(arm, q, q, q), of_any(arm, *(np.zeros((1, 2), q.dtype) for _ in range(3)))
+    assert jax.tree.map(lambda x: (*x.shape, x.dtype), found) == jax.tree.map(
+        lambda x: (0, *x.shape[1:], x.dtype), want
+    )
 
 
 def test_without_flatbuffers(arm, tmp_path, monkeypatch):
