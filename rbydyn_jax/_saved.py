@@ -8,11 +8,9 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-import zipfile
-import zlib
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import equinox as eqx
 import jax
@@ -24,8 +22,6 @@ from ._errors import ArgumentError, DtypeError
 
 _TREE = "tree"  # the entry that tells how the others belong together
 _PACKAGE = __name__.split(".")[0]
-# What damaged files raise: a RuntimeError is one of the archive, such as a password, or that text is nested too deeply.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, TypeError, KeyError, EOFError, RuntimeError)
 
 
 def write_result(result: Any, path: str | PathLike[str]) -> None:
@@ -68,16 +64,17 @@ def load_result(path: str | PathLike[str]) -> Any:
         True
     """
     file = _path(path)
-    try:
-        arrays = _arrays(file)
-        tree = json.loads(str(arrays.pop(_TREE)))
-    except _DAMAGE as error:
-        raise ArgumentError(f"{file} must be a file of a result: {error}") from error
+    with file.open("rb") as stream:
+        try:
+            arrays = _arrays(stream)
+            tree = json.loads(str(arrays.pop(_TREE)))
+        except Exception as error:  # the readers of archives, of arrays and of text raise whatever they raise
+            raise ArgumentError(f"{file} must be a file of a result: {error}") from error
     return _decoded(tree, arrays, str(file))
 
 
-def _arrays(file: Path) -> dict[str, np.ndarray]:
-    stored = np.load(file, allow_pickle=False)
+def _arrays(stream: IO[bytes]) -> dict[str, np.ndarray]:
+    stored = np.load(stream, allow_pickle=False)
     if isinstance(stored, np.ndarray):
         raise ValueError("it holds one array")
     with stored:

@@ -82,8 +82,8 @@ def map_batch(
     Raises:
         ArgumentError: `chunk` is less than 1, `in_axes` does not fit the arguments, `mesh` has no device of this
             process, or `out` or `progress` is given where it cannot be used.
-        DtypeError: An argument or a result is not an array that JAX can read, `chunk` is not an integer, or `mesh` is not
-            a mesh.
+        DtypeError: An argument or a result is not an array that JAX can read, `chunk` is not an integer, or `mesh` is
+            not a mesh.
         MissingExtraError: A progress bar is asked for and tqdm is not installed.
         ShapeError: There is no batch, batches are of different sizes, or `out` does not fit.
 

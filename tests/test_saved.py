@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import jax
 import jax.numpy as jnp
@@ -87,9 +88,11 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path):
     (tmp_path / "text").write_text("not a result")
     np.savez(tmp_path / "arrays.npz", a=np.zeros(2))
     np.save(tmp_path / "array.npy", np.zeros(2))
+    with zipfile.ZipFile(tmp_path / "header.npz", "w") as file:
+        file.writestr("tree.npy", (tmp_path / "array.npy").read_bytes().replace(b"'shape'", b"'sh\0pe'"))
     np.savez(tmp_path / "deep.npz", tree=np.array("[" * 200_000))
     np.savez(tmp_path / "deeper.npz", tree=np.array('{"list": [' * 900 + "1" + "]}" * 900))
-    for name in ("text", "arrays.npz", "array.npy", "deep.npz", "deeper.npz"):
+    for name in ("text", "arrays.npz", "array.npy", "header.npz", "deep.npz", "deeper.npz"):
         with pytest.raises(rb.ArgumentError, match="must be a file of a result"):
             rb.load_result(tmp_path / name)
 
