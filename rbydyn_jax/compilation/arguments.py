@@ -94,9 +94,15 @@ def example(x: Any, batch: int | None) -> jax.Array:
 def _by_name(name: str) -> Callable[..., Any]:
     package, _, last = f"rbydyn_jax.{name}".rpartition(".")
     try:
+        if any(part.startswith("_") for part in name.split(".")):
+            raise AttributeError(name)
         return operator.attrgetter(last)(importlib.import_module(package))
     except (ImportError, AttributeError):
-        known = [n for n, f in vars(importlib.import_module("rbydyn_jax")).items() if inspect.isfunction(f)]
+        known = [
+            n
+            for n, f in vars(importlib.import_module("rbydyn_jax")).items()
+            if inspect.isfunction(f) and not n.startswith("_")
+        ]
         raise NameNotFoundError(name, "function", known) from None
 
 

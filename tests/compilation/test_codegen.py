@@ -331,6 +331,14 @@ def test_what_cannot_be_written_is_named(function, message):
         rb.generate_c(arm, (function, {"q": jax.ShapeDtypeStruct((2,), FLOAT)}))
 
 
+@pytest.mark.parametrize("name", ["nope", "_directory", "planning._ik.solve"])
+def test_functions_that_are_not_public_are_not_found(name):
+    with pytest.raises(rb.NameNotFoundError, match=f"no function named {name!r}") as info:
+        rb.generate_c(robots.pendulum(), name)
+    assert "rnea" in str(info.value) or "did you mean" in str(info.value)
+    assert "'_" not in str(info.value).replace(repr(name), "")
+
+
 @pytest.mark.parametrize("name", ["", "2x", "a-b", "while", "sin", "a.c"])
 def test_names_that_c_does_not_have_are_refused(name):
     with pytest.raises(rb.ArgumentError, match="name must be an identifier of C"):
