@@ -98,11 +98,8 @@ def _by_name(name: str) -> Callable[..., Any]:
             raise AttributeError(name)
         return operator.attrgetter(last)(importlib.import_module(package))
     except (ImportError, AttributeError):
-        known = [
-            n
-            for n, f in vars(importlib.import_module("rbydyn_jax")).items()
-            if inspect.isfunction(f) and not n.startswith("_")
-        ]
+        public = vars(importlib.import_module("rbydyn_jax")).items()
+        known = [n for n, f in public if inspect.isfunction(f) and not n.startswith("_")]
         raise NameNotFoundError(name, "function", known) from None
 
 

@@ -335,8 +335,7 @@ def test_what_cannot_be_written_is_named(function, message):
 def test_functions_that_are_not_public_are_not_found(name):
     with pytest.raises(rb.NameNotFoundError, match=f"no function named {name!r}") as info:
         rb.generate_c(robots.pendulum(), name)
-    assert "rnea" in str(info.value) or "did you mean" in str(info.value)
-    assert "'_" not in str(info.value).replace(repr(name), "")
+    assert "rnea" in info.value.known and not any(known.startswith("_") for known in info.value.known)
 
 
 @pytest.mark.parametrize("name", ["", "2x", "a-b", "while", "sin", "a.c"])
