@@ -117,7 +117,7 @@ def check_result(result: Any) -> Any:
     for path, leaf in jax.tree_util.tree_leaves_with_path(result):
         is_number = _is_array(leaf) or isinstance(leaf, bool | int | float | complex | np.generic)
         if not is_number or is_foreign(leaf):
-            kind = f"numbers of dtype {leaf.dtype.str}" if is_number else type(leaf).__name__
+            kind = f"numbers of dtype {np.asarray(leaf).dtype.str}" if is_number else type(leaf).__name__
             raise DtypeError(f"f must return arrays, got {kind} (result{jax.tree_util.keystr(path)})")
     return result
 
