@@ -158,8 +158,9 @@ def from_mujoco(
     """Makes a `Model` of a compiled `mujoco.MjModel`: bodies, joints, inertias, armature, losses, limits and gravity.
 
     Capsules, spheres, boxes and cylinders that take part in contacts become collision shapes, with `contype` and
-    `conaffinity` as their bit masks. What a `Model` cannot hold (tendons, equalities, actuators, springs, other shapes)
-    goes to its report.
+    `conaffinity` as their bit masks. Gravity, damping or friction that a flag disables is zero. What a `Model` cannot
+    hold (tendons, equalities, actuators, springs, damping that is not linear, limits of ball joints, compensation of
+    gravity, a medium, other shapes) goes to its report.
 
     Args:
         mj_model: The compiled model.

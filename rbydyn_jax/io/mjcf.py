@@ -25,7 +25,7 @@ from .description import (
     RobotDescription,
 )
 from .findings import Findings, fail
-from .mjcf_unused import note_unused
+from .mjcf_unused import is_disabled, note_unused
 from .placement import compose, placement, rotation_from_wxyz
 from .urdf import read_bytes
 
@@ -69,7 +69,8 @@ def read_mujoco(
     findings = Findings(source)
     description = _describe(mj_model, findings)
     check_description(description, findings, base_link)
-    return description, findings, mj_model.opt.gravity.tolist()
+    gravity = [0.0, 0.0, 0.0] if is_disabled(mj_model, "GRAVITY") else mj_model.opt.gravity.tolist()
+    return description, findings, gravity
 
 
 def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
@@ -150,6 +151,8 @@ def _joint(
             lower, upper = mj_model.jnt_range[number].tolist()
         if mj_model.jnt_actfrclimited[number]:
             effort = float(np.abs(mj_model.jnt_actfrcrange[number]).max())
+    undamped = is_disabled(mj_model, "DAMPER", "PASSIVE")  # PASSIVE: of older MuJoCo
+    frictionless = is_disabled(mj_model, "FRICTIONLOSS", "CONSTRAINT")
     return JointDescription(
         name=name,
         kind=kind.name,
@@ -160,8 +163,8 @@ def _joint(
         lower=lower,
         upper=upper,
         effort=effort,
-        damping=float(mj_model.dof_damping[at_v]),
-        friction=float(mj_model.dof_frictionloss[at_v]),
+        damping=0.0 if undamped else float(mj_model.dof_damping[at_v]),
+        friction=0.0 if frictionless else float(mj_model.dof_frictionloss[at_v]),
         armature=float(mj_model.dof_armature[at_v]),
     )
 

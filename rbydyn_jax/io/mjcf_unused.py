@@ -7,16 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from .._check import require
 from ..shapes import CollisionGeometry
 from .findings import Findings
 
 Name = Callable[[str, int], str]  # of an object by its kind and number
 
 
+def is_disabled(mj_model: Any, *flags: str) -> bool:
+    """Whether one of the flags disables what it stands for; a flag that this MuJoCo does not know disables nothing."""
+    known = require("mujoco", "mjcf", "from_mujoco").mjtDisableBit
+    bits = sum(int(getattr(known, f"mjDSBL_{flag}", 0)) for flag in flags)
+    return bool(mj_model.opt.disableflags & bits)
+
+
 def note_unused(
     mj_model: Any, mujoco: Any, name: Name, shapes: Mapping[int, type[CollisionGeometry]], findings: Findings
 ) -> None:
-    """Adds a note for each actuator, equality, spring, tendon and sensor, and counts of what has no name.
+    """Adds a note for each thing with a name that is not used, such as an actuator, and counts of what has no name.
 
     Args:
         mj_model: The compiled model.
@@ -30,8 +38,15 @@ def note_unused(
     for k in range(mj_model.neq):
         _note(findings, "equality", name("equality", k), f"{_tied(mj_model, mujoco, name, k)}, not used")
     for k in range(mj_model.njnt):
-        if spring := _spring(mj_model, mujoco, k):
-            _note(findings, "joint", name("joint", k), f"{spring}, not used")
+        for what in (_spring(mj_model, mujoco, k), _nonlinear_damping(mj_model, k), _cone(mj_model, mujoco, k)):
+            if what:
+                _note(findings, "joint", name("joint", k), f"{what}, not used")
+    for k in range(mj_model.nbody):
+        if (share := float(mj_model.body_gravcomp[k])) and mj_model.body_mass[k]:
+            _note(findings, "body", name("body", k), f"compensation of {share:g} of its weight, not used")
+    for what in ("density", "viscosity"):
+        if value := float(getattr(mj_model.opt, what)):
+            _note(findings, "option", what, f"{value:g}, not used")
     for what, count in (("tendon", mj_model.ntendon), ("sensor", mj_model.nsensor)):
         for k in range(count):
             _note(findings, what, name(what, k), "not used")
@@ -74,13 +89,37 @@ def _tied(mj_model: Any, mujoco: Any, name: Name, k: int) -> str:
 
 
 def _spring(mj_model: Any, mujoco: Any, k: int) -> str:
-    """The spring of a joint, in its first coefficient; empty if it has none."""
-    stiffness = np.asarray(mj_model.jnt_stiffness).reshape(mj_model.njnt, -1)[k]
-    if not stiffness.any():
+    """The spring of a joint; empty if it has none."""
+    first, *more = np.ravel(mj_model.jnt_stiffness[k]).tolist() + _further(mj_model, "jnt_stiffnesspoly", k)
+    if not any((first, *more)):
         return ""
     kind = int(mj_model.jnt_type[k])
     units = {int(mujoco.mjtJoint.mjJNT_HINGE): ("N m/rad", "rad"), int(mujoco.mjtJoint.mjJNT_SLIDE): ("N/m", "m")}
+    also = f", further coefficients {_listed(more)}" if any(more) else ""
     if kind not in units:
-        return f"a spring of stiffness {stiffness[0]:g}"
+        return f"a spring of stiffness {first:g}{also}"
     per, unit = units[kind]
-    return f"a spring of {stiffness[0]:g} {per} about {float(mj_model.qpos_spring[mj_model.jnt_qposadr[k]]):g} {unit}"
+    return f"a spring of {first:g} {per} about {float(mj_model.qpos_spring[mj_model.jnt_qposadr[k]]):g} {unit}{also}"
+
+
+def _nonlinear_damping(mj_model: Any, k: int) -> str:
+    """The damping of a joint beyond its first coefficient; empty if it has none."""
+    more = _further(mj_model, "dof_dampingpoly", int(mj_model.jnt_dofadr[k]))
+    disabled = is_disabled(mj_model, "DAMPER")
+    return f"further coefficients of damping {_listed(more)}" if any(more) and not disabled else ""
+
+
+def _further(mj_model: Any, name: str, k: int) -> list[float]:
+    """Coefficients of a polynomial after its first one, which older MuJoCo has not."""
+    return np.ravel(getattr(mj_model, name)[k]).tolist() if hasattr(mj_model, name) else []
+
+
+def _listed(numbers: list[float]) -> str:
+    return " ".join(f"{x:g}" for x in numbers)
+
+
+def _cone(mj_model: Any, mujoco: Any, k: int) -> str:
+    """The limit of a ball joint; empty if it has none."""
+    if not mj_model.jnt_limited[k] or int(mj_model.jnt_type[k]) != int(mujoco.mjtJoint.mjJNT_BALL):
+        return ""
+    return f"a limit of {float(mj_model.jnt_range[k, 1]):g} rad"

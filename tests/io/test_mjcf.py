@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rbydyn_jax._check
-from rbydyn_jax import MissingExtraError, ParseError, crba, fk, gravity_forces, rnea
+from rbydyn_jax import MissingExtraError, ParseError, crba, damping_forces, fk, gravity_forces, rnea
 from rbydyn_jax.io import from_mujoco, load_mjcf
 from tests.helpers import BATCH, X64, assert_close
 
@@ -119,8 +119,9 @@ def test_what_belongs_to_joints_and_contacts():
 
 HELD = """<mujoco><worldbody>
   <body name="a"><joint name="j" stiffness="3" springref="90"/><geom size="0.1"/>
-    <body name="b"><joint name="k" type="ball" stiffness="2"/><geom size="0.1"/><site name="tip"/></body></body>
-  <body name="c"><joint name="s" type="slide" stiffness="5"/><geom size="0.1"/></body></worldbody>
+    <body name="b"><joint name="k" type="ball" stiffness="2" range="0 90"/><geom size="0.1"/><site name="tip"/></body></body>
+  <body name="c" gravcomp="0.5"><joint name="s" type="slide" stiffness="5"/><geom size="0.1"/></body></worldbody>
+  <option density="1000" viscosity="0.2"/>
   <equality><joint name="gear" joint1="j" joint2="s" polycoef="0.1 2 0 0 0"/><joint joint1="s"/>
     <connect name="pin" body1="a" body2="c" anchor="0 0 0"/><weld body1="b" body2="c"/></equality>
   <tendon><fixed name="rope"><joint joint="j" coef="1"/></fixed></tendon>
@@ -144,10 +145,47 @@ def test_what_is_not_used_is_named():
         "equality 'equality3': weld of body 'b' and body 'c', not used",
         "joint 'j': a spring of 3 N m/rad about 1.5708 rad, not used",
         "joint 'k': a spring of stiffness 2, not used",
+        "joint 'k': a limit of 1.5708 rad, not used",
         "joint 's': a spring of 5 N/m about 0 m, not used",
+        "body 'c': compensation of 0.5 of its weight, not used",
+        "option 'density': 1000, not used",
+        "option 'viscosity': 0.2, not used",
         "tendon 'rope': not used",
         "sensor 'encoder': not used",
     ]
+
+
+def test_polynomials_beyond_their_first_coefficient_are_named():
+    if not hasattr(mujoco.MjModel, "dof_dampingpoly"):
+        pytest.skip("this MuJoCo has none")
+    text = PENDULUM.format("", 'damping="1 2 3" stiffness="0 4"')
+    model = from_mujoco(mujoco.MjModel.from_xml_string(text))
+    assert model.damping.tolist() == [1.0]
+    assert [finding.message for finding in model.report] == [
+        "a spring of 0 N m/rad about 0 rad, further coefficients 4 0, not used",
+        "further coefficients of damping 2 3, not used",
+    ]
+    still = mujoco.MjModel.from_xml_string(PENDULUM.format('<flag damper="disable"/>', 'damping="1 2 3"'))
+    assert not from_mujoco(still).report
+
+
+PENDULUM = """<mujoco><option>{}</option><worldbody>
+  <body><joint name="h" axis="0 1 0" {}/><geom size="0.1" pos="0.5 0 0"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("flag", ["gravity", "damper", "frictionloss", "constraint"])
+def test_what_a_flag_disables_is_zero(flag):
+    if flag == "damper" and not hasattr(mujoco.mjtDisableBit, "mjDSBL_DAMPER"):
+        flag = "passive"
+    text = PENDULUM.format(f'<flag {flag}="disable"/>', 'damping="0.7" frictionloss="0.3"')
+    mj = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(mj)
+    data.qvel[:] = 2.0
+    mujoco.mj_forward(mj, data)
+    model = from_mujoco(mj)
+    q, v = jnp.zeros(1), jnp.full(1, 2.0)
+    assert_close(rnea(model, q, v, 0.0 * v) - damping_forces(model, v), data.qfrc_bias - data.qfrc_passive)
+    assert (model.friction[0] > 0.0) == (data.nefc > 0)
 
 
 def test_a_file_is_read_with_options_and_a_broken_one_refused(tmp_path):
