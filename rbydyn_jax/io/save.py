@@ -192,6 +192,7 @@ def _inertials(model: Model) -> list[Inertial | None]:
         # The share of a welded link is stored; that of the body's own is what the welded ones leave of the sum, which
         # for a massless one is rounding.
         rounded = slot < 0 and shares[body].any()
+        rounding = 32 * eps * np.abs(row).max()
         noise = 32 * eps * np.abs(bodies[body]).max() if rounded else 0.0
         if np.abs(row).max() <= noise:
             inertials.append(None)
@@ -200,8 +201,25 @@ def _inertials(model: Model) -> list[Inertial | None]:
         com = row[1:4] / mass if mass else np.zeros(3)
         xx, xy, yy, xz, yz, zz = row[4:]
         about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        inertials.append(Inertial(mass, com, about_origin - mass * (com @ com * np.eye(3) - np.outer(com, com))))
+        about_com = about_origin - mass * (com @ com * np.eye(3) - np.outer(com, com))
+        inertials.append(Inertial(mass, com, _possible(about_com, max(rounding, noise))))
     return inertials
+
+
+def _possible(inertia: np.ndarray, rounding: float) -> np.ndarray:
+    """The nearest inertia that a body can have, if rounding alone made it impossible; else as it is.
+
+    A moment about the centre of mass is a difference of large numbers where the mass is far from the origin, and the
+    less that is left, the more of it is rounding: nothing but that of a point mass.
+    """
+    moments, axes = np.linalg.eigh(inertia)
+    nearest = np.where((moments < 0.0) & (moments >= -rounding), 0.0, moments)
+    if 0.0 < nearest[2] - nearest[0] - nearest[1] <= rounding:
+        nearest[2] = nearest[0] + nearest[1]
+    if (nearest == moments).all():
+        return inertia
+    inertia = (axes * nearest) @ axes.T
+    return 0.5 * (inertia + inertia.T)
 
 
 def _collisions(model: Model) -> list[tuple[CollisionDescription, ...]]:

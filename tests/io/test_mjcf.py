@@ -119,7 +119,8 @@ def test_what_belongs_to_joints_and_contacts():
 
 HELD = """<mujoco><worldbody>
   <body name="a"><joint name="j" stiffness="3" springref="90"/><geom size="0.1"/>
-    <body name="b"><joint name="k" type="ball" stiffness="2" range="0 90"/><geom size="0.1"/><site name="tip"/></body></body>
+    <body name="b"><joint name="k" type="ball" stiffness="2" range="0 90"/><geom size="0.1"/>
+      <site name="tip"/></body></body>
   <body name="c" gravcomp="0.5"><joint name="s" type="slide" stiffness="5"/><geom size="0.1"/></body></worldbody>
   <option density="1000" viscosity="0.2"/>
   <equality><joint name="gear" joint1="j" joint2="s" polycoef="0.1 2 0 0 0"/><joint joint1="s"/>

@@ -178,6 +178,21 @@ def test_a_massless_link_under_a_welded_mass_stays_massless_in_float32():
     assert flange.inertial is None
 
 
+def test_point_masses_in_float32_are_changed_and_written():
+    """What is left of a moment about the centre of mass is rounding, which must not make it negative."""
+    for length in np.linspace(0.3, 1.9, 9):
+        b = RobotBuilder().link("base").link("bob", 1.4, (0.9 * length, 0.3 * length, length)).link("last", 1.4)
+        b.revolute("j", "base", "bob", axis=(0, 1, 0)).revolute("k", "bob", "last", xyz=(0, 0, length), axis=(0, 1, 0))
+        model = untyped(build_model)(b, dtype="float32")
+        m_rr = 1.4 * length**2 * np.array([-0.27, 1.81, -0.9])  # xy, yy, xz
+        changed = rb.lock_joints(model, {"k": 0.0}), rb.submodel(model, 0), load_urdf_string(rb.to_urdf(model))
+        for other in (*changed, rb.attach(model, "last", robots.two_link_arm(), prefix="tool_")):
+            share = np.asarray(other.link_inertias[other.link_index("bob")], float)
+            np.testing.assert_allclose(share[5:8], m_rr, rtol=1e-6)
+            assert not [finding for finding in other.report if "inertia is" in finding.message]
+            assert not [finding for finding in other.report if "triangle" in finding.message]
+
+
 def test_what_was_found_stays_known():
     arm = load_urdf_string('<robot name="r"><gazebo/><link name="a"/></robot>', source="arm.urdf")
     tool = robots.two_link_arm()
