@@ -16,6 +16,7 @@ from .._check import check_array, check_finite, check_flag, check_integer, check
 from .._errors import ArgumentError, DtypeError, Finding, ModelError
 from ..joints import JOINT_TYPES
 from ..model.model import Model, check_model
+from ..model.tree import KinematicTree
 from ..shapes.box import Box
 from ..shapes.capsule import Capsule
 from ..shapes.convex_hull import ConvexHull
@@ -92,20 +93,43 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
 def submodel(model: Model, base_link: str | int) -> Model:
     """The subtree of a link, which becomes the root and is fixed to the world.
 
+    Of a link that is welded to another one a model knows its body, and not what hangs on the link itself: only one with
+    nothing below it, such as a tool frame, can become the root; take the link that moves with its body instead, or cut
+    with `base_link` where the robot is loaded.
+
     Args:
         model: The robot.
         base_link: The link that becomes the root, by name or index.
 
     Raises:
-        ModelError: A joint of that part mimics one outside it.
+        ModelError: A joint of that part mimics one outside it, or the link is welded and others may hang on it.
         NameNotFoundError: There is no such link.
     """
     _concrete(model)
-    name = model.link_names[model.link_index(base_link)]
+    link = model.link_index(base_link)
+    name = model.link_names[link]
+    if (carrier := _unknown_below(model.tree, link)) is not None:
+        instead = model.link_names[carrier]
+        raise ModelError(
+            f"base_link {name!r} is welded to {instead!r}, and a model does not keep which links hang on which of "
+            f"them; take {instead!r}, or cut with base_link= where the robot is loaded"
+        )
     built = build_model(outline(model), base_link=name, dtype=model.inertias.dtype)
     kept = set(built.joint_names)
     order = [j for j in model.joint_names if j in kept]
     return _rebuilt([(model, "")], outline(built), order, built.report)
+
+
+def _unknown_below(tree: KinematicTree, link: int) -> int | None:
+    """The link that a welded one is welded to, if there may be something below it; None if what is below is known."""
+    body = tree.link_bodies[link]
+    carrier = tree.link_bodies.index(body) if body < 0 else tree.principal_links[body]
+    after = link + 1  # the first one below, if there is any, as links are depth-first
+    if link == carrier or after == len(tree.link_names):
+        return None
+    on = tree.link_bodies[after]
+    hangs_on = tree.parents[on] if after in tree.principal_links else on
+    return carrier if hangs_on == body else None
 
 
 def attach(

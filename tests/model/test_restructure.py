@@ -77,6 +77,33 @@ def test_submodel_is_what_the_link_carries(model, q):
     assert_close(rb.total_mass(part), rb.subtree_mass(model, base))
 
 
+def test_the_part_below_a_welded_link_is_whole_or_refused():
+    b = RobotBuilder()
+    for name in ("base", "mount", "upper", "camera", "flange", "hand", "tip", "other"):
+        b.link(name, 1.0, (0.1, 0.2, 0.3), 0.1)
+    b.fixed("f", "base", "mount", xyz=(0, 0, 1)).revolute("j", "mount", "upper").fixed("c", "upper", "camera")
+    b.fixed("g", "upper", "flange").revolute("k", "flange", "hand").fixed("t", "hand", "tip")
+    description = b.revolute("o", "base", "other").build_description()
+    model = build_model(description)
+    refused = {}
+    for link in model.link_names:
+        want = build_model(description, base_link=link)  # of the file, where what is below is known
+        try:
+            part = rb.submodel(model, link)
+        except rb.ModelError as error:
+            refused[link] = str(error)
+            continue
+        assert (part.link_names, part.joint_names) == (want.link_names, want.joint_names)
+        assert_close(part.link_inertias, want.link_inertias)
+    assert refused.keys() == {"mount", "camera", "flange"}
+    assert "'flange' is welded to 'upper'" in refused["flange"] and "take 'base'" in refused["mount"]
+    arm = robots.two_link_arm()
+    both = rb.attach(arm, "tool", arm, prefix="g_")
+    with pytest.raises(rb.ModelError, match="'g_base' is welded to 'lower'"):
+        rb.submodel(both, "g_base")
+    assert rb.submodel(both, "lower").joint_names == ("g_shoulder", "g_elbow")
+
+
 @pytest.mark.slow
 def test_attached_robot_goes_where_the_link_goes(model, q):
     arm, pose = robots.two_link_arm(), jnp.asarray(random_transform(4), q.dtype)
@@ -199,7 +226,7 @@ def test_what_was_found_stays_known():
     assert [f.source for f in arm.report] == ["arm.urdf"]
     both = rb.attach(arm, "a", tool, prefix="tool_")
     assert [f for f in both.report if f.source] == list(arm.report)
-    again = rb.submodel(rb.lock_joints(both, {"tool_elbow": 0.0}), "tool_lower")
+    again = rb.submodel(rb.lock_joints(both, {"tool_elbow": 0.0}), "tool_upper")
     assert again.report[: len(both.report)] == both.report
 
 
