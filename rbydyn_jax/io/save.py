@@ -46,6 +46,7 @@ def to_urdf(model: Model, *, collisions: bool = True, capsules: Capsules = "caps
 
     A link that is welded to another one is written with a fixed joint named ``<link>_fixed``. The joints are written
     depth-first; to restore another order, load it with `joint_order=model.joint_names`.
+    A continuous joint with limits of position is written as a revolute one, as URDF has them for that type only.
     Gravity is not part of URDF. A robot whose base link moves gets an additional root link ``world``.
 
     Args:

@@ -28,7 +28,7 @@ def write_urdf(description: RobotDescription, *, collisions: bool = True, capsul
 
     What plain URDF has no word for is written as attributes and tags that other readers pass over: capsules, the bit
     masks of shapes, the `acceleration` limit, `armature` of `<dynamics>`, and `<mobile>`. No limit is written as the
-    largest double, since other readers take no infinity.
+    largest double, since other readers take no infinity. A continuous joint with limits is written as a revolute one.
 
     Args:
         description: The robot.
@@ -144,8 +144,8 @@ def _geometry(geometry: Geometry) -> str:
 
 
 def _joint(joint: JointDescription) -> list[str]:
-    kind = JOINT_TYPES[joint.kind]
-    lines = [f"  <joint{_attributes(name=joint.name, type=joint.kind)}>"]
+    kind = JOINT_TYPES[_written_kind(joint)]
+    lines = [f"  <joint{_attributes(name=joint.name, type=kind.name)}>"]
     lines += [f"    <parent{_attributes(link=joint.parent)}/>", f"    <child{_attributes(link=joint.child)}/>"]
     lines += _origin(joint.origin, "    ")
     if kind.has_axis or not kind.nv:  # a fixed joint has no use for an axis, but rby1_sdk refuses a file without it
@@ -162,6 +162,12 @@ def _joint(joint: JointDescription) -> list[str]:
         factors = _attributes(multiplier=mimic.multiplier, offset=mimic.offset)
         lines.append(f"    <mimic{_attributes(joint=mimic.joint)}{factors}/>")
     return [*lines, "  </joint>"]
+
+
+def _written_kind(joint: JointDescription) -> str:
+    """The type of a joint in URDF, where one with limits is not continuous; a follower has those of its source."""
+    limited = math.isfinite(joint.lower) or math.isfinite(joint.upper)
+    return "revolute" if joint.kind == "continuous" and limited and joint.mimic is None else joint.kind
 
 
 def _rates(joint: JointDescription) -> str:

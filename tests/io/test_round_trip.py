@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rbydyn_jax import ArgumentError, ModelError, fk, random_configuration, rnea, robots
+from rbydyn_jax import ArgumentError, ModelError, fk, random_configuration, rnea, robots, with_limits
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string, save_urdf, to_urdf
 from rbydyn_jax.io.description import Mimic
 from rbydyn_jax.io.save import describe
@@ -172,6 +172,23 @@ def test_rates_of_a_cart_are_written():
     again = load_urdf_string(to_urdf(model))
     assert_same(again, model)
     assert again.velocity_limit.tolist() == [2.0] * 3 + [5.0] * 6
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-0.5, 0.25), (-np.inf, 0.25), (-0.5, np.inf)])
+def test_limits_given_to_a_continuous_joint_are_written(lower, upper):
+    b = RobotBuilder().link("a").link("b", 1.0, inertia=0.1).link("c", 1.0, inertia=0.1)
+    b.continuous("j", "a", "b", velocity=2.0).continuous("k", "a", "c", mimic=Mimic("j", -2.0, 0.5))
+    model = build_model(b)
+    assert load_urdf_string(to_urdf(model)).tree.joint_types == ("continuous", "continuous")
+    limited = with_limits(model, position_lower=jnp.array([lower]), position_upper=jnp.array([upper]))
+    again = load_urdf_string(to_urdf(limited), strict=True)
+    assert (again.position_lower.tolist(), again.position_upper.tolist()) == ([lower], [upper])
+    assert again.tree.joint_types == ("revolute", "continuous")
+    assert (again.velocity_limit.tolist(), again.tree.mimics) == ([2.0], model.tree.mimics)
+    pin = oracle("pinocchio").buildModelFromXML(to_urdf(limited))
+    bounds = np.append(pin.lowerPositionLimit[:1], pin.upperPositionLimit[:1])
+    finite = np.isfinite([lower, upper])
+    assert_close(bounds[finite], np.array([lower, upper])[finite])
 
 
 @pytest.mark.parametrize("leaf", ["velocity_limit", "damping", "position_upper"])
