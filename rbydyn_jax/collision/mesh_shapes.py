@@ -178,9 +178,10 @@ def read_spheres(path: str | Path) -> dict[str, list[Capsule]]:
     """
     yaml = require("yaml", "meshes", "collision.read_spheres")
     source = os.fspath(path) if isinstance(path, str | os.PathLike) else str(path)
+    text = read_bytes(path)
     try:
-        content = yaml.safe_load(read_bytes(path))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: of a date, a number or an encoding
         raise fail(f"this is no YAML: {error}", source) from error
     for name in ("robot_cfg", "kinematics", "collision_spheres"):
         content = content[name] if isinstance(content, dict) and name in content else content

@@ -40,7 +40,7 @@ class ConvexHullGeometry(CollisionGeometry):
         x = np.asarray(self.vertices)
         if x.ndim != 2 or x.shape[1:] != (3,) or len(x) < 4 or not np.isfinite(x).all():
             return f"convex hull has vertices of shape {x.shape}, expected at least 4 rows of three finite numbers"
-        extents = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
+        extents = np.linalg.svd(_of_size_one(x), compute_uv=False)
         return "" if extents[2] > _FLAT * extents[0] else "convex hull has vertices that lie in a plane"
 
     def on_link(self, origin: Float[np.ndarray, "4 4"]) -> ConvexHull:
@@ -122,13 +122,28 @@ def of_one_size(shapes: Sequence[Any]) -> list[Any]:
     return [hull.padded(*sizes) for hull in shapes]
 
 
+def _of_size_one(points: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 3"]:
+    """Points about their centre, scaled by a power of two: products of large ones overflow, those of small ones vanish.
+
+    The first point is subtracted before their mean, so that points in a plane far from the origin stay in one.
+    """
+    points = np.asarray(points, float)
+    _, exponent = np.frexp(np.abs(points).max())
+    points = np.ldexp(points, -exponent)  # exact, and differences are finite
+    points = points - points[0]
+    points = points - points.mean(axis=0)
+    _, exponent = np.frexp(np.abs(points).max())
+    return np.ldexp(points, -exponent)
+
+
 def topology(points: Float[np.ndarray, "n 3"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The vertices, faces and edges of `ConvexHull`, of the hull of points that span a volume, found by Qhull."""
     spatial = require("scipy.spatial", "meshes", "a convex hull")
-    hull = spatial.ConvexHull(points)
+    unit = _of_size_one(points)
+    hull = spatial.ConvexHull(unit)
     number = np.zeros(len(points), int)
     number[hull.vertices] = np.arange(len(hull.vertices))
-    outward = np.linalg.det(points[hull.simplices] - points[hull.vertices].mean(axis=0)) > 0.0
+    outward = np.linalg.det(unit[hull.simplices] - unit[hull.vertices].mean(axis=0)) > 0.0
     faces = number[np.where(outward[:, None], hull.simplices, hull.simplices[:, ::-1])]
     edges = []
     for face, around in enumerate(hull.neighbors):

@@ -253,6 +253,24 @@ def test_a_robot_keeps_its_hulls_in_files_and_pictures():
             rb.load_urdf_string(urdf)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1.0, 1e30, 1e200, 1e300])
+def test_hulls_of_any_size(size):
+    for points, far in ((CUBE, 0.0), (CUBE * [1, 1e-3, 1e-6], 0.0), (CUBE, 1e6)):
+        hull = ConvexHullGeometry(size * (points + far)).on_link(np.eye(4))
+        vertices, faces = hull.vertices / size - far, hull.faces.astype(int)
+        assert_close(np.unique(np.round(vertices, 9), axis=0), np.unique(np.round(points, 9), axis=0))
+        volume = np.linalg.det(vertices[faces]).sum() / 6.0
+        assert_close(volume, ConvexHull(points).volume, 1e-6)
+        assert len(hull.edges) == 18
+    assert "in a plane" in ConvexHullGeometry(size * (CUBE * [1, 1, 0] + 1e6 + 0.1)).problem()
+
+
+def test_a_hull_too_large_for_the_numbers_of_a_robot():
+    shape = '<collision><geometry><convex_hull vertices="0 0 0 1e200 0 0 0 1e200 0 0 0 1e200"/></geometry></collision>'
+    with pytest.raises(rb.ParseError, match=r"link 'a': collision shape .*1e\+200"):
+        rb.load_urdf_string(f'<robot name="r"><link name="a">{shape}</link></robot>')
+
+
 def test_few_planes_bound_many_points():
     x = np.random.default_rng(0).normal(size=(500, 3))
     x *= np.array([0.3, 0.2, 0.1]) / np.linalg.norm(x, axis=1, keepdims=True)

@@ -154,6 +154,7 @@ def test_lists_of_spheres(tmp_path):
     assert list(collision.read_spheres(path)) == ["tool"]
     for text, problem in (
         ("a: [", "no YAML"),
+        ("a: 2020-13-45", "no YAML: month"),
         ("just text", "expected collision_spheres"),
         ("tool: {center: 1}", "expected collision_spheres"),
         ("tool: [{center: [0, 0], radius: 1}]", r"tool\[0\]: expected three"),
