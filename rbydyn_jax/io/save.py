@@ -213,6 +213,8 @@ def _possible(inertia: np.ndarray, rounding: float) -> np.ndarray:
     A moment about the centre of mass is a difference of large numbers where the mass is far from the origin, and the
     less that is left, the more of it is rounding: nothing but that of a point mass.
     """
+    if not np.isfinite(inertia).all():
+        return inertia
     moments, axes = np.linalg.eigh(inertia)
     nearest = np.where((moments < 0.0) & (moments >= -rounding), 0.0, moments)
     if 0.0 < nearest[2] - nearest[0] - nearest[1] <= rounding:

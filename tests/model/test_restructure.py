@@ -220,6 +220,14 @@ def test_point_masses_in_float32_are_changed_and_written():
             assert not [finding for finding in other.report if "triangle" in finding.message]
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_inertias_that_are_not_finite_are_named(number):
+    arm = robots.two_link_arm()
+    broken = dataclasses.replace(arm, inertias=arm.inertias.at[1, 4:].set(number))
+    with pytest.raises(rb.ModelError, match=r"link 'lower': .*must be finite"):
+        rb.lock_joints(broken, {"shoulder": 0.0})
+
+
 def test_what_was_found_stays_known():
     arm = load_urdf_string('<robot name="r"><gazebo/><link name="a"/></robot>', source="arm.urdf")
     tool = robots.two_link_arm()
