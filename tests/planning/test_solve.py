@@ -252,7 +252,8 @@ def test_whole_turns_of_a_joint_that_another_follows_are_kept():
     builder.revolute("j2", "a", "b", xyz=(0.5, 0, 0), mimic=Mimic("j1", 0.5, 0.0), **wide)
     model = build_model(builder.link("tip").fixed("mount", "b", "tip", xyz=(0.4, 0, 0)))
     goal = PoseGoal("tip", link_pose(model, jnp.array([5.0]), "tip"))
-    result = solve_trajectory(TrajectoryProblem(model, jnp.zeros(1), [goal], **QUICK | {"duration": 5.0}))
+    options: dict[str, Any] = QUICK | {"duration": 5.0}
+    result = solve_trajectory(TrajectoryProblem(model, jnp.zeros(1), [goal], **options))
     assert result.solved
     assert_close(sample_trajectory(result.trajectory, 3).q[-1], jnp.array([5.0]), 1e-6)
 
