@@ -88,7 +88,7 @@ def test_limits_of_the_robot():
 class Turning:
     """One joint that turns at a speed, in positions of single precision."""
 
-    duration = 0.4
+    duration, nv, q_start = 0.4, MODEL.nv, np.zeros(MODEL.nq)
 
     def __init__(self, joint, speed, start):
         self.at, self.speed, self.start = place(joint), speed, start
