@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import platform
+import uuid
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +33,14 @@ def machine() -> dict[str, str]:
 
 def machine_code(f: Callable[..., Any], *arguments: Any) -> bytes:
     """A function, compiled for arguments of these types."""
-    return pickle.dumps(serialize_executable.serialize(jax.jit(f).lower(*arguments).compile()))
+
+    def anew(*arguments: Any) -> Any:
+        return f(*arguments)
+
+    anew.__name__ = (
+        f"machine_code_{uuid.uuid4().hex}"  # no program of JAX's cache on disk: those hold no code of kernels
+    )
+    return pickle.dumps(serialize_executable.serialize(jax.jit(anew).lower(*arguments).compile()))
 
 
 def load_machine_code(code: bytes) -> Callable[..., Any]:

@@ -208,6 +208,26 @@ def test_another_process_traces_nothing(arm, heavier, tmp_path):
     assert_close(np.asarray(got), rb.rnea(heavier, q, v, a))
 
 
+CACHED = """
+import sys, json, jax
+for name, value in (("dir", sys.argv[1]), ("min_compile_time_secs", 0.0), ("min_entry_size_bytes", -1)):
+    jax.config.update("jax_compilation_cache_dir" if name == "dir" else f"jax_persistent_cache_{name}", value)
+import rbydyn_jax as rb
+arm, found = rb.robots.two_link_arm(), []
+for _ in range(2):  # the second time programs are there
+    found.append(rb.export_function(arm, "gravity_forces", native=True)(arm, jax.numpy.array([0.3, 0.4])).tolist())
+    jax.clear_caches()
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.ci
+def test_machine_code_is_whole_where_programs_are_cached(arm, tmp_path):
+    want = rb.gravity_forces(arm, jnp.array([0.3, 0.4]))
+    for got in start(CACHED, str(tmp_path)):
+        assert_close(np.asarray(got), np.asarray(want), 1e-5)
+
+
 @pytest.mark.ci
 def test_a_robot_of_another_tree_is_refused(arm):
     q = np.zeros(2)
