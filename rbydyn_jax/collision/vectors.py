@@ -84,7 +84,7 @@ def norm(x: Vector) -> Array:
 def safe_norm(x: Vector) -> Array:
     """The Euclidean norm, with the derivative zero at zero."""
     square = dot(x, x)
-    usable = square > tiny(square)
+    usable = square > _smallest_square(square)
     length = square * reciprocal_root(where(usable, square, jnp.ones_like(square)))
     return where(usable, length, jnp.zeros_like(square))
 
@@ -100,7 +100,7 @@ def direction(x: Vector, scale: Array) -> Vector:
     Where it is so small that its derivative would be little but rounding error, it counts as constant.
     """
     square = dot(x, x)
-    usable = square > jnp.maximum(rounding(square) ** 2 * scale, tiny(square))
+    usable = square > jnp.maximum(rounding(square) ** 2 * scale, _smallest_square(square))
     per_length = reciprocal_root(where(usable, square, jnp.ones_like(square)))
     smooth = square > rounding(square) * scale
 
@@ -156,3 +156,8 @@ def rounding(x: Array) -> float:
 def tiny(x: Array) -> float:
     """The smallest normal number: a smaller square is zero to rounding."""
     return float(jnp.finfo(x.dtype).tiny)
+
+
+def _smallest_square(x: Array) -> float:
+    """Of a smaller square the derivative of 1 / sqrt is not finite."""
+    return float(jnp.finfo(x.dtype).max) ** (-2 / 3)
