@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from .vectors import (
     add_scaled,
     any_perpendicular,
     components,
+    cross,
     direction,
     dot,
     map_components,
@@ -187,8 +189,8 @@ def _inside(shape: Solid, p: Vector) -> tuple[Array, Vector]:
         beside = lax.stop_gradient(map_components(lambda x: jnp.broadcast_to(x, p[0].shape), beside))
         return dot(from_center, beside), beside
     ways = []
-    for g in shape.halves:
-        n = otherwise(direction(g, jnp.zeros_like(g[0])), _vertical(g))
+    normals = _normals(shape.halves) if shape.disc is None else [shape.disc.axis]
+    for g, n in zip(shape.halves, normals, strict=True):
         t = dot(from_center, n)
         sign = jnp.where(t < 0, -jnp.ones_like(t), jnp.ones_like(t))
         ways.append((sign * t - dot(g, n), scaled(sign, n)))
@@ -203,6 +205,15 @@ def _inside(shape: Solid, p: Vector) -> tuple[Array, Vector]:
         depth = jnp.where(nearer, other, depth)
         normal = map_components(lambda x, y, nearer=nearer: jnp.where(nearer, x, y), n, normal)
     return depth, normal
+
+
+def _normals(halves: Sequence[Vector]) -> list[Vector]:
+    """Unit vectors along the three half axes of boxes; of those that are zero perpendicular to the others."""
+    found = [direction(g, jnp.zeros_like(g[0])) for g in halves]
+    beside = any_perpendicular(functools.reduce(otherwise, [*found, _vertical(found[0])]))
+    for k in range(3):
+        found[k] = otherwise(found[k], otherwise(cross(found[k - 2], found[k - 1]), beside))
+    return found
 
 
 def _vertical(like: Vector) -> Vector:
