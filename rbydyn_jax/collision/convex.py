@@ -31,7 +31,7 @@ from ..xla.batch_last import broadcast_leading
 from ..xla.control_flow import fori_loop
 from ..xla.fusion import kernel
 from .rims import Rim, rim_edge_directions, rim_rim_directions
-from .solids import Placed, Solid, solid
+from .solids import Placed, Solid, following, solid
 from .vectors import (
     add,
     add_scaled,
@@ -97,8 +97,10 @@ def core_distance(a: Solid, b: Solid) -> Array:
     best = [_best(separation, choices, a, b) for separation, choices in families]
 
     def largest(a: Solid, b: Solid, best: Sequence[Array]) -> Array:
-        chosen = [separation(a, b, _row(choices, k)) for (separation, choices), k in zip(families, best, strict=True)]
-        return functools.reduce(larger, chosen)
+        # Where rims are sought a program is several loops, each of which might round what they compare in another way.
+        once = kernel if a.disc is not None or b.disc is not None else lambda f: f
+        rows = zip(families, best, strict=True)
+        return functools.reduce(larger, [once(f)(a, b, _row(choices, k)) for (f, choices), k in rows])
 
     def value_and_slopes(a: Solid, b: Solid, best: Sequence[Array]) -> tuple[Array, tuple[Solid, Solid]]:
         value, pull_back = jax.vjp(lambda a, b: largest(a, b, best), a, b)
@@ -195,11 +197,11 @@ def _from_corner(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
     """From a corner to what is nearest, and away from the axis of a cylinder."""
     p = a.corner(choice)
     scale = dot(p, p) + dot(b.center, b.center)
-    gap = direction(sub(p, b.nearest(p)), scale)
+    gap = following(direction(sub(p, b.nearest(p)), scale), a, b)
     if b.disc is None:
         return _along(a, b, gap)
     away = direction(perpendicular(sub(p, b.center), b.disc.axis), scale)
-    return _along(a, b, gap, otherwise(away, any_perpendicular(b.disc.axis)))
+    return _along(a, b, gap, following(otherwise(away, any_perpendicular(b.disc.axis)), a, b))
 
 
 def _from_rim(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
@@ -210,7 +212,7 @@ def _from_rim(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
         edge = combined(choice[1 : 1 + count], b.halves)
         return _rim(a, choice[0]), b.corner(choice[1 + count :]), direction(edge, dot(edge, edge))
 
-    return _along(a, b, *rim_edge_directions(*kernel(chosen)(a, b, choice)))
+    return _along(a, b, *(following(n, a, b) for n in rim_edge_directions(*kernel(chosen)(a, b, choice))))
 
 
 def _between_rims(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
@@ -219,7 +221,7 @@ def _between_rims(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
     def chosen(a: Solid, b: Solid, choice: Sequence[Array]) -> tuple[Rim, Rim]:
         return _rim(a, choice[0]), _rim(b, choice[1])
 
-    return _along(a, b, *rim_rim_directions(*kernel(chosen)(a, b, choice)))
+    return _along(a, b, *(following(n, a, b) for n in rim_rim_directions(*kernel(chosen)(a, b, choice))))
 
 
 def _rim(a: Solid, end: Array) -> Rim:

@@ -19,7 +19,7 @@ from .gjk import apart
 from .penetration import overlapping
 from .polytopes import Polytopal, Polytope, Simplex, polytope, simplex_core, simplex_witness
 from .rims import Rim, rim_edge_directions
-from .solids import Solid, solid
+from .solids import Solid, following, solid
 from .vectors import (
     add,
     add_scaled,
@@ -136,7 +136,8 @@ def _hull_cylinder(hull: Polytope, cylinder: Solid) -> Array:
         return [direction(cross(unit, axis), jnp.ones_like(end)), *rim_edge_directions(rim, p, unit)]
 
     def separation(directions: Callable[[Any], list[Vector]], choice: Any) -> Array:
-        return functools.reduce(larger, [_separation(hull, cylinder, n) for n in directions(choice)])
+        found = [following(n, cylinder) for n in directions(choice)]
+        return functools.reduce(larger, [_separation(hull, cylinder, n) for n in found])
 
     vertices = jnp.arange(hull.vertices[0].shape[0], dtype=jnp.int32)
     count = hull.edges.shape[0]

@@ -7,9 +7,11 @@ each other, $y$ in a disc of radius $r$ perpendicular to its axis, and $|z| \le 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array
 
 from ..shapes.base import Vector
@@ -68,7 +70,7 @@ class Solid(NamedTuple):
         total = jnp.zeros_like(n[0])
         for g in self.halves:
             t = dot(n, g)
-            total = total + constant_where(t * t <= rounding(t) * dot(g, g), abs(t))
+            total = total + constant_where(_is_level(t, g), abs(t))
         if self.disc is None:
             return total
         across = safe_norm(perpendicular(n, self.disc.axis))
@@ -79,7 +81,7 @@ class Solid(NamedTuple):
         found = self.center
         for g in self.halves:
             t = dot(n, g)
-            sign = where(t * t <= rounding(t) * dot(g, g), jnp.zeros_like(t), jnp.sign(t))
+            sign = where(_is_level(t, g), jnp.zeros_like(t), jnp.sign(t))
             found = add_scaled(found, -sign, g)
         if self.disc is None:
             return found
@@ -114,6 +116,47 @@ class Solid(NamedTuple):
 
         disc = None if self.disc is None else Disc(turn(self.disc.axis), self.disc.radius)
         return Solid(self.center, tuple(turn(g) for g in self.halves), disc, self.radius)
+
+
+def _is_level(t: Array, g: Vector) -> Array:
+    """Whether half axes g are perpendicular to unit vectors n to rounding, where t = n . g."""
+    return t * t <= rounding(t) * dot(g, g)
+
+
+def following(n: Vector, *solids: Solid) -> Vector:
+    """Unit vectors n, which turn with the half axes and discs of which `reach` takes the middle.
+
+    So they stay as perpendicular to these as they are, as `reach` has it. A direction between nearest points does so by
+    itself, unless they are at the end of such a half axis or on the rim of such a disc.
+    """
+    halves = tuple(g for solid in solids for g in solid.halves)
+    return _following(n, halves, tuple(solid.disc.axis for solid in solids if solid.disc is not None))
+
+
+@jax.custom_jvp
+def _following(n: Vector, halves: tuple[Vector, ...], axes: tuple[Vector, ...]) -> Vector:
+    return n
+
+
+@_following.defjvp
+def _(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Vector, Vector]:
+    (n, halves, axes), (dn, d_halves, d_axes) = primals, tangents
+    last = map_components(jnp.zeros_like, n)
+    per_last = last[0]
+    for g, dg in zip(halves, d_halves, strict=True):
+        # A turn along what is perpendicular to n and to the half axis before, so that n goes on following that, too.
+        beside = lax.stop_gradient(add_scaled(perpendicular(g, n), -dot(last, g) * per_last, last))
+        square = dot(beside, beside)
+        follows = _is_level(dot(n, g), g) & (square > rounding(square) * dot(g, g))
+        per = where(follows, reciprocal(where(follows, square, jnp.ones_like(square))), jnp.zeros_like(square))
+        dn = add_scaled(dn, -(dot(dn, g) + dot(n, dg)) * per, beside)
+        last = map_components(lambda x, y, f=follows: where(f, x, y), beside, last)
+        per_last = where(follows, per, per_last)
+    for axis, d_axis in zip(axes, d_axes, strict=True):
+        across, along = perpendicular(n, axis), dot(n, axis)
+        follows = dot(across, across) <= rounding(along)
+        dn = map_components(lambda x, y, f=follows: where(f, x, y), perpendicular(scaled(along, d_axis), n), dn)
+    return _following(n, halves, axes), dn
 
 
 def solid(placed: Placed) -> Solid:
