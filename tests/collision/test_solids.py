@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rbydyn_jax import RobotBuilder, build_model, from_mujoco, load_urdf_string, to_urdf
-from rbydyn_jax.collision import PAIR_FUNCTIONS, capsule_distances, pairs, signed_distances
+from rbydyn_jax.collision import PAIR_FUNCTIONS, capsule_distances, pairs, sdf, signed_distances
 from rbydyn_jax.io import BoxGeometry, CapsuleGeometry, CylinderGeometry
 from tests.helpers import X64, assert_close, oracle
 
@@ -307,3 +307,65 @@ def test_they_are_read_from_mujoco():
     model = from_mujoco(mujoco.MjModel.from_xml_string(text))
     assert model.report == ()
     assert_close(signed_distances(model, jnp.array([0.5]), pairs(model, by="masks")), [1.2], 1e-6)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_solids_that_abut_are_pushed_along_their_normal(name):
+    # Beside each other in x; the lower end of one is as high as the upper end of the other, or hardly higher.
+    first, second = name.split("-")
+    turned = Rotation.from_rotvec([0.3, -0.2, 0.5]).as_matrix()
+    beside = np.array([[0.7, 0.0, 0.6], [0.7, 0.0, 0.6 + 1e-8], [0.7, 0.0, -0.6]]) @ turned.T
+    R, size = np.tile(turned, (3, 1, 1)), np.full((3, 3), 0.3)
+    a, b = placed(first, R, beside, size), placed(second, R, np.zeros((3, 3)), size)
+    a, b = jax.tree.map(lambda x: x.astype(jnp.float64 if X64 else jnp.float32), (a, b))
+    found, by_both = witness(first, second)(a, b), gradient(first, second)(a, b)
+    points = {"capsule": 2, "box": 1, "cylinder": 1}
+    forces, moments = [], []
+    for kind, x, slopes in zip((first, second), (a, b), by_both, strict=True):
+        moved = {"capsule": 2, "box": 4, "cylinder": 2}[kind]
+        x, s = (np.stack(jax.tree.leaves(y)[: 3 * moved], axis=1).reshape(3, moved, 3) for y in (x, slopes))
+        forces.append(s[:, : points[kind]].sum(axis=1))
+        moments.append(np.cross(x, s).sum(axis=1))
+    tol = 1e-6 if X64 else 1e-3  # 1e-8 m higher, the normal is steeper by 1e-7
+    assert_close(found.distance, np.full(3, 0.1), tol)
+    assert_close(forces[0], np.tile(turned[:, 0], (3, 1)), tol)
+    assert_close(forces[0], -forces[1], tol)
+    assert_close(moments[0], -moments[1], tol, scale=1.0)  # moved as one they keep their distance
+    gap = np.stack(found.point_a, axis=1) - np.stack(found.point_b, axis=1)
+    assert_close(np.linalg.norm(gap, axis=1), found.distance, tol)
+
+
+def shape_alone(shape, angle=0.0):
+    """A robot that is one shape, turned about the y axis, and its configuration."""
+    model = build_model(
+        RobotBuilder().link("w").link("x").revolute("j", "w", "x", axis=(0, 1, 0)).collision("x", shape)
+    )
+    return model, jnp.array([angle])
+
+
+def test_the_field_of_flat_shapes_is_zero_on_them():
+    # Points on plates, a disc and a stick, none of which is perpendicular to the vertical.
+    inside = [[0.0, 0.0, 0.3], [0.0, 0.2, -0.4]]
+    stick = np.array([[0.0, 0.0, 0.3], [0.0, 0.0, -0.2]])
+    for shape, angle, points in (
+        (BoxGeometry(np.array([0.0, 1.0, 1.0])), 0.0, inside),
+        (CylinderGeometry(0.0, 0.5), np.pi / 2, inside),
+        (BoxGeometry(np.array([0.0, 0.0, 1.0])), 0.0, stick),
+    ):
+        model, q = shape_alone(shape, angle)
+        found = sdf(model, q, jnp.asarray(points))
+        assert_close(found.distance, np.zeros(2), scale=1.0)
+        assert_close(found.normal[:, 2], np.zeros(2), scale=1.0)
+        assert_close(np.linalg.norm(found.normal, axis=1), np.ones(2))
+
+
+def test_derivatives_beside_an_axis_are_finite():
+    model, q = shape_alone(CylinderGeometry(0.2, 0.05))
+    tiny = float(jnp.finfo(q.dtype).tiny)
+
+    @jax.jit
+    @functools.partial(jax.vmap, in_axes=0)
+    def slope(x):
+        return jax.grad(lambda p: sdf(model, q, p[None]).distance[0])(jnp.array([0.0, 0.0, 0.3]).at[0].set(x))
+
+    assert_close(slope(jnp.array([tiny**0.45, tiny**0.4, tiny**0.35])), np.tile([0.0, 0.0, 1.0], (3, 1)), 1e-6)
