@@ -13,12 +13,11 @@ from jax.core import Tracer
 from jax.tree_util import Partial
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_finite, check_integer, check_key
+from .._check import check_array, check_finite, check_integer, check_key, known
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..collision import CapsulePairs, World
 from ..model.model import Model, check_model
 from ._arguments import checked_world, default_pairs
-from ._clearance import check_clearance
 from .goals import ALONG, Goal, Moving
 from .profiles import check_numbers
 from .trajectory import Trajectory, check_kind
@@ -141,7 +140,7 @@ class TrajectoryProblem(eqx.Module):
         if jerk_limit is not None:
             self.jerk_limit = check_array(jerk_limit, "jerk_limit", (model.nv,), "model.nv").astype(dtype)
             check_numbers(self.jerk_limit, "jerk_limit", positive=True, bounded=False)
-        check_clearance(clearance, "clearance")
+        _check_bound(clearance, "clearance")
         self.pairs = None if clearance is None else default_pairs(model, collision_pairs)
         self.world = None if world is None else checked_world(model, world, dtype)
         if world is not None and clearance is None:
@@ -229,3 +228,10 @@ def _functions(functions: Any, name: str) -> tuple[Any, ...]:
         if not callable(f):
             raise DtypeError(f"{name}[{i}] must be a function of (model, q, v, a, tau, t), got {type(f).__name__}")
     return tuple(f if isinstance(f, eqx.Module | Partial) else Partial(f) for f in functions)
+
+
+def _check_bound(clearance: Any, name: str) -> None:
+    """Raises unless a clearance, where it is known, is a number; -inf is always kept."""
+    number = None if clearance is None else known(check_array(clearance, name, ()))
+    if number is not None and not number < np.inf:
+        raise ArgumentError(f"{name} must be finite, or -inf, got {float(number)}")
