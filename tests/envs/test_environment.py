@@ -143,9 +143,9 @@ def test_other_robots_goals_and_gains_compile_nothing():
     jax.block_until_ready(steps(VARIED, episodes(VARIED), jnp.zeros((100, 2))))
     heavier = arm(parameters=(HEAVY, envs.Parameters(masses=4.0, damping=1.0, gains=3.0, payload=1.0)))
     other = eqx.tree_at(lambda e: (e.stiffness, e.parameters), VARIED, (3.0 * VARIED.stiffness, heavier.parameters))
+    keys, actions = jax.block_until_ready((jax.random.split(jax.random.key(9), 100), jnp.ones((100, 2))))
     with rb.no_recompile():
-        states = episodes(other, jax.random.split(jax.random.key(9), 100))
-        jax.block_until_ready(steps(other, states, jnp.ones((100, 2))))
+        jax.block_until_ready(steps(other, episodes(other, keys), actions))
 
 
 @pytest.mark.slow
