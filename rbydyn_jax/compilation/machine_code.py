@@ -37,9 +37,8 @@ def machine_code(f: Callable[..., Any], *arguments: Any) -> bytes:
     def anew(*arguments: Any) -> Any:
         return f(*arguments)
 
-    anew.__name__ = (
-        f"machine_code_{uuid.uuid4().hex}"  # no program of JAX's cache on disk: those hold no code of kernels
-    )
+    # With a name of its own it is in no cache on disk: a program that was read from one cannot be written again.
+    anew.__name__ = f"machine_code_{uuid.uuid4().hex}"
     return pickle.dumps(serialize_executable.serialize(jax.jit(anew).lower(*arguments).compile()))
 
 

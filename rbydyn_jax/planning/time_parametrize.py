@@ -150,16 +150,16 @@ def time_parametrize(
 ) -> TimedPath:
     r"""The fastest timing of the path through some waypoints that keeps the limits of the robot.
 
-    The path is the natural cubic spline through the waypoints. Its timing, with constant $\ddot s$ on each interval
-    of a grid, is found by reachability analysis [Pham, Pham 2018]. Limits of velocity, acceleration and force are
-    those of the model, kept on each interval and not only at its ends, to the fourth order of its length. Coulomb and
-    viscous friction count in full against the limit of force, whatever their direction; where viscous friction takes
-    much of the effort and the path turns back, forces can exceed their limits by some per cent, or no timing be found
-    although there is one: `check_trajectory` tells the former. The duration is above the
-    shortest one by the first order: about 0.15 % on random paths of an arm through five waypoints. With `jerk_limit` a
-    barrier method finds a local minimum among timings of limited resolution, which is stretched until it is within
-    the limits between its nodes: 0.4 to 3 % above the shortest on straight paths, more on winding ones. Limits of
-    position are not looked at: between the waypoints a spline may swing out; `check_trajectory` tells.
+    The path is the natural cubic spline through the waypoints. Its timing, with constant $\ddot s$ on each interval of
+    a grid, is found by reachability analysis [Pham, Pham 2018]. Limits of velocity, acceleration and force are those of
+    the model, kept on each interval and not only at its ends, to the fourth order of its length. Coulomb and viscous
+    friction count in full against the limit of force, whatever their direction; where viscous friction takes much of
+    the effort and the path turns back, forces can exceed their limits by some per cent, or no timing be found although
+    there is one: `check_trajectory` tells the former. The duration is above the shortest one by the first order: about
+    0.15 % on random paths of an arm through five waypoints. With `jerk_limit` a barrier method finds a local minimum
+    among timings of limited resolution, which is stretched until it is within the limits between its nodes: 0.4 to 3 %
+    above the shortest on straight paths, more on winding ones. Limits of position are not looked at: between the
+    waypoints a spline may swing out; `check_trajectory` tells.
 
     Pure: works under `jit`, `vmap` and `grad`. The duration is differentiable where the set of active limits does not
     change. With `jerk_limit` it is not continuous in the waypoints, since the search may end in another minimum: it
