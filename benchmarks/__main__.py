@@ -23,6 +23,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks whole_body              whole-body inverse dynamics of Talos; quadprog, ProxQP
   python -m benchmarks functions               every function and gradient on many robots; Pinocchio; arithmetic
   python -m benchmarks gpu                     this library, frax, MJX and MuJoCo Warp on one GPU
+  python -m benchmarks gpu_tasks               planning, control and distances on one GPU
   python -m benchmarks codegen                 functions in C: time of a call and of gcc, beside Pinocchio
   python -m benchmarks identification          RB-Y1 recovered from noisy torques; figaroh, MuJoCo; regressors
   python -m benchmarks tsid                    whole-body inverse dynamics of Talos: optimum and time of TSID
@@ -50,6 +51,7 @@ from . import (
     forms,
     functions,
     gpu,
+    gpu_tasks,
     identification,
     ik,
     mpc,
@@ -71,6 +73,7 @@ KEPT = {  # what keeps its results in files of its own
     "forms": forms,
     "functions": functions,
     "gpu": gpu,
+    "gpu_tasks": gpu_tasks,
     "versions": versions,
     "collision": collision,
     "ik": ik,

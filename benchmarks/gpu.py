@@ -47,11 +47,11 @@ _LARGEST = 8e9  # [bytes] of a result
 def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
     """Adds `gpu` to the command line."""
     gpu = commands.add_parser("gpu", help="this library and others on one GPU")
-    gpu.add_argument("--robots", type=_names, default=["rby1a"])
-    gpu.add_argument("--libraries", type=_names, default=list(LIBRARIES))
-    gpu.add_argument("--operations", type=_names, default=list(OPERATIONS))
-    gpu.add_argument("--dtypes", type=_names, default=["float32"])
-    gpu.add_argument("--batches", type=_names, default=[str(x) for x in BATCHES])
+    gpu.add_argument("--robots", type=names, default=["rby1a"])
+    gpu.add_argument("--libraries", type=names, default=list(LIBRARIES))
+    gpu.add_argument("--operations", type=names, default=list(OPERATIONS))
+    gpu.add_argument("--dtypes", type=names, default=["float32"])
+    gpu.add_argument("--batches", type=names, default=[str(x) for x in BATCHES])
     gpu.add_argument("--seconds", type=float, default=0.2, help="wall time that each measurement gets")
     gpu.add_argument("--processes", type=int, default=8, help="how many compile at a time")
     gpu.add_argument("--limit", type=float, default=240, help="wall seconds after which a process ends itself")
@@ -94,7 +94,8 @@ def table(found: dict[str, Any]) -> str:
     )
 
 
-def _names(text: str) -> list[str]:
+def names(text: str) -> list[str]:
+    """Of an option."""
     return [x for x in text.split(",") if x]
 
 
@@ -113,15 +114,18 @@ def _jobs(arguments: argparse.Namespace) -> Iterator[tuple[str, str, str, str]]:
 
 def _in_process(arguments: argparse.Namespace, job: tuple[str, str, str, str]) -> Iterator[dict[str, Any]]:
     """What a fresh process prints."""
-    library, robot, dtype, operation = job
-    platform = "cpu" if library == REFERENCE else f"{arguments.platform},cpu"
     given = (*job, [int(x) for x in arguments.batches], arguments.seconds, str(arguments.output.with_suffix(".lock")))
-    code = (
-        f"import signal; signal.alarm({int(arguments.limit)}); from benchmarks.gpu import time_job; time_job{given!r}"
-    )
-    named = {"library": library, "robot": robot, "dtype": dtype, "operation": operation}
+    named: dict[str, Any] = dict(zip(("library", "robot", "dtype", "operation"), job, strict=True))
+    platform = "cpu" if job[0] == REFERENCE else arguments.platform
+    return in_process(f"from benchmarks.gpu import time_job; time_job{given!r}", named, arguments.limit, platform)
+
+
+def in_process(call: str, named: dict[str, Any], limit: float, platform: str) -> Iterator[dict[str, Any]]:
+    """What a fresh process that makes a call prints, with a dtype and other names; or why it failed."""
+    code = f"import signal; signal.alarm({int(limit)}); {call}"
+    platforms = "cpu" if platform == "cpu" else f"{platform},cpu"
     try:
-        for record in records(code, dtype, JAX_PLATFORMS=platform, XLA_PYTHON_CLIENT_PREALLOCATE="false"):
+        for record in records(code, named["dtype"], JAX_PLATFORMS=platforms, XLA_PYTHON_CLIENT_PREALLOCATE="false"):
             yield named | record
     except Exception as error:  # one that fails must not take the others with it
         said = f"exit status {error.returncode}" if isinstance(error, subprocess.CalledProcessError) else str(error)
@@ -227,9 +231,9 @@ def _in_jax(
         compile_s = time.perf_counter() - started
         loop = jax.jit(many).lower(*given).compile()
         moved = sum(x.size * x.dtype.itemsize for x in given[len(shared) :]) + sum(sizes)
-        with _alone(lock):
-            call_us = _least(seconds, lambda f, given: jax.block_until_ready(f(*given)), one, given)
-            loop_us = _least(seconds, lambda f, given: jax.block_until_ready(f(*given)), loop, given) / TURNS
+        with alone(lock):
+            call_us = least(seconds, lambda f, given: jax.block_until_ready(f(*given)), one, given)
+            loop_us = least(seconds, lambda f, given: jax.block_until_ready(f(*given)), loop, given) / TURNS
         values = told(jax.tree.map(lambda x: x[:CHECKED], one(*given)))
         yield {
             "batch": batch,
@@ -266,9 +270,9 @@ def _in_warp(
             wp.capture_launch(graph)
             wp.synchronize()
 
-        with _alone(lock):
-            call_us = _least(seconds, replay, graphs[0])
-            loop_us = _least(seconds, replay, graphs[1]) / TURNS
+        with alone(lock):
+            call_us = least(seconds, replay, graphs[0])
+            loop_us = least(seconds, replay, graphs[1]) / TURNS
         yield {
             "batch": batch,
             "compile_s": compile_s,
@@ -280,7 +284,7 @@ def _in_warp(
 
 
 @contextmanager
-def _alone(path: str) -> Iterator[None]:
+def alone(path: str) -> Iterator[None]:
     """While it is open no other process measures."""
     import fcntl  # not there on Windows
 
@@ -289,7 +293,7 @@ def _alone(path: str) -> Iterator[None]:
         yield
 
 
-def _least(seconds: float, run: Callable[..., object], *given: Any) -> float:
+def least(seconds: float, run: Callable[..., object], *given: Any) -> float:
     """The least wall time of a call [us]."""
     run(*given)
     best, end = float("inf"), time.perf_counter() + seconds

@@ -13,13 +13,13 @@ from jaxtyping import Array, Float
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial.algebra import Transform
-from ..sweeps.sweep import Field, Sweep
+from ..sweeps.sweep import Field, Spread, Sweep
 from ..xla.layout import join, rows_of
 from .groups import by_kind, moved_shapes, moving_shapes, side
 from .obstacles import Obstacles, World, placed_obstacles
 from .pair_table import is_exchanged, is_single, keeps_slopes, pair_distance
 from .rates import distances_of, with_wrench
-from .slopes import Spread, on_spread, same, spread_along, with_slopes
+from .slopes import same, spread_along, with_slopes
 
 Function = Callable[[Any, Any], Any]
 
@@ -113,11 +113,13 @@ def distances(
             distance = pair_distance(*names)
             function: Function = with_wrench(distance, *vectors[names[0]]) if wrenches else distance
             if is_single(*names):
-                return parts[0].of_single(function)(*sides(parts[0], in_a_row=False))
-            mapped = partial(run.fused_map, separate_use=True)
-            keeps = keeps_slopes(*names) and not wrenches
+                return parts[0].of_single(run.apart(function))(*sides(parts[0], in_a_row=False))
+            keeps = keeps_slopes(*names)
             spread = parts[0].spread if alone else (same, same)
-            every = with_slopes(mapped, function, *spread) if keeps else mapped(on_spread(function, *spread))
+            if keeps and not wrenches:
+                every = with_slopes(run, function, spread)
+            else:
+                every = run.elementwise(function, spread, keeps, separate_use=True)
             of_parts = zip(*(sides(part, in_a_row=not alone) for part in parts), strict=True)
             return every(*(x[0] if alone else jax.tree.map(lambda *x: join(x, run.dtype), *x) for x in of_parts))
 

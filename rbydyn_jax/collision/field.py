@@ -19,6 +19,7 @@ from ..algorithms.kinematics import link_pose
 from ..model.model import Model, check_model
 from ..shapes.base import Vector
 from ..shapes.convex_hull import PlacedConvexHulls
+from ..sweeps.plan import in_one_kernel, is_on_cpu
 from ..xla.control_flow import fori_loop
 from .groups import placed_shapes
 from .hull_points import nearest_hull
@@ -39,7 +40,8 @@ from .vectors import (
     tiny,
 )
 
-_TILE = 4096  # points at a time: what is kept of them for each shape stays in cache
+# Points at a time: on a CPU what is kept of them for each shape stays in cache.
+_TILE_CPU, _TILE = 4096, 131_072
 
 
 class SurfacePoints(Result):
@@ -123,13 +125,13 @@ def field_distances(model: Model, q: Array, points: Array, shapes: Sequence[int]
 def _field(model: Model, q: Array, points: Array, shapes: Sequence[int]) -> SurfacePoints:
     placed = placed_shapes(model, q, shapes)
     groups = [(shapes, np.array([model.tree.shape_links[i] for i in chosen])) for chosen, shapes in placed.values()]
-    count = points.shape[0]
-    if count <= _TILE:
+    count, tile = points.shape[0], _TILE_CPU if is_on_cpu() else _TILE
+    if count <= tile:
         return _nearest(groups, points)
-    tiles = -(-count // _TILE)
-    padded = jnp.concatenate([points, jnp.zeros((tiles * _TILE - count, 3), points.dtype)]).reshape(tiles, _TILE, 3)
+    tiles = -(-count // tile)
+    padded = jnp.concatenate([points, jnp.zeros((tiles * tile - count, 3), points.dtype)]).reshape(tiles, tile, 3)
     found = lax.map(lambda some: _nearest(groups, some), padded)
-    return jax.tree.map(lambda x: x.reshape(tiles * _TILE, *x.shape[2:])[:count], found)
+    return jax.tree.map(lambda x: x.reshape(tiles * tile, *x.shape[2:])[:count], found)
 
 
 def _nearest(groups: list[tuple[Any, np.ndarray]], points: Array) -> SurfacePoints:
@@ -160,13 +162,16 @@ def _nearest_solid(placed: Placed, p: Vector) -> tuple[Array, Array, Vector]:
 def _nearest_row(shapes: Solid, p: Vector) -> Array:
     """Which of some shapes is nearest to each point."""
 
-    def visited(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
-        distance, row = best
-        found, _ = signed_distance(jax.tree.map(lambda x: x[k], shapes), p)
-        return jnp.minimum(found, distance), jnp.where(found < distance, k, row)
+    def of_points(shapes: Solid, p: Vector) -> Array:
+        def visited(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+            distance, row = best
+            found, _ = signed_distance(jax.tree.map(lambda x: x[k], shapes), p)
+            return jnp.minimum(found, distance), jnp.where(found < distance, k.astype(jnp.int32), row)
 
-    nothing = jnp.full_like(p[0], jnp.inf), jnp.zeros(p[0].shape, jnp.int32)
-    return fori_loop(jnp.int32(0), jnp.int32(len(shapes.radius)), visited, nothing)[1]
+        nothing = jnp.full_like(p[0], jnp.inf), jnp.zeros(p[0].shape, jnp.int32)
+        return fori_loop(0, len(shapes.radius), visited, nothing)[1]
+
+    return of_points(shapes, p) if is_on_cpu() else jax.vmap(in_one_kernel(of_points), (None, 0))(shapes, p)
 
 
 def signed_distance(shape: Solid, p: Vector) -> tuple[Array, Vector]:

@@ -18,9 +18,10 @@ from ..sweeps.plan import traverse
 from ..sweeps.sweep import Field, Sweep
 from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
-from .pair_table import PairFunction, is_single, pair_distance, pair_function
+from .pair_table import PairFunction, is_single, keeps_slopes, pair_distance, pair_function
 from .pairing import CapsulePairs
 from .rates import Distance
+from .slopes import same
 
 Result = TypeVar("Result")
 Moved = dict[int, tuple[Scalar, ...]]
@@ -34,6 +35,7 @@ class PairGroup(NamedTuple):
         function: Of these two kinds.
         distance: What it finds of the distance alone.
         single: Whether it takes one pair only.
+        apart: Whether it is long.
         a: The first shape of each pair in world coordinates, as the function takes them.
         b: The second.
     """
@@ -42,12 +44,13 @@ class PairGroup(NamedTuple):
     function: PairFunction
     distance: Distance
     single: bool
+    apart: bool
     a: Any
     b: Any
 
     def mapped(self, run: Sweep, f: Callable[..., Result]) -> Callable[..., Result]:
         """`f` of the two shapes of a pair, for those of many."""
-        return jax.vmap(f) if self.single else run.fused_map(f)
+        return jax.vmap(run.apart(f)) if self.single else run.elementwise(f, (same, same), apart=self.apart)
 
 
 def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, list[PairGroup]], Result]) -> Result:
@@ -82,6 +85,7 @@ def pair_groups(run: Sweep, poses: Field[Transform], pairs: CapsulePairs) -> lis
             pair_function(*kinds),
             pair_distance(*kinds),
             is_single(*kinds),
+            keeps_slopes(*kinds),
             *(side(run, moved, kind, chosen) for kind, chosen in zip(kinds, indices[places].T.tolist(), strict=True)),
         )
         for kinds, places in groups.items()

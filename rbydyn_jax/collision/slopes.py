@@ -17,9 +17,9 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array
 
+from ..sweeps.sweep import Spread, Sweep
+
 Distance = Callable[[Any, Any], Array]
-Mapped = Callable[[Callable[..., Any]], Callable[..., Any]]
-Spread = Callable[[Array], Array]
 
 
 def same(x: Array) -> Array:
@@ -32,13 +32,8 @@ def spread_along(grid: tuple[int, int], axis: int, x: Array) -> Array:
     return jnp.broadcast_to(jnp.expand_dims(x, axis), (*grid, *x.shape[1:]))
 
 
-def on_spread(f: Callable[[Any, Any], Any], spread_a: Spread, spread_b: Spread) -> Callable[[Any, Any], Any]:
-    """`f` of two shapes whose arrays are spread before."""
-    return lambda a, b: f(jax.tree.map(spread_a, a), jax.tree.map(spread_b, b))
-
-
-def with_slopes(mapped: Mapped, distance: Distance, spread_a: Spread, spread_b: Spread) -> Distance:
-    """`mapped(distance)` of two shapes, arrays that are spread such that they have an entry for each pair."""
+def with_slopes(run: Sweep, distance: Distance, spread: tuple[Spread, Spread]) -> Distance:
+    """`run.elementwise(distance)` of two shapes, whose arrays are spread such that they have an entry for each pair."""
 
     def and_slopes(a: Any, b: Any) -> tuple[Array, Any]:
         found, pull_back = jax.vjp(distance, a, b)
@@ -46,20 +41,20 @@ def with_slopes(mapped: Mapped, distance: Distance, spread_a: Spread, spread_b: 
 
     @jax.custom_jvp
     def distances(a: Any, b: Any) -> Array:
-        return mapped(on_spread(distance, spread_a, spread_b))(a, b)
+        return run.elementwise(distance, spread, apart=True, separate_use=True)(a, b)
 
     @functools.partial(distances.defjvp, symbolic_zeros=True)
     def _(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Array, Array]:
-        found, slopes = mapped(on_spread(and_slopes, spread_a, spread_b))(*primals)
+        found, slopes = run.elementwise(and_slopes, spread, apart=True, separate_use=True)(*primals)
         given = [
             [(slope, by) for slope, by in zip(*map(jax.tree.leaves, side), strict=True) if type(by) is not SymbolicZero]
             for side in zip(slopes, tangents, strict=True)
         ]
 
         def change(given: list[list[tuple[Array, Array]]]) -> Array:
-            sides = zip(given, (spread_a, spread_b), strict=True)
+            sides = zip(given, spread, strict=True)
             return functools.reduce(operator.add, [slope * s(by) for side, s in sides for slope, by in side])
 
-        return found, mapped(change)(given)
+        return found, run.fused_map(change, separate_use=True)(given)
 
     return distances

@@ -23,9 +23,9 @@ from .distances import distances
 from .field import field_distances
 from .groups import by_kind, moving_shapes, placed_by_kind
 from .obstacles import Obstacles, World, placed_obstacles
-from .pair_table import is_single, pair_function
+from .pair_table import is_single, keeps_slopes, pair_function
 from .pairing import CapsulePairs
-from .slopes import on_spread, spread_along
+from .slopes import spread_along
 from .witness import CapsuleDistance
 
 
@@ -159,12 +159,12 @@ def on_grid(model: Model, q: Array, world: World, shapes: list[int], what: Calla
                 function = what(kind, other)
                 if is_single(kind, other):
                     # What a pair has several of stays in front, as in the other form.
-                    along_obstacles = jax.vmap(function, in_axes=(None, 0), out_axes=-1)
+                    along_obstacles = jax.vmap(run.apart(function), in_axes=(None, 0), out_axes=-1)
                     every = jax.vmap(along_obstacles, in_axes=(0, None), out_axes=-2)
                 else:
                     grid = len(of_kind), len(jax.tree.leaves(second)[0])
-                    spread = (partial(spread_along, grid, axis) for axis in (1, 0))
-                    every = run.fused_map(on_spread(function, *spread), separate_use=True)
+                    spread = [partial(spread_along, grid, axis) for axis in (1, 0)]
+                    every = run.elementwise(function, spread, keeps_slopes(kind, other), separate_use=True)
                 found.append(every(first, second))
         return jax.tree.map(lambda *x: jnp.concatenate([y.reshape(-1) for y in x]), *found)
 

@@ -29,7 +29,7 @@ from .same_tree import check_tree, tree_digest
 
 _KINDS = {
     "cond": "a branch; `jnp.where` can be written",
-    "scan": "a loop",
+    "scan": "a loop of more than 64 turns",
     "while": "a loop",
     "cholesky": "a linear solve",
     "lu": "a linear solve",
@@ -118,8 +118,9 @@ def generate_c(
     line of C99 that needs nothing but ``math.h``: no memory is allocated, nothing is kept between calls, and there are
     no loops. The same call gives the same text.
 
-    Functions of your own can be written as well, as long as they have no loops, no branches on values (`jnp.where` is
-    none), and no linear solves other than those of the algorithms.
+    Functions of your own can be written as well, as long as they have no loops but those of a known number of turns,
+    at most 64, which are written turn after turn, no branches on values (`jnp.where` is none), and no linear solves
+    other than those of the algorithms.
 
     Args:
         model: The robot.

@@ -18,7 +18,8 @@ T = TypeVar("T")
 
 
 def tiled(f: Callable[P, T]) -> Callable[P, T]:
-    """`f`, of one configuration, such that `jax.vmap` of it computes 128 configurations at a time on a CPU.
+    """`f`, of one configuration, such that `jax.vmap` of it computes 128 configurations at a time on a CPU, and is one
+    kernel on a GPU.
 
     Each function of this library works in tiles that stay in cache. But what one hands to the next, such as an inertia
     matrix of 4 KB, is that of the whole batch, and goes to memory and back. With `tiled` the loop over tiles goes
@@ -26,9 +27,13 @@ def tiled(f: Callable[P, T]) -> Callable[P, T]:
     well.
 
     A gradient computes `f` once more, in the same tile; of a single configuration it may take longer for that. On
-    accelerators `tiled` does nothing, and on several devices it works inside of `shard_map` and `map_batch` only. Nor
-    does it do anything for an `f` with collectives over the named axis of a `vmap`, such as `jax.lax.pmean`: they need
-    all rows.
+    several devices `tiled` works inside of `shard_map` and `map_batch` only. It does nothing for an `f` with
+    collectives over the named axis of a `vmap`, such as `jax.lax.pmean`: they need all rows.
+
+    On a CUDA GPU `f` is one kernel, and so is its derivative, if it consists of sums, products, divisions, roots,
+    comparisons, trigonometric functions and loops of up to 64 turns, of which there are 150,000 at most; there the sine
+    of an angle of more than 8e3 rad, in float64 1e6 rad, is not a number. Any other `f` is left as it is, as all are on
+    other accelerators.
 
     Args:
         f: Function of arrays and of pytrees of arrays, such as robots; it may close over others. What is neither an

@@ -21,6 +21,7 @@ from ..algorithms.inverse_dynamics import bias_forces
 from ..collision.obstacles import World
 from ..model.configuration import drift, glide, normalize, qdot_from_v
 from ..model.model import Model, check_model
+from ..sweeps.plan import in_one_kernel
 from ..xla.control_flow import scan
 from ._bodies import body_motions
 from .contact import Contact, check_contacts, contact_forces
@@ -273,9 +274,16 @@ def _steps(
             x = jnp.where(contact_forces(model, q, v, contacts, x).depths[:, None] > 0.0, x, 0.0)
         return ((q, v, x), impulses), ((q, v, x), impulses[: 3 * count_points].reshape(-1, 3) / h)
 
+    def free(carry: tuple[State, Array], t: Array) -> tuple[tuple[State, Array], tuple[State, Array]]:
+        """`advance` where nothing touches: bristles and impulses are empty."""
+        (q, v, x), impulses = carry
+        q, v = in_one_kernel(lambda q, v, t: advance(((q, v, x), impulses), t)[0][0][:2])(q, v, t)
+        return ((q, v, x), impulses), ((q, v, x), impulses.reshape(-1, 3))
+
     ts = jnp.asarray(dt * np.arange(count + 1), q.dtype)
     start = q, v, jnp.zeros((len(contacts), 3), q.dtype)
-    _, (states, pressed) = scan(advance, (start, jnp.zeros(rows, q.dtype)), ts[:-1])
+    is_free = not (rows or contacts or loops)
+    _, (states, pressed) = scan(free if is_free else advance, (start, jnp.zeros(rows, q.dtype)), ts[:-1])
     first = *start, jnp.zeros((count_points, 3), q.dtype)
     histories = (jnp.concatenate([x[None], rest]) for x, rest in zip(first, (*states, pressed), strict=True))
     return Simulation(ts, *histories)

@@ -20,6 +20,7 @@ from ..spatial import so3
 from ..spatial._small import matmul
 from ..spatial.safe import safe_norm
 from ..sweeps.block_matrix import inverse_by_blocks
+from ..sweeps.plan import in_one_kernel
 from ..xla.control_flow import fori_loop
 
 _DAMPING = 1e-2  # per squared error [rad^2], as of Sugihara 2011
@@ -123,9 +124,14 @@ class Problem(eqx.Module):
     def pursued(self, q: Float[Array, "nq"], target: Any, steps: int) -> Pursued:
         """A configuration so many steps later."""
 
+        def examined(problem: Problem, q: Array, target: Any) -> tuple[Judgement, Array]:
+            return problem._examined(q, target)
+
+        # The distances of many pairs are kernels of their own.
+        examine = examined if self.has_clearance else in_one_kernel(examined)
+
         def advance(_: int, state: Pursued) -> Pursued:
-            known, following = self._examined(state.following, target)
-            return Pursued(state.following, known, following)
+            return Pursued(state.following, *examine(self, state.following, target))
 
         # To judge a configuration by itself would be one program more, in which all distances are computed again.
         zero = jnp.zeros((), q.dtype)

@@ -14,7 +14,7 @@ from ..model.model import Model
 from ..spatial._small import solve_definite
 from ..xla.control_flow import fori_loop, while_loop
 from ._ik_problem import damped_inverse, product, room
-from ._ik_search import LANES
+from ._ik_search import most_lanes
 from ._ik_tasks import TaskProblem, Wanted
 from .costs import Cost, Expansion
 from .goals import Moving
@@ -39,7 +39,7 @@ def refined(
     distance: Float[Array, "n"] | None,
 ) -> tuple[Array, Array | None]:
     """The solutions with the smallest cost nearby, and their smallest distances; what is no solution stays."""
-    return jax.lax.map(lambda given: _refined(problem, *given), (q, target, solved, distance), batch_size=LANES)
+    return jax.lax.map(lambda given: _refined(problem, *given), (q, target, solved, distance), batch_size=most_lanes())
 
 
 def total(model: Model, costs: tuple[Cost, ...], q: Array, moving: Moving) -> Expansion:

@@ -18,7 +18,7 @@ from ..model.configuration import random_configuration
 from ..xla.control_flow import while_loop
 from ._ik_problem import Problem, Pursued
 
-LANES = 256  # on a CPU the arrays of this many stay in the cache of a core
+_LANES_CPU, _LANES = 256, 16384  # on a CPU the arrays of this many stay in the cache of a core
 _STEPS = 5  # of a lane between two checks of its progress; the first is a step earlier
 _CHOICE = 16  # random configurations, of which the one nearest to the target is a start
 _SLOW = 0.5  # a lane whose squared error falls less than by this factor in `_STEPS` steps gives up
@@ -61,7 +61,7 @@ class _Starts(eqx.Module):
 def search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKeyArray) -> Found:
     """Solves a batch of problems."""
     n, attempts = len(q0), problem.setup.attempts
-    lanes = min(LANES, max(8, n), n * attempts)
+    lanes = min(most_lanes(), max(8, n), n * attempts)
     problem, starts = _prepare(problem, target, q0, key)
     usable = finite(target) & jnp.isfinite(q0).all(axis=1)
     distance = jnp.full(n, jnp.nan, q0.dtype) if problem.has_clearance else None
@@ -84,6 +84,11 @@ def search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKey
         return lanes, found, queue
 
     return while_loop(unfinished, advance, state)[1]
+
+
+def most_lanes() -> int:
+    """How many lanes work at a time."""
+    return _LANES_CPU if jax.default_backend() == "cpu" else _LANES
 
 
 def finite(target: Any) -> Bool[Array, "n"]:

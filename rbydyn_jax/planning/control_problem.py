@@ -18,6 +18,7 @@ from ..algorithms.aba import aba
 from ..algorithms.inverse_dynamics import gravity_forces
 from ..model.configuration import drift, glide
 from ..model.model import Model, check_model
+from ..sweeps.plan import in_one_kernel
 from ..xla.control_flow import scan
 from .costs import Cost
 from .motion_costs import MotionCost, MotionFunction, motion_costs, total
@@ -100,8 +101,7 @@ class ControlProblem(eqx.Module):
         """
         nq, nv = self.model.nq, self.model.nv
         q, v, tau = self._array(q, "q", nq), self._array(v, "v", nv), self._array(tau, "tau", nv)
-        a = aba(implicit(self.model, self.dt), q, v, tau - self.model.damping * v)
-        return glide(self.model, q, v + self.dt * (a + drift(self.model, v)), self.dt)
+        return in_one_kernel(_stepped)(check_model(self.model), self.dt, q, v, tau)
 
     def times(self, t: Float[Array, ""] | float) -> Float[Array, "N+1"]:
         """The times of the horizon that begins at t [s].
@@ -154,6 +154,11 @@ class ControlProblem(eqx.Module):
 
     def _array(self, x: Any, name: str, *shape: int) -> Array:
         return check_array(x, name, shape).astype(self.dt.dtype)
+
+
+def _stepped(model: Model, dt: Array, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
+    a = aba(implicit(model, dt), q, v, tau - model.damping * v)
+    return glide(model, q, v + dt * (a + drift(model, v)), dt)
 
 
 def implicit(model: Model, dt: Array) -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -105,8 +106,8 @@ def ilqr(
     penalises changes of the velocities; it grows until one of eight step sizes, tried in turn, decreases the cost by at
     least 1e-4 of what is predicted.
 
-    Pure: works under `jit` and `vmap`. Motions of a batch are followed together, until its last problem is done; the
-    backward sweeps are those of the problems that are not done, one after another.
+    Pure: works under `jit` and `vmap`. Motions of a batch are followed together, until its last problem is done. On a
+    CPU the backward sweeps are those of the problems that are not done, one after another; elsewhere all at once.
 
     Args:
         problem: The problem.
@@ -144,7 +145,7 @@ def ilqr(
     iterations = check_integer(iterations, "iterations", 1)
     single = problem.dt.dtype == jnp.float32
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
-    improved = _improved_in_parallel if check_flag(parallel, "parallel") else _improved
+    improved = _improved(check_flag(parallel, "parallel"))
     N, dtype = problem.steps, tau.dtype
     qs, vs = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
     start = _State(
@@ -201,20 +202,20 @@ def ilqr(
     )
 
 
-@jax.custom_batching.sequential_vmap
-def _improved(problem: ControlProblem, motion: _Motion, t: Array, damping: Array, known: Array, old: Policy) -> Policy:
-    """The policy of a motion unless it is `known`; in a batch one after another, each with the steps that it needs.
+def _improved(parallel: bool) -> Callable[..., Policy]:
+    """What gives the policy of a motion unless it is `known`.
 
-    The matrices of one horizon stay in cache, where those of a batch would not.
+    In a batch on a CPU one after another, each with the steps that it needs, unless all steps are taken in parallel:
+    the matrices of one horizon stay in cache, where those of a batch would not.
     """
-    return cond(known, lambda: old, lambda: _best(problem, motion, t, damping, False))
 
+    def improved(
+        problem: ControlProblem, motion: _Motion, t: Array, damping: Array, known: Array, old: Policy
+    ) -> Policy:
+        return cond(known, lambda: old, lambda: _best(problem, motion, t, damping, parallel))
 
-def _improved_in_parallel(
-    problem: ControlProblem, motion: _Motion, t: Array, damping: Array, known: Array, old: Policy
-) -> Policy:
-    """The same with all steps at once, and all problems of a batch."""
-    return cond(known, lambda: old, lambda: _best(problem, motion, t, damping, True))
+    in_turn = jax.default_backend() == "cpu" and not parallel
+    return jax.custom_batching.sequential_vmap(improved) if in_turn else improved
 
 
 def _best(problem: ControlProblem, motion: _Motion, t: Array, damping: Array, parallel: bool) -> Policy:

@@ -162,14 +162,28 @@ def traverse(
     return jax.lax.platform_dependent(model, q, *arrays, **branches, default=scanned)
 
 
+def in_one_kernel(f: Callable[..., T]) -> Callable[..., T]:
+    """`f`, of pytrees of arrays, which composes several algorithms: on a CUDA GPU one kernel, if it is arithmetic."""
+
+    def call(*args: Any) -> T:
+        if is_on_cpu():
+            return f(*args)
+        return jax.lax.platform_dependent(*args, cuda=gpu_kernel(f, otherwise=f), default=f)
+
+    return call
+
+
 def together(f: Callable[..., T]) -> Callable[..., T]:
-    """`f`, of arrays, which composes several algorithms: on a CPU batches of it and of its derivatives are in tiles.
+    """`f`, of arrays, which composes several algorithms: on a CPU batches of it and of its derivatives are in tiles, on
+    a GPU they are kernels.
 
     Not where XLA may split a batch over devices: it would gather parts of some derivatives.
     """
 
     def call(*arrays: Any) -> T:
-        return (in_tiles(f, SMALL_TILE) if is_on_cpu() and not may_be_split() else f)(*arrays)
+        if may_be_split():
+            return f(*arrays)
+        return (in_tiles(f, SMALL_TILE) if is_on_cpu() else in_one_kernel(f))(*arrays)
 
     return call
 

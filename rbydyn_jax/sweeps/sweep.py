@@ -27,6 +27,8 @@ T = TypeVar("T")
 U = TypeVar("U")
 State = TypeVar("State")
 
+Spread = Callable[[jax.Array], jax.Array]
+
 # The scalars of a quantity, each an array with an entry for each body or each degree of freedom: an array, or a tuple.
 Table = jax.Array | tuple[jax.Array, ...]
 
@@ -191,6 +193,24 @@ class Sweep(ABC):
     def fused_map(self, f: Callable[..., T], separate_use: bool = False) -> Callable[..., T]:
         """Like `lanes`, as a kernel of its own; a user may take single results where there is `separate_use`."""
         return self.lanes(kernel(f, exportable=not self.unrolls, separate_use=separate_use or not self.unrolls))
+
+    def elementwise(
+        self, f: Callable[..., T], spread: Sequence[Spread], apart: bool = False, separate_use: bool = False
+    ) -> Callable[..., T]:
+        """Like `fused_map`, of pytrees whose arrays have an entry for each element, once they are `spread`.
+
+        `f` treats the elements alike, and those of a batch, which stand behind them. On a GPU it is part of the kernel
+        of all bodies, unless it is long and has to be `apart`.
+        """
+
+        def spread_first(*xs: Any) -> T:
+            return f(*(jax.tree.map(each, x) for each, x in zip(spread, xs, strict=True)))
+
+        return self.fused_map(spread_first, separate_use)
+
+    def apart(self, f: Callable[..., T]) -> Callable[..., T]:
+        """`f`, of a single element, which is no part of the kernel of all bodies on a GPU."""
+        return f
 
     def map_tables(self, f: Callable[..., Any], *tables: Table) -> tuple[jax.Array, ...]:
         """The scalars of the quantities that `f` makes of the tables, as the rows of another."""

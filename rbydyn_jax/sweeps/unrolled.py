@@ -19,13 +19,14 @@ from ..model.model import Model
 from ..spatial.algebra import IDENTITY, O3, ZERO_MAT3, Motion, Transform
 from ..xla.batch_last import broadcast_leading, in_lanes
 from ..xla.fusion import kernel, kernel_inputs
+from ..xla.gpu_kernel import gpu_kernel
 from ..xla.layout import batch_last, rows_of
 from ..xla.loops import Pieces
 from ..xla.structural import ONE, ZERO, Scalar, Scalars, Structural, add
 from ..xla.tuning import BODIES_TOGETHER, LINKS_OF_PIECE, LINKS_TOGETHER
 from .per_body import Numbers, PerBody
 from .schedule import Group, constants
-from .sweep import Body, Field, Table, inertia_from_row, transform_from_numbers
+from .sweep import Body, Field, Spread, Table, inertia_from_row, transform_from_numbers
 from .topology import dof_bodies
 
 T = TypeVar("T")
@@ -319,6 +320,24 @@ class KernelSweep(UnrolledSweep):
     def __init__(self, model: Model, q: jax.Array, of: tuple[Group, ...], sines: tuple[jax.Array, jax.Array]) -> None:
         self._given = sines
         super().__init__(model, q, of)
+
+    def elementwise(
+        self, f: Callable[..., T], spread: Sequence[Spread], apart: bool = False, separate_use: bool = False
+    ) -> Callable[..., T]:
+        if not apart:
+            return super().elementwise(f, spread, apart, separate_use)
+
+        def on_each(*xs: Any) -> T:
+            given = [jax.tree.map(each, x) for each, x in zip(spread, xs, strict=True)]
+            function = self.apart(f)
+            for _ in range(jax.tree.leaves(given)[0].ndim):
+                function = jax.vmap(function)
+            return function(*given)
+
+        return on_each
+
+    def apart(self, f: Callable[..., T]) -> Callable[..., T]:
+        return gpu_kernel(f)
 
     def _sines(self, q: jax.Array) -> tuple[jax.Array, jax.Array]:
         return self._given

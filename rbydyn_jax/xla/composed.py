@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -46,6 +46,20 @@ def _triangular_solve(
     return x if left_side else x.T
 
 
+def _first(better: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:
+    """The index of the first best number along an axis, or of the first that is none."""
+
+    def found(x: jax.Array, *, axes: Sequence[int], index_dtype: Any) -> jax.Array:
+        rows = jnp.moveaxis(x, axes[0], 0)
+        best, at = rows[0], jnp.zeros(rows.shape[1:], index_dtype)
+        for k, row in enumerate(rows[1:], start=1):
+            new = better(row, best) | ((row != row) & (best == best))
+            best, at = jnp.where(new, row, best), jnp.where(new, jnp.asarray(k, index_dtype), at)
+        return at
+
+    return found
+
+
 COMPOSED: dict[str, Callable[..., Any]] = {
     "square": lambda x, **_: x * x,
     "rsqrt": lambda x, **_: 1.0 / jnp.sqrt(x),
@@ -53,6 +67,8 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "clamp": lambda low, x, high: jnp.minimum(jnp.maximum(x, low), high),
     "sign": lambda x: jnp.where(x > 0, 1.0, jnp.where(x < 0, -1.0, x)).astype(x.dtype),
     "integer_pow": _power,
+    "argmax": _first(jnp.greater),
+    "argmin": _first(jnp.less),
     "cholesky": _cholesky,
     "triangular_solve": _triangular_solve,
 }

@@ -22,14 +22,17 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir, partial_eval
 
+from .composed import COMPOSED
+from .elementary import ELEMENTARY
 from .emission import on_one_device
 from .gpu_parts import LIMITS, Limits, register_parts
+from .gpu_stages import stages
 from .nested import size_along
 from .ptx import Array, Kernel, Place, UnsupportedError, check_written, kernel_text
 from .scalar_program import scalar_program
-from .scalars import NotScalarError, Scalar
-from .transpose import jvp_along, pruned
-from .tuning import GPU_BLOCK
+from .scalars import NotScalarError, Scalar, ScalarProgram
+from .transpose import jvp_along, pruned, with_operands
+from .tuning import GPU_BLOCK, GPU_MOST_OPERATIONS
 
 _kernel_p = Primitive("rbydyn_gpu_kernel")
 _kernel_p.multiple_results = True
@@ -38,10 +41,11 @@ KERNEL_NAME = "rbydyn"
 
 
 def gpu_kernel(f: Callable[..., Any], otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """`f`, of pytrees of arrays, as one kernel where it is compiled for a GPU; what it closes over must be static.
+    """`f`, of pytrees of arrays, as one kernel where it is compiled for a GPU.
 
     If an operation of `f` is not written in PTX, this is `otherwise`. If one of its derivative is not, or XLA splits a
-    batch over devices by itself, XLA compiles it as any other program.
+    batch over devices by itself, XLA compiles it as any other program. Where `f` calls such functions they are not part
+    of the kernel, but others between two of `f`.
     """
 
     def call(*args: Any) -> Any:
@@ -51,16 +55,22 @@ def gpu_kernel(f: Callable[..., Any], otherwise: Callable[..., Any] | None = Non
             return f(*jax.tree.unflatten(tree, xs))
 
         traced, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*given)
-        program = pruned(traced)
-        if otherwise is not None and not _is_written(program):
+        program, around = with_operands(traced)
+        in_stages = stages(pruned(program), _kernel_p)
+        if otherwise is not None and not _is_written(in_stages.parts[0].program):
             return otherwise(*args)
-        results = _kernel_p.bind(*given, program=program, batched=(False,) * len(given), lanes=None)
-        return jax.tree.unflatten(jax.tree.structure(shape), results)
+        return jax.tree.unflatten(jax.tree.structure(shape), in_stages.run(_of_one, [*around, *given]))
 
     return call
 
 
-_scalars = functools.lru_cache(maxsize=4)(scalar_program)  # asked for when traced, and when lowered
+def _of_one(program: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
+    return _kernel_p.bind(*operands, program=program, batched=(False,) * len(operands), lanes=None)
+
+
+@functools.lru_cache(maxsize=16)  # asked for when traced, and when lowered
+def _scalars(program: ClosedJaxpr) -> ScalarProgram:
+    return scalar_program(program, COMPOSED | ELEMENTARY, GPU_MOST_OPERATIONS)
 
 
 def _is_written(program: ClosedJaxpr) -> bool:
@@ -147,13 +157,16 @@ def _batch(
         return zeros, [x.ndim for x in program.out_avals]
     inner = 1 if lanes is None else lanes
     flags = tuple(b or axis is not None for b, axis in zip(batched, axes, strict=True))
+    # A batch of what a kernel gives is the last axis already, and remains it.
+    is_last = all(axis in (None, x.ndim - 1) for x, axis in zip(xs, axes, strict=True))
+    order = (inner, size) if is_last else (size, inner)
 
     def spread(x: Any, axis: Any, was: bool, own: int) -> Any:
-        """(own axes, size, inner) as (own axes, size * inner)."""
-        x = x[..., None] if axis is None else jnp.moveaxis(x, axis, own)
-        x = x if axis is not None or not was else jnp.moveaxis(x, -1, own)
+        """(own axes, size, inner) as (own axes, size * inner), or in the other order."""
+        x = jnp.moveaxis(x, axis, own) if axis is not None else jnp.expand_dims(x, own)
         x = x if was else x[..., None]
-        return jnp.broadcast_to(x, (*x.shape[:own], size, inner)).reshape(*x.shape[:own], size * inner)
+        x = jnp.swapaxes(x, own, own + 1) if is_last else x
+        return jnp.broadcast_to(x, (*x.shape[:own], *order)).reshape(*x.shape[:own], size * inner)
 
     operands = [
         spread(x, axis, was, aval.ndim) if b else x
@@ -162,7 +175,7 @@ def _batch(
     results = _kernel_p.bind(*operands, program=program, batched=flags, lanes=size * inner)
     if lanes is None:
         return results, [y.ndim - 1 for y in results]
-    return [y.reshape(*y.shape[:-1], size, lanes) for y in results], [y.ndim - 1 for y in results]
+    return [y.reshape(*y.shape[:-1], *order) for y in results], [y.ndim - (not is_last) for y in results]
 
 
 def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:

@@ -15,12 +15,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from .sharding import type_without_mesh, vary_alike, without_explicit_mesh
 from .tiling import tiled
-from .transpose import LinearMap, apply_linear, is_zero, jvp_along, no_tangent
+from .transpose import LinearMap, apply_linear, is_zero, jvp_along, no_tangent, with_operands
 
 Arrays = tuple[jax.Array, ...]
 
@@ -36,11 +35,11 @@ def in_tiles(f: Callable[..., Any], tile: int) -> Callable[..., Any]:
 
         with without_explicit_mesh():
             program, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*map(type_without_mesh, given))
-        around = [k for k, x in enumerate(program.consts) if isinstance(x, Tracer)]  # of a transformation outside
-        operands = vary_alike([*(program.consts[k] for k in around), *given])
+        program, around = with_operands(program)
+        operands = vary_alike([*around, *given])
         if not operands or _is_over_rows(program):
             return f(*args)
-        results = _with_rule(_Program(_with_operands(program, around), tile), len(operands))(*operands)
+        results = _with_rule(_Program(program, tile), len(operands))(*operands)
         return jax.tree.unflatten(jax.tree.structure(shape), results)
 
     return call
@@ -50,19 +49,6 @@ def _is_over_rows(program: ClosedJaxpr) -> bool:
     """Whether it needs all rows of a `vmap` outside at once, as a sum over its named axis does."""
     names = {x.name for x in program.effects if hasattr(x, "name")}
     return not names <= set(jax.sharding.get_abstract_mesh().manual_axes)
-
-
-def _with_operands(program: ClosedJaxpr, places: Sequence[int]) -> ClosedJaxpr:
-    """The program with some of its constants as operands before the others."""
-    if not places:
-        return program
-    jaxpr, constants = program.jaxpr, [k for k in range(len(program.consts)) if k not in places]
-    moved = jaxpr.replace(
-        constvars=[jaxpr.constvars[k] for k in constants],
-        invars=[*(jaxpr.constvars[k] for k in places), *jaxpr.invars],
-        debug_info=jaxpr.debug_info.with_unknown_names(),
-    )
-    return ClosedJaxpr(moved, [program.consts[k] for k in constants])
 
 
 @dataclass(frozen=True)

@@ -121,8 +121,12 @@ class _Writer:
             k, i = self.kernel.read[x]
             array, suffix = self.kernel.operands[k], _suffix(self.kernel.operands[k].dtype)
             step = np.dtype(array.dtype).itemsize * (self.lanes if array.in_lanes else 1)
-            found = self.put(suffix, f"ld.global.nc.{suffix} {{}}, {self.address(f'%in_{k}', i * step)};")
-            self.values[x] = self.converted(found, suffix, _suffix(x.dtype))  # booleans are kept as integers
+            where = self.address(f"%in_{k}", i * step)
+            if suffix == "pred":  # a byte
+                suffix, found = "s32", self.put("s32", f"ld.global.nc.u8 {{}}, {where};")
+            else:
+                found = self.put(suffix, f"ld.global.nc.{suffix} {{}}, {where};")
+            self.values[x] = self.converted(found, suffix, _suffix(x.dtype))  # parts hand on booleans as integers
         return self.values[x]
 
     def known(self, value: Any) -> str:
@@ -132,10 +136,11 @@ class _Writer:
 
     def store(self, x: Any, place: Place) -> None:
         k, i = place
-        suffix = _suffix(self.kernel.results[k].dtype)
+        dtype = np.dtype(self.kernel.results[k].dtype)
+        suffix = "s32" if dtype == np.bool_ else _suffix(dtype)
         value = self.converted(self.value(x), _suffix(x.dtype), suffix)
-        where = self.address(f"%out_{k}", i * np.dtype(self.kernel.results[k].dtype).itemsize * self.lanes)
-        self.lines.append(f"st.global.{suffix} {where}, {value};")
+        where = self.address(f"%out_{k}", i * dtype.itemsize * self.lanes)
+        self.lines.append(f"st.global.{'u8' if dtype == np.bool_ else suffix} {where}, {value};")
 
     def text(self, name: str, block: int) -> str:
         own, wanted = set(self.kernel.operations), dict[Scalar, list[Place]]()
@@ -208,9 +213,11 @@ class _Writer:
             return self.extreme(name, suffix, xs)
         if name == "select":
             if suffix == "pred":
-                raise UnsupportedError("a choice between booleans")
+                return self.choice(xs)
             kind = suffix if is_float else f"b{64 if is_64 else 32}"
             return self.put(suffix, f"selp.{kind} {{}}, {xs[1]}, {xs[2]}, {xs[0]};")
+        if name in ("bits", "from_bits"):
+            return self.put(suffix, f"mov.b{suffix[1:]} {{}}, {xs[0]};")
         if name == "convert":
             return self.converted(xs[0], given, suffix)
         raise UnsupportedError(f"{name} of {given} is not written in PTX")
@@ -221,6 +228,13 @@ class _Writer:
         neither = self.put("pred", f"setp.nan.{suffix} {{}}, {xs[0]}, {xs[1]};")
         total = self.put(suffix, f"add.{suffix} {{}}, {xs[0]}, {xs[1]};")
         return self.put(suffix, f"selp.{suffix} {{}}, {total}, {plain}, {neither};")
+
+    def choice(self, xs: Sequence[str]) -> str:
+        """One of two booleans."""
+        first = self.put("pred", f"and.pred {{}}, {xs[0]}, {xs[1]};")
+        other = self.put("pred", f"not.pred {{}}, {xs[0]};")
+        second = self.put("pred", f"and.pred {{}}, {other}, {xs[2]};")
+        return self.put("pred", f"or.pred {{}}, {first}, {second};")
 
     def converted(self, x: str, given: str, suffix: str) -> str:
         if given == suffix:

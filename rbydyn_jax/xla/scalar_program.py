@@ -10,7 +10,7 @@ for GPUs (`ptx`) and functions in C (`c_source`) are written from it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -47,6 +47,7 @@ _BITS = {
     **{f"f{size}{kind}{size}": "bits" for size in "48" for kind in "iu"},
     **{f"{kind}{size}f{size}": "from_bits" for size in "48" for kind in "iu"},
 }
+_MOST_TURNS = 64  # of a loop that is written turn after turn
 _OF_MATRICES = ("cholesky", "triangular_solve")
 _REDUCTIONS = {
     "reduce_sum": "add",
@@ -58,18 +59,25 @@ _REDUCTIONS = {
 }
 
 
-def scalar_program(program: ClosedJaxpr) -> ScalarProgram:
+def scalar_program(
+    program: ClosedJaxpr, composed: Mapping[str, Callable[..., Any]] = COMPOSED, most: int | None = None
+) -> ScalarProgram:
     """What a program does with the numbers of its operands.
 
+    Args:
+        program: The program.
+        composed: What is written as a composition of simpler operations, by the name of an operation.
+        most: The largest number of operations; None is no limit.
+
     Raises:
-        NotScalarError: It has an operation that is not written for single numbers, such as a loop of unknown length.
+        NotScalarError: It has an operation that is not written for single numbers, such as a loop of unknown length, or
+            too many.
     """
     inputs = [Scalar("input", x.dtype, ()) for x in program.in_avals for _ in range(x.size)]
     given, operands = iter(inputs), []
     for x in program.in_avals:
         operands.append(array([next(given) for _ in range(x.size)], x.shape))
-    build = Builder()
-    results = _Evaluation(build).of_closed(program, operands)
+    results = _Evaluation(Builder(most), composed).of_closed(program, operands)
     flat = [x for result in results for x in result.reshape(-1)]
     return ScalarProgram(inputs, in_depth(flat), flat)
 
@@ -77,8 +85,8 @@ def scalar_program(program: ClosedJaxpr) -> ScalarProgram:
 class _Evaluation:
     """Follows numbers through programs."""
 
-    def __init__(self, build: Builder) -> None:
-        self.build = build
+    def __init__(self, build: Builder, composed: Mapping[str, Callable[..., Any]]) -> None:
+        self.build, self.composed = build, composed
 
     def of_jaxpr(self, jaxpr: Jaxpr, consts: Sequence[Any], operands: Sequence[Numbers]) -> list[Numbers]:
         values: dict[Any, Numbers] = dict(zip(jaxpr.constvars, map(constant, consts), strict=True))
@@ -119,6 +127,8 @@ class _Evaluation:
         if name == "cond" and known(operands[0]):
             index = min(max(int(operands[0][()]), 0), len(params["branches"]) - 1)
             return self.of_closed(params["branches"][index], operands[1:])
+        if name == "scan" and 0 < params["length"] <= _MOST_TURNS:
+            return self.turns(eqn, operands)
         if name == "round" and params["rounding_method"] != jax.lax.RoundingMethod.TO_NEAREST_EVEN:
             raise NotScalarError(name, "away from zero is not written for single numbers")
         if name == "rbydyn_lanes":
@@ -133,11 +143,10 @@ class _Evaluation:
             return self.of_function(functools.partial(apply_operands, **params), eqn, operands)
         if all(map(known, operands)):
             return self.computed(eqn, operands)
-        if name in COMPOSED and (name not in _OF_MATRICES or operands[0].ndim == 2):
-            return self.of_function(functools.partial(COMPOSED[name], **params), eqn, operands)
-        if name == "select_n" and len(operands) == 3:
-            which, if_false, if_true = operands
-            return [self.elementwise("select", eqn, [which, if_true, if_false])]
+        if name in self.composed and (name not in _OF_MATRICES or operands[0].ndim == 2):
+            return self.of_function(functools.partial(self.composed[name], **params), eqn, operands)
+        if name == "select_n":
+            return [self.chosen(eqn, *operands)]
         if name == "bitcast_convert_type" and (kinds := _kinds(eqn)) in _BITS:
             return [self.elementwise(_BITS[kinds], eqn, operands)]
         if name == "convert_element_type":
@@ -153,6 +162,32 @@ class _Evaluation:
         if name == "scatter-add" or name == "scatter":
             return [self.scattered(eqn, *operands)]
         raise NotScalarError(name)
+
+    def chosen(self, eqn: JaxprEqn, which: Numbers, *cases: Numbers) -> Numbers:
+        """By a boolean, or by a number from 0 on."""
+        kind: Any = eqn.invars[0].aval
+        dtype = np.dtype(kind.dtype)
+        if dtype == np.bool_:
+            return self.elementwise("select", eqn, [which, *cases[::-1]]) if len(cases) == 2 else cases[0]
+        found, shape = cases[0], which.shape
+        for k, case in enumerate(cases[1:], start=1):
+            same = [self.build("eq", np.dtype(bool), x, dtype.type(k)) for x in which.reshape(-1)]
+            found = self.elementwise("select", eqn, [array(same, shape), case, found])
+        return found
+
+    def turns(self, eqn: JaxprEqn, operands: list[Numbers]) -> list[Numbers]:
+        """A loop of known length, turn after turn."""
+        params, inner = eqn.params, eqn.params["jaxpr"]  # the rows of each turn have one axis less
+        results: list[Any] = [x.aval for x in eqn.outvars]
+        count = sum(x.ndim == y.ndim for x, y in zip(inner.out_avals, results, strict=True))
+        end = sum(x.ndim == y.ndim for x, y in zip(inner.in_avals, operands, strict=True))
+        constants, carried, rows = operands[: end - count], operands[end - count : end], operands[end:]
+        found: dict[int, list[Numbers]] = {}
+        order = range(params["length"])
+        for k in reversed(order) if params["reverse"] else order:
+            out = self.of_closed(inner, [*constants, *carried, *(x[k, ...] for x in rows)])
+            carried, found[k] = out[:count], out[count:]
+        return [*carried, *(np.stack(x) for x in zip(*(found[k] for k in order), strict=True))]
 
     @staticmethod
     def computed(eqn: JaxprEqn, operands: list[Numbers]) -> list[Numbers]:

@@ -105,8 +105,10 @@ class ScalarProgram(NamedTuple):
 class Builder:
     """Makes each operation on the same numbers once."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """With more operations than `most`, if there is a limit, it is a NotScalarError."""
         self.known: dict[Any, Scalar] = {}
+        self.most = most
 
     def __call__(self, operation: str, dtype: np.dtype, *xs: Any) -> Any:
         """The result of an operation on scalars and numpy scalars."""
@@ -119,6 +121,8 @@ class Builder:
             return signed
         key = (operation, dtype, *(x if isinstance(x, Scalar) else (x.dtype, x.tobytes()) for x in xs))
         if key not in self.known:
+            if self.most is not None and len(self.known) >= self.most:
+                raise NotScalarError(operation, f"would be one of more than {self.most} operations")
             self.known[key] = Scalar(operation, dtype, xs)
         return self.known[key]
 

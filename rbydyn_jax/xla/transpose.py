@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import ShapedArray
+from jax.core import ShapedArray, Tracer
 from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
@@ -103,6 +103,20 @@ def pruned(program: ClosedJaxpr) -> ClosedJaxpr:
     """The program without unused computations; lowering does that for whole programs, not for a primitive's."""
     jaxpr, _ = partial_eval.dce_jaxpr(program.jaxpr, [True] * len(program.out_avals), instantiate=True)
     return ClosedJaxpr(jaxpr, program.consts)
+
+
+def with_operands(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+    """The program with those of its constants that a transformation outside follows as operands, before the others."""
+    places = [k for k, x in enumerate(program.consts) if isinstance(x, Tracer)]
+    if not places:
+        return program, []
+    jaxpr, constants = program.jaxpr, [k for k in range(len(program.consts)) if k not in places]
+    moved = jaxpr.replace(
+        constvars=[jaxpr.constvars[k] for k in constants],
+        invars=[*(jaxpr.constvars[k] for k in places), *jaxpr.invars],
+        debug_info=jaxpr.debug_info.with_unknown_names(),
+    )
+    return ClosedJaxpr(moved, [program.consts[k] for k in constants]), [program.consts[k] for k in places]
 
 
 def _pruned(*operands: jax.Array, **static: Any) -> list[Any]:

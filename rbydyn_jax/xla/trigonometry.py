@@ -43,7 +43,8 @@ _COSINE = {
 _LARGEST = {np.dtype(np.float32): 8e3, np.dtype(np.float64): 1e6}
 
 
-def _polynomial(coefficients: tuple[float, ...], z: jax.Array) -> jax.Array:
+def polynomial(coefficients: tuple[float, ...], z: jax.Array) -> jax.Array:
+    """Coefficients from the highest power on."""
     value = jnp.full_like(z, coefficients[0])
     for c in coefficients[1:]:
         value = value * z + c
@@ -56,12 +57,17 @@ def _reduced(x: jax.Array) -> tuple[jax.Array, jax.Array]:
     for part in _HALF_PI_PARTS[x.dtype]:
         r = r - k * part
     z = r * r
-    s = r + r * z * _polynomial(_SINE[x.dtype], z)
-    c = 1.0 - 0.5 * z + z * z * _polynomial(_COSINE[x.dtype], z)
+    s = r + r * z * polynomial(_SINE[x.dtype], z)
+    c = 1.0 - 0.5 * z + z * z * polynomial(_COSINE[x.dtype], z)
     quadrant = k.astype(jnp.int32)
     odd = (quadrant & 1) == 1
     sine, cosine = jnp.where(odd, c, s), jnp.where(odd, s, c)
     return jnp.where((quadrant & 2) == 2, -sine, sine), jnp.where(((quadrant + 1) & 2) == 2, -cosine, cosine)
+
+
+def reduced_sincos(x: jax.Array) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
+    """(sin x, cos x) without XLA's own, and where the reduction is accurate."""
+    return _reduced(x), jnp.abs(x) <= _LARGEST[x.dtype]
 
 
 def _exact(x: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import rbydyn_jax as rb
-from rbydyn_jax import robots
+from rbydyn_jax import collision, robots
 from rbydyn_jax.compilation import codegen
 from rbydyn_jax.sweeps import plan
 from rbydyn_jax.xla.c_source import Array, c_function, c_literal
@@ -168,6 +169,9 @@ def every_operation(x):
         "integers": (count // 2 * 3 - (count | 4) + (count ^ 3) + jnp.maximum(count, 2) - abs(1 - count)).astype(
             x.dtype
         ),
+        "best": 10.0 * x[jnp.array([2, 0, 1])] * jnp.argmax(x) + jnp.argmin(jnp.stack([x, -x]), axis=0),
+        "turns": jax.lax.fori_loop(0, 5, lambda k, y: 0.5 * y + k * x, x),
+        "cases": jax.lax.select_n((x > 0).astype(jnp.int32) + (x > 0.5), x, 2.0 * x, -x),
         "flags": (x > 0) ^ (x > 0.5),
         "known": jnp.array([0.1, jnp.inf, -2.0]),
         "single": x[1],
@@ -195,6 +199,36 @@ def test_every_operation(tmp_path, most):
             np.testing.assert_array_equal(got, expected)
         else:
             np.testing.assert_allclose(got, expected, rtol=1e-14 if X64 else 3e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not X64, reason="accuracy in float64")
+def test_distances_of_boxes_and_cylinders_are_written(tmp_path):
+    """They are those of coal in C as well."""
+    coal, arm = oracle("coal"), robots.two_link_arm()
+    pose = np.eye(4)
+    pose[:3, 3] = [0.9, 0.5, 0.3]
+    world = collision.World(
+        collision.box(jnp.asarray(pose), jnp.array([0.2, 0.3, 0.4])),
+        collision.cylinder(jnp.asarray(pose), length=0.4, radius=0.1),
+    )
+
+    def distances(model, q):
+        return collision.world_distances(model, q, world)
+
+    q = np.array([0.4, -0.7])
+    (call,) = compiled(tmp_path, rb.generate_c(arm, (distances, {"q": jnp.zeros(2)}), name="distances"))
+    rods, poses, want = arm.shapes["capsule"], np.asarray(rb.fk(arm, jnp.asarray(q))), []
+    place = coal.Transform3s(pose[:3, :3], pose[:3, 3])
+    for other in (coal.Box(0.2, 0.3, 0.4), coal.Cylinder(0.1, 0.4)):
+        for row, link in enumerate(arm.tree.shape_links):
+            T = poses[link]
+            a, b = np.asarray(rods.segment[row]) @ T[:3, :3].T + T[:3, 3]
+            along = Rotation.align_vectors([b - a], [[0.0, 0.0, 1.0]])[0].as_matrix()
+            rod = coal.Capsule(float(rods.radius[row]), float(np.linalg.norm(b - a)))
+            at = coal.Transform3s(along, 0.5 * (a + b))
+            want.append(coal.distance(rod, at, other, place, coal.DistanceRequest(), coal.DistanceResult()))
+    np.testing.assert_allclose(call(q)[0], want, atol=1e-6)
 
 
 def test_what_is_no_number_stays_none(tmp_path):

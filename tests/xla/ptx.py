@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 _TYPES = {"f32": np.float32, "f64": np.float64, "s32": np.int32, "s64": np.int64, "b32": np.int32, "b64": np.int64}
+_BYTE = "u8"  # of a boolean
 _TWO = {
     "add": np.add,
     "sub": np.subtract,
@@ -68,13 +69,15 @@ def interpret(text: str, operands: list[np.ndarray], sizes: list[tuple[int, np.d
         kind = modifiers[-1]
         if name == "st":
             array, row = at(rest[0])
-            array[row] = value(rest[1], kind)
+            assert (kind == _BYTE) == (array.dtype == np.bool_)
+            array[row] = value(rest[1], "s32" if kind == _BYTE else kind)
             continue
         target, *xs = rest
         if name == "ld":
             array, row = at(xs[0])
-            assert array.dtype == _TYPES[kind]
+            assert array.dtype == (np.bool_ if kind == _BYTE else _TYPES[kind])
             found = array[row] if array.ndim == 2 else np.full(lanes, array[row])
+            found = found.astype(np.int32) if kind == _BYTE else found
         elif name == "setp":
             found = _COMPARED[modifiers[0]](*(value(x, kind) for x in xs))
         elif name == "selp":
@@ -83,6 +86,10 @@ def interpret(text: str, operands: list[np.ndarray], sizes: list[tuple[int, np.d
             found = np.round(value(xs[0], kind))
         elif name == "cvt":
             found = np.asarray(value(xs[0], kind)).astype(_TYPES[modifiers[-2]])
+        elif name == "mov":
+            x = np.asarray(value(xs[0], kind))
+            other = {"f": "s", "i": "f"}[x.dtype.kind]
+            found = x.view(_TYPES[f"{other}{8 * x.itemsize}"])
         elif name in _TWO:
             found = _TWO[name](*(value(x, kind) for x in xs))
         else:

@@ -15,15 +15,18 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
+from rbydyn_jax.collision.pair_table import pair_distance
 from rbydyn_jax.model.edit import with_traversal
 from rbydyn_jax.sweeps import plan
+from rbydyn_jax.xla import gpu_kernel as gpu_kernels
 from rbydyn_jax.xla.gpu_kernel import gpu_kernel, launches
 from rbydyn_jax.xla.gpu_parts import Limits, register_parts
 from rbydyn_jax.xla.ptx import UnsupportedError
 from rbydyn_jax.xla.scalar_program import scalar_program
 from rbydyn_jax.xla.scalars import NotScalarError, Scalar
 from tests.algorithms.cases import by_rows, pin_robot, robot, states
-from tests.helpers import assert_close, oracle
+from tests.collision.polytopes import coal_distances, coal_pairs, geometries, placed, poses
+from tests.helpers import X64, assert_close, oracle
 
 from .ptx import interpret
 
@@ -125,22 +128,123 @@ def test_an_algorithm_is_one_kernel_of_a_gpu_and_its_gradient_two_more(gpu):
     assert kernels(lambda model, q, v, a: rb.fk(model, q)) == 1
 
 
+def lowered(f, *args):
+    """The program for a GPU: how many kernels of this library, and whether there is a loop beside them."""
+    text = jax.jit(f).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
+    return text.count("__gpu$xla.gpu.ptx"), "stablehlo.while" in text
+
+
 @pytest.mark.ci
-def test_distances_are_kernels_where_they_are_in_closed_form(gpu):
-    """Boxes have searches in them: there the scanned form runs, as for programs that are none of a kernel."""
-    model = robots.two_link_arm()
-    x = jnp.zeros((640, model.nq))
+def test_distances_are_kernels(gpu):
+    """Of spheres within that of the bodies; of boxes and cylinders others, between two of the bodies."""
+    model, x = robots.two_link_arm(), jnp.zeros((640, 2))
 
     def kernels(obstacle, f=lambda f: f):
         world = collision.World(obstacle)
-        mapped = jax.vmap(f(lambda q: collision.world_distances(model, q, world).min()))
-        return jax.jit(mapped).trace(x).lower(lowering_platforms=("cuda",)).as_text().count("__gpu$xla.gpu.ptx")
+        return lowered(jax.vmap(f(lambda q: collision.world_distances(model, q, world).min())), x)
 
     sphere, box = collision.sphere(jnp.ones(3), 0.1), collision.box(jnp.eye(4), jnp.ones(3))
-    assert kernels(sphere) == 1
-    assert kernels(sphere, jax.grad) >= 1
-    assert kernels(box) == 0
-    kernels(box, jax.grad)
+    assert kernels(sphere) == (1, False)
+    assert kernels(sphere, jax.grad) == (2, False)
+    assert kernels(box) == (2, False)
+    assert kernels(box, jax.grad) == (3, False)
+    assert kernels(collision.cylinder(jnp.eye(4), length=0.3, radius=0.1)) == (2, False)
+    contacts = jax.vmap(lambda q: collision.world_contacts(model, q, collision.World(box)).distance)
+    assert lowered(contacts, x)[0] >= 2
+
+
+@pytest.mark.ci
+def test_what_composes_algorithms_is_one_kernel(gpu):
+    arm, x = robots.panda_like(), jnp.zeros((640, 7))
+    T = jnp.broadcast_to(jnp.eye(4), (640, 4, 4))
+
+    def loss(q, v):
+        return rb.kinetic_energy(arm, q, v) + jnp.sum(rb.link_pose(arm, q, "tool")[:3, 3] ** 2)
+
+    assert lowered(jax.vmap(rb.tiled(loss)), x, x) == (1, False)
+    assert lowered(jax.vmap(jax.grad(rb.tiled(loss))), x, x) == (1, False)
+    assert lowered(jax.vmap(loss), x, x)[0] == 2
+    around = jax.vmap(lambda q, v: rb.tiled(lambda v: loss(q, v))(v))  # closes over what is in the batch
+    assert lowered(around, x, x) == (1, False)
+    assert lowered(lambda q, p: collision.sdf(arm, q, p).distance, x[0], jnp.zeros((100, 3))) == (2, False)
+    # One for all steps of the search, and two for what leads to it and what comes after.
+    assert lowered(lambda T: rb.planning.solve_ik(arm, "tool", T), T)[0] == 3
+    moved = jax.vmap(lambda q, v: rb.constraints.simulate(robots.two_link_arm(), q, v, 0.2, 0.002).qs[-1])
+    assert lowered(moved, x[:, :2], x[:, :2])[0] == 1
+
+
+@pytest.mark.ci
+def test_a_program_of_too_many_operations_is_none_of_a_kernel(gpu, monkeypatch):
+    monkeypatch.setattr(gpu_kernels, "GPU_MOST_OPERATIONS", 10)
+    mapped = jax.vmap(gpu_kernel(lambda x: x @ x, otherwise=lambda x: x @ x + 0.0))
+    assert lowered(mapped, jnp.zeros((5, 3, 3)))[0] == 0
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("axes", [(0, 0), (1, 0), (0, 1), (-1, -1)])
+def test_a_kernel_that_calls_others_computes_what_one_does(axes):
+    """Each stage computes on, with what the calls of the stage before gave, in whatever order batches stand."""
+
+    def inner(x, y):
+        return {"s": jnp.sin(x) * y, "greater": x > y}
+
+    def outer(f):
+        def g(a, b, k):
+            first = jax.vmap(f, (0, None))(a, b[0] * k)
+            second = jax.vmap(f)(first["s"] + a, jnp.where(first["greater"], b, -b))
+            return second["s"].sum() * a, first["greater"] & second["greater"], k
+
+        return g
+
+    rng = np.random.default_rng(0)
+    a, b = (jnp.moveaxis(jnp.asarray(rng.normal(size=(5, 3))), 0, axis) for axis in axes)
+    k = jnp.asarray(rng.normal(size=4))
+
+    def every(f):
+        within = jax.vmap(f, (*axes, None))
+        return jax.vmap(within, (None, None, 0))(a, b, k), jax.vmap(jax.grad(lambda *x: f(*x)[0].sum()), (*axes, None))(
+            a, b, k[0]
+        )
+
+    got, want = jax.jit(lambda: every(gpu_kernel(outer(gpu_kernel(inner)))))(), every(outer(inner))
+    for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        assert x.shape == y.shape
+        assert_close(x.astype(float), y.astype(float))
+
+
+@pytest.mark.ci
+def test_a_kernel_that_calls_others_is_in_stages():
+    inner = gpu_kernel(lambda x: x * x + 1.0)
+
+    def f(x):
+        y = jax.vmap(inner)(2.0 * x)
+        z = jax.vmap(inner)(3.0 * x)
+        return jax.vmap(inner)(y + z) - x
+
+    x = jnp.zeros((640, 4))
+    assert lowered(jax.vmap(gpu_kernel(f)), x)[0] == 3 + 3  # before, between, and after
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not X64, reason="accuracy in float64")
+@pytest.mark.parametrize("kinds", [("capsule", "box"), ("box", "box"), ("capsule", "cylinder"), ("box", "cylinder")])
+def test_kernels_of_distances_compute_what_coal_does(kinds):
+    coal, rng, count = oracle("coal"), np.random.default_rng(0), 64
+    (a, T_a), (b, T_b) = ((geometries(kind, count, rng), poses(count, rng)) for kind in kinds)
+    leaves, tree = jax.tree.flatten((placed(a, T_a), placed(b, T_b)))
+    distance = pair_distance(*kinds)
+    program = jax.make_jaxpr(lambda *xs: distance(*jax.tree.unflatten(tree, xs)))(*(x[0] for x in leaves))
+    arrays = [np.asarray(x).reshape(1, count) for x in leaves]
+    for launch in launches(program, [True] * len(arrays), count):
+        sizes = [(y.size, y.dtype) for y in launch.results]
+        arrays += interpret(launch.text, [arrays[k] for k in launch.operands], sizes, count)
+    want = coal_distances(coal, coal_pairs(coal, a, T_a, b, T_b))
+    known = want > -1e300  # coal finds no distance of a few cylinders
+    assert known.sum() > 0.9 * count
+    found, want = arrays[-1][0][known], want[known]
+    np.testing.assert_allclose(found[want > 0.0], want[want > 0.0], atol=1e-6)
+    round_ = "cylinder" in kinds  # which coal's EPA approximates by polytopes where they overlap
+    np.testing.assert_allclose(found, want, atol=1e-4 if round_ else 1e-6)
 
 
 @pytest.mark.ci
@@ -215,6 +319,11 @@ MOVES = {
         jax.lax.rsqrt(x * x + 1.0) / jnp.sqrt(2.0 + x * x) + jnp.maximum(x, 0.3) - jnp.minimum(abs(x), x)
     ),
     "signs": lambda x: -(-x * x[0]) * -1.0 - (-x) + (-x[::-1] - -x) * (-x[1] + x[2]) + (-x[3] - x[4]),
+    "best": lambda x: x[jnp.argmax(jnp.array([1, 3, 2]))] + jnp.argmin(x.reshape(2, 3), axis=1).sum() * x,
+    "turns": lambda x: jax.lax.scan(lambda c, y: (0.5 * c + y[0], c * y), x[0], x.reshape(3, 2), reverse=True)[1],
+    "cases": lambda x: jax.lax.select_n((x > 0).astype(int) + (x > 0.5), x, 2.0 * x, -x),
+    "booleans": lambda x: jnp.where(jnp.where(x > 0.1, x < 0.5, x > -0.3), x, jnp.float32(x > 0.7)),
+    "angles": lambda x: jnp.sin(40.0 * x) + jnp.cos(x) + jnp.arctan2(x, x[::-1]) + jnp.cbrt(x),
     "split": lambda x: jnp.concatenate([*jnp.split(x, 3)][::-1]).T + jax.lax.dynamic_slice(x, (1,), (1,)),
 }
 
@@ -247,8 +356,10 @@ def test_what_cannot_be_a_kernel_is_an_error():
         scalar_program(jax.make_jaxpr(jax.lax.round)(1.0))
     with pytest.raises(NotScalarError, match="computed"):
         scalar_program(jax.make_jaxpr(lambda x, k: jax.lax.dynamic_index_in_dim(x, k))(jnp.zeros(3), 1))
-    with pytest.raises(UnsupportedError, match="sin"):
-        launches(jax.make_jaxpr(jnp.sin)(1.0), [True], 4)
+    with pytest.raises(UnsupportedError, match="exp"):
+        launches(jax.make_jaxpr(jnp.exp)(1.0), [True], 4)
+    with pytest.raises(NotScalarError, match="more than 2 operations"):
+        scalar_program(jax.make_jaxpr(lambda x: x * x + 2.0 * x)(1.0), most=2)
     with pytest.raises(UnsupportedError, match="float16"):
         launches(jax.make_jaxpr(lambda x: x + x)(jnp.zeros(2, jnp.float16)), [True], 4)
 
