@@ -69,7 +69,7 @@ class ArticulatedInertia(NamedTuple):
 
 
 _Joint = tuple[tuple[Force, ...], Scalars]  # for each motion of a joint K = U D^-1, and D^-1 u
-_NOTHING = (ArticulatedInertia(ZERO_SYM3, ZERO_MAT3, ZERO_SYM3), NO_FORCE)
+NO_INERTIA = ArticulatedInertia(ZERO_SYM3, ZERO_MAT3, ZERO_SYM3)
 
 
 def _solve(D: list[list[Scalar]], columns: list[list[Scalar]]) -> list[list[Scalar]]:
@@ -122,27 +122,38 @@ def _inward_inertia(
 ) -> tuple[tuple[ArticulatedInertia, Force], _Joint]:
     """Articulated inertia and bias force (second pass): for each motion K = U D^-1 and D^-1 u."""
     c, own = motion
-    m, h, second = body.inertia
-    mass = Sym3(m, ZERO, ZERO, m, ZERO, m)
-    inertia = ArticulatedInertia(second, skew(h), mass) + children[0]
     force = own + children[1]
-    S = body.subspace
-    U = [inertia.apply(s) for s in S]
-    D = [[s.dot(u) for u in U] for s in S]
-    for k, rotor in enumerate(armature):
-        D[k][k] = add(D[k][k], rotor)
-    u = [sub(t, s.dot(force)) for t, s in zip(tau, S, strict=True)]
-    flat = [list((*f.n, *f.f)) for f in U]
-    solved = _solve(D, [u, *([f[row] for f in flat] for row in range(6))])
-    drive, rows = solved[0], solved[1:]
-    K = [Force(Vec3(*(r[k] for r in rows[:3])), Vec3(*(r[k] for r in rows[3:]))) for k in range(len(S))]
-    for k, f in zip(K, U, strict=True):
-        inertia = inertia.minus_outer(k, f)
+    u = [sub(t, s.dot(force)) for t, s in zip(tau, body.subspace, strict=True)]
+    inertia, U, K, (drive,) = relieved(body, children[0], armature, [u])
     force = force + inertia.apply(c)
     for k, f in zip(drive, U, strict=True):
         force = force + f.scale(k)
     X = body.transform
     return (inertia.transform(X), X.force(force)), (tuple(K), tuple(drive))
+
+
+def relieved(
+    body: Body, children: ArticulatedInertia, armature: Scalars, columns: list[list[Scalar]]
+) -> tuple[ArticulatedInertia, list[Force], list[Force], list[list[Scalar]]]:
+    """What is felt of the articulated inertia I of a body through its joint, I - U D^-1 U^T, and what it is made of.
+
+    Returns:
+        It, U = I S and K = U D^-1 for each motion of the joint, and D^-1 times each of the columns.
+    """
+    m, h, second = body.inertia
+    inertia = ArticulatedInertia(second, skew(h), Sym3(m, ZERO, ZERO, m, ZERO, m)) + children
+    S = body.subspace
+    U = [inertia.apply(s) for s in S]
+    D = [[s.dot(u) for u in U] for s in S]
+    for k, rotor in enumerate(armature):
+        D[k][k] = add(D[k][k], rotor)
+    flat = [list((*f.n, *f.f)) for f in U]
+    solved = _solve(D, [*columns, *([f[row] for f in flat] for row in range(6))])
+    solved, rows = solved[: len(columns)], solved[len(columns) :]
+    K = [Force(Vec3(*(r[k] for r in rows[:3])), Vec3(*(r[k] for r in rows[3:]))) for k in range(len(S))]
+    for k, f in zip(K, U, strict=True):
+        inertia = inertia.minus_outer(k, f)
+    return inertia, U, K, solved
 
 
 def _outward_acceleration(
@@ -159,7 +170,7 @@ def _aba(run: Sweep, tau: Array, v: Array | None, f_ext: Array | None, *, gravit
     velocities = run.split_v(v)
     wrenches = None if f_ext is None else run.split_wrenches(f_ext)
     motions = run.outward(_outward_velocity, NO_MOTION, velocities, wrenches)
-    joints = run.inward(_inward_inertia, _NOTHING, motions, run.split_v(tau), run.armature)
+    joints = run.inward(_inward_inertia, (NO_INERTIA, NO_FORCE), motions, run.split_v(tau), run.armature)
     base = Motion(O3, run.base_acceleration) if gravity else NO_MOTION
     return run.stack_v(run.outward(_outward_acceleration, base, motions, joints))
 

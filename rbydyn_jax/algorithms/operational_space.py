@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import functools
+from functools import partial
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_not_negative, jit_public
 from ..model.model import Model
 from ..spatial import inertia, se3
-from ..spatial.algebra import IDENTITY, Inertia, Transform
+from ..spatial.algebra import IDENTITY, NO_FORCE, Force, Inertia, Transform, Vec3
+from ..sweeps.block_matrix import inverse_by_blocks
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep, transform_from_numbers
 from ..sweeps.world_frame import total
 from ..xla.control_flow import while_loop
+from ..xla.structural import ONE, ZERO, Scalar, Scalars, add, mul
+from ..xla.transpose import value_and_jvp
+from .aba import NO_INERTIA, ArticulatedInertia, relieved
 from .arguments import arguments
 from .centroidal import fixed_links
 from .crba import mass_matrix_inverse
 from .jacobians import jacobian
-from .kinematics import link_pose
+from .kinematics import body_pose_step, link_pose
 
 
 def _placed_inertia(body: Body, parent: Transform) -> tuple[Transform, Inertia]:
@@ -56,10 +65,70 @@ def spatial_inertia(model: Model, q: Float[Array, "nq"], ref: str | int | None =
     return inertia.to_matrix(traverse(model, _composite, q, T_ref, result="joints") + fixed)
 
 
+_Wrenches = tuple[Force, ...]
+_UNITS = [
+    Force(*(Vec3(*((ONE if k == 3 * half + i else ZERO) for i in range(3))) for half in range(2))) for k in range(6)
+]
+
+
+def _inward(
+    body: Body,
+    children: tuple[ArticulatedInertia, _Wrenches],
+    pose: Transform,
+    sign: Scalar,
+    armature: Scalars,
+    wrenches: _Wrenches,
+) -> tuple[tuple[ArticulatedInertia, _Wrenches], Scalars]:
+    """What the joint adds to the mobility of a link, u^T D^-1 u with u = S^T f of the wrenches f that it bears."""
+    to_body = pose.inverse()
+    forces = [f + to_body.force(w).scale(sign) for f, w in zip(children[1], wrenches, strict=True)]
+    u = [[s.dot(f) for s in body.subspace] for f in forces]
+    inertia, U, _, drives = relieved(body, children[0], armature, u)
+    for k, drive in enumerate(drives):
+        for x, f in zip(drive, U, strict=True):
+            forces[k] = forces[k] - f.scale(x)
+    added = tuple(functools.reduce(add, map(mul, u[a], drives[b]), ZERO) for a in range(6) for b in range(a + 1))
+    X = body.transform
+    return (inertia.transform(X), tuple(map(X.force, forces))), added
+
+
+def _by_wrenches(run: Sweep, link: int, ref: int | None) -> Array:
+    """J M^-1 J^T, from the wrenches of the link's axes on its body, and against them on that of `ref`."""
+    poses = run.outward(body_pose_step, IDENTITY)
+    on, against = (-1 if k is None else run.tree.link_bodies[k] for k in (link, ref))
+    signs = run.constants([int(i == on) - int(i == against) for i in range(run.tree.nb)])
+    wrenches = tuple(map(run.link_transform(poses, link).force, _UNITS))
+    start = NO_INERTIA, (NO_FORCE,) * 6
+    found = total(run, run.table(run.inward(_inward, start, poses, signs, run.armature, wrenches), 21))
+    below = np.zeros((6, 6), int)
+    below[np.tril_indices(6)] = np.arange(21)
+    return found[np.maximum(below, below.T)]
+
+
+def _plain_mobility(model: Model, q: Array, link: int, ref: int | None) -> Array:
+    J = jacobian(model, q, link, ref=ref, frame="local")
+    mobility = J @ mass_matrix_inverse(model, q) @ J.T
+    return 0.5 * (mobility + mobility.T)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(2, 3))
+def _mobility(model: Model, q: Array, link: int, ref: int | None) -> Float[Array, "6 6"]:
+    """J M^-1 J^T of a link in its frame, symmetric."""
+    if model.tree.has_mimics:  # they couple distant joints
+        return _plain_mobility(model, q, link, ref)
+    return traverse(model, partial(_by_wrenches, link=link, ref=ref), q, result="joints")
+
+
+@partial(_mobility.defjvp, symbolic_zeros=True)
+def _mobility_jvp(link: int, ref: int | None, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Those of the Jacobian and of the inverse, which have rules."""
+    return value_and_jvp(lambda model, q: _plain_mobility(model, q, link, ref), primals, tangents)
+
+
 @jax.custom_jvp
 def _pseudo_inverse(A: Float[Array, "n n"], rtol: Float[Array, ""]) -> Float[Array, "n n"]:
     """The pseudo-inverse of a symmetric matrix; a plain inverse where the rank is certainly full."""
-    inverse = jnp.linalg.inv(A)
+    inverse = inverse_by_blocks(A)
     # The product of the norms is a bound of the ratio of eigenvalues; not finite where the elimination met a zero.
     is_certain = jnp.linalg.norm(A) * jnp.linalg.norm(inverse) * rtol < 0.1
 
@@ -94,6 +163,10 @@ def operational_space_inertia(
 ) -> Float[Array, "6 6"]:
     r"""Inertia that is felt at a link, $\Lambda = (J M^{-1} J^T)^+$, in the link's frame [Khatib 1987].
 
+    $J M^{-1} J^T = \sum_i u_i^T D_i^{-1} u_i$ is found by one inward sweep of articulated bodies, which takes the
+    wrenches of the six axes of the link along [Kreutz-Delgado, Jain, Rodriguez 1992], O(n); of robots with mimic
+    joints as it is written, O(n^3).
+
     Args:
         model: The robot.
         q: Configuration [rad, m].
@@ -111,8 +184,7 @@ def operational_space_inertia(
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    J = jacobian(model, q, link, ref=ref, frame="local")
-    mobility = J @ mass_matrix_inverse(model, q) @ J.T
+    places = (None if k is None else model.tree.link_index(k) for k in (link, ref))
     cut = 60 * jnp.finfo(q.dtype).eps if rtol is None else rtol
     cut = check_array(cut, "rtol", ()).astype(q.dtype)
-    return _pseudo_inverse(0.5 * (mobility + mobility.T), cut)
+    return _pseudo_inverse(_mobility(model, q, *places), cut)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -218,7 +219,8 @@ def test_distances_of_boxes_and_cylinders_are_written(tmp_path):
 
     q = np.array([0.4, -0.7])
     (call,) = compiled(tmp_path, rb.generate_c(arm, (distances, {"q": jnp.zeros(2)}), name="distances"))
-    rods, poses, want = arm.shapes["capsule"], np.asarray(rb.fk(arm, jnp.asarray(q))), []
+    poses, want = np.asarray(rb.fk(arm, jnp.asarray(q))), []
+    rods: Any = arm.shapes["capsule"]
     place = coal.Transform3s(pose[:3, :3], pose[:3, 3])
     for other in (coal.Box(0.2, 0.3, 0.4), coal.Cylinder(0.1, 0.4)):
         for row, link in enumerate(arm.tree.shape_links):
