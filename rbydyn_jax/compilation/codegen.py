@@ -119,7 +119,7 @@ def generate_c(
     no loops. The same call gives the same text.
 
     Functions of your own can be written as well, as long as they have no loops but those of a known number of turns,
-    at most 64, which are written turn after turn, no branches on values (`jnp.where` is none), and no linear solves
+    64 at most, which are written turn after turn, no branches on values (`jnp.where` is none), and no linear solves
     other than those of the algorithms.
 
     Args:

@@ -30,10 +30,10 @@ def tiled(f: Callable[P, T]) -> Callable[P, T]:
     several devices `tiled` works inside of `shard_map` and `map_batch` only. It does nothing for an `f` with
     collectives over the named axis of a `vmap`, such as `jax.lax.pmean`: they need all rows.
 
-    On a CUDA GPU `f` is one kernel, and so is its derivative, if it consists of sums, products, divisions, roots,
-    comparisons, trigonometric functions and loops of up to 64 turns, of which there are 150,000 at most; there the sine
-    of an angle of more than 8e3 rad, in float64 1e6 rad, is not a number. Any other `f` is left as it is, as all are on
-    other accelerators.
+    On a CUDA GPU `f` is one kernel, or a few where it is large, and so is its derivative, if it consists of sums,
+    products, divisions, roots, comparisons, trigonometric functions and loops of up to 64 turns, which are written turn
+    after turn, and of 80,000 such operations at most; there the sine of an angle of more than 8e3 rad, in float64 1e6
+    rad, is not a number. Any other `f` is left as it is, as all are on other accelerators.
 
     Args:
         f: Function of arrays and of pytrees of arrays, such as robots; it may close over others. What is neither an

@@ -95,6 +95,8 @@ class ControlProblem(eqx.Module):
     def step(self, q: Float[Array, "nq"], v: Float[Array, "nv"], tau: Float[Array, "nv"]) -> tuple[Array, Array]:
         """Configuration and velocity after one time step.
 
+        On a CUDA GPU it is a kernel, in which the sine of an angle beyond 8e3 rad, in float64 1e6 rad, is not a number.
+
         Raises:
             DtypeError: An argument is not an array of floats.
             ShapeError: An argument has another shape.

@@ -18,7 +18,7 @@ from .._result import Result
 from ..model.model import Model, check_model
 from ..spatial.safe import safe_sqrt
 from ..xla.batch_last import in_lanes
-from ..xla.control_flow import while_loop
+from ..xla.control_flow import fori_loop, while_loop
 from ..xla.tiling import tiled
 from ._jerk_timing import POWERS, jerk_limited, squared_jerk, stretched
 from ._path import Spline, chord_lengths, spline
@@ -39,6 +39,7 @@ from .profiles import check_numbers
 from .trajectory import TrajectorySamples
 
 _VISCOUS_PASSES = 7
+_SLOWINGS = 4  # of a whole motion, until all forces are within their limits
 _TILE = 64  # paths that are passed together
 _INTERVALS, _SPANS = 160, 32  # on the whole path, by default
 
@@ -154,12 +155,13 @@ def time_parametrize(
     a grid, is found by reachability analysis [Pham, Pham 2018]. Limits of velocity, acceleration and force are those of
     the model, kept on each interval and not only at its ends, to the fourth order of its length. Coulomb and viscous
     friction count in full against the limit of force, whatever their direction; where viscous friction takes much of
-    the effort and the path turns back, forces can exceed their limits by some per cent, or no timing be found although
-    there is one: `check_trajectory` tells the former. The duration is above the shortest one by the first order: about
-    0.15 % on random paths of an arm through five waypoints. With `jerk_limit` a barrier method finds a local minimum
-    among timings of limited resolution, which is stretched until it is within the limits between its nodes: 0.4 to 3 %
-    above the shortest on straight paths, more on winding ones. Limits of position are not looked at: between the
-    waypoints a spline may swing out; `check_trajectory` tells.
+    the effort and the path turns back, a motion from rest to rest is slowed down as a whole until the limits are
+    kept, one from or to a speed can exceed them by some per cent, or no timing is found although there is one. The
+    duration is above the shortest one by the first order: about 0.15 % on random paths of an arm through five
+    waypoints. With `jerk_limit` a barrier method finds a local minimum among timings of limited resolution, which is
+    stretched until it is within the limits between its nodes: 0.4 to 3 % above the shortest on straight paths, more
+    on winding ones. Limits of position are not looked at: between the waypoints a spline may swing out;
+    `check_trajectory` tells.
 
     Pure: works under `jit`, `vmap` and `grad`. The duration is differentiable where the set of active limits does not
     change. With `jerk_limit` it is not continuous in the waypoints, since the search may end in another minimum: it
@@ -286,6 +288,7 @@ def _time(
     start, end, steps, slack = start_speed**2, end_speed**2, jnp.diff(points.s), rounding(path)
     reach, profile, *slowest = _profiles(model, points, len(path) - 1, start, end, slow=duration is not None)
     feasible = movable & reach.exists & (end <= largest_states(model, points)[-1] * (1.0 + slack))
+    profile = _within_viscous(model, points, profile)
     feasible &= (start >= reach.low[0] * (1.0 - slack)) & (start <= reach.high[0] * (1.0 + slack))
     shortest = jnp.sum(interval_times(profile.x, steps))
     status = jnp.where(feasible & (shortest < jnp.inf), TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
@@ -379,6 +382,44 @@ def _passes(
     reach = controllable(rows, stages, states, end)
     begin = reach.high[0] if start is None else start
     return reach, *(forward(rows, stages, reach, begin, slow=x) for x in (False, True)[: 1 + slow])
+
+
+def _within_viscous(model: Model, points: Grid, profile: Profile) -> Profile:
+    r"""A profile from rest to rest, slowed down as a whole until the forces at nodes and middles are within the limits.
+
+    Between nodes viscous forces are bounded from above by numbers that hold for states near those of the last pass
+    alone. If all speeds are the w-th part, a force is $w^2 (M q' u + (M q'' + C q') x) + w d |q'| \sqrt x + g$: the w
+    at which it first meets its limit is the largest part that this leaves.
+    """
+    if points.forces is None:
+        return profile
+    count = len(points.s) - 1
+    x, u = profile.x, profile.u
+    still = (x[0] == 0.0) & (x[-1] == 0.0)
+
+    def samples(y: Array) -> Array:  # of each interval the start, the middle and the end
+        return jnp.concatenate([y[:count], y[count + 1 :], y[1 : count + 1]])
+
+    states = jnp.concatenate([x[:-1], 0.5 * (x[:-1] + x[1:]), x[1:]])
+    control, state, rest = (samples(y) for y in points.forces)
+    moving = control * jnp.tile(u, 3)[:, None] + state * states[:, None]
+    viscous = model.damping[None] * jnp.abs(samples(points.at.first)) * safe_sqrt(jnp.maximum(states, 0.0))[:, None]
+    left = jnp.maximum(model.effort_limit - model.friction, 0.0)[None]
+
+    def slower(_: int, w: Array) -> Array:
+        parts = []
+        for sign in (1.0, -1.0):
+            a, b, c = sign * moving, viscous, sign * rest - left
+            beyond = w * (a * w + b) + c > rounding(w) * left
+            beyond &= (b > 0.0) & (c < 0.0) & still
+            inside = jnp.where(beyond, b * b - 4.0 * a * c, 1.0)
+            root = -2.0 * c / jnp.where(beyond, b + safe_sqrt(jnp.maximum(inside, 0.0)), 1.0)
+            parts.append(jnp.min(jnp.where(beyond, root, w)))
+        return jnp.minimum(*parts)
+
+    # A force that was within its limit may be so no longer, if what is slowed down has helped.
+    w = fori_loop(0, _SLOWINGS, slower, jnp.ones((), x.dtype))
+    return Profile(w * w * x, w * w * u)
 
 
 def _slowed(fast: Profile, slow: Profile, steps: Array, duration: Array, shortest: Array) -> tuple[Profile, Array]:

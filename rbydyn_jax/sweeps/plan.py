@@ -163,7 +163,10 @@ def traverse(
 
 
 def in_one_kernel(f: Callable[..., T]) -> Callable[..., T]:
-    """`f`, of pytrees of arrays, which composes several algorithms: on a CUDA GPU one kernel, if it is arithmetic."""
+    """`f`, of pytrees of arrays, which composes several algorithms: on a CUDA GPU one kernel, if it is arithmetic.
+
+    There the sine of an angle beyond 8e3 rad, in float64 1e6 rad, is not a number.
+    """
 
     def call(*args: Any) -> T:
         if is_on_cpu():
@@ -175,7 +178,7 @@ def in_one_kernel(f: Callable[..., T]) -> Callable[..., T]:
 
 def together(f: Callable[..., T]) -> Callable[..., T]:
     """`f`, of arrays, which composes several algorithms: on a CPU batches of it and of its derivatives are in tiles, on
-    a GPU they are kernels.
+    a CUDA GPU they are kernels, if they are arithmetic.
 
     Not where XLA may split a batch over devices: it would gather parts of some derivatives.
     """

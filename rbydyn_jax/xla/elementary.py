@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .scalars import NotScalarError
 from .trigonometry import polynomial, reduced_sincos
 
 _INTEGERS: dict[Any, Any] = {np.dtype(np.float32): jnp.int32, np.dtype(np.float64): jnp.int64}
@@ -71,18 +72,28 @@ def _is_negative(x: jax.Array) -> jax.Array:
 def _cbrt(x: jax.Array, **_: Any) -> jax.Array:
     """By a third of the exponent, and Halley's method."""
     a = jnp.abs(x)
-    usual = (a > 0) & (a < jnp.inf)
-    a = jnp.where(usual, a, 1.0)
+    usual, tiny = (a > 0) & (a < jnp.inf), a < jnp.finfo(x.dtype).tiny
+    a = jnp.where(usual, jnp.where(tiny, a * 2.0**54, a), 1.0)
     integer: Any = _INTEGERS[x.dtype]
     third = (jax.lax.bitcast_convert_type(a, integer).astype(x.dtype) * (1.0 / 3.0)).astype(integer)
     root = jax.lax.bitcast_convert_type(third + _CUBE_ROOT[x.dtype], x.dtype)
     for _step in range(_HALLEY_STEPS):
         rest = a / (root * root)
         root = root * ((root + rest + rest) / (root + root + rest))
+    root = jnp.where(tiny, root * 2.0**-18, root)
     return jnp.where(usual, jnp.where(x < 0, -root, root), x)
 
 
-ELEMENTARY: dict[str, Callable[..., Any]] = {
+def _of_floats(f: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    def checked(*xs: jax.Array, **params: Any) -> jax.Array:
+        if xs[0].dtype not in _INTEGERS:
+            raise NotScalarError(xs[0].dtype.name, "is not a type of the elementary functions")
+        return f(*xs, **params)
+
+    return checked
+
+
+_FUNCTIONS: dict[str, Callable[..., jax.Array]] = {
     "sin": partial(_sincos, 0),
     "cos": partial(_sincos, 1),
     "tan": lambda x, **_: _sincos(0, x) / _sincos(1, x),
@@ -92,4 +103,5 @@ ELEMENTARY: dict[str, Callable[..., Any]] = {
     "acos": lambda x, **_: _atan2(jnp.sqrt((1.0 - x) * (1.0 + x)), x),
     "cbrt": _cbrt,
 }
+ELEMENTARY = {name: _of_floats(f) for name, f in _FUNCTIONS.items()}
 """By the name of the operation, of arrays in float32 or float64."""

@@ -75,8 +75,8 @@ def _scalars(program: ClosedJaxpr) -> ScalarProgram:
 
 def _is_written(program: ClosedJaxpr) -> bool:
     try:
-        types = [x.dtype for x in (*program.in_avals, *program.out_avals)]
-        check_written(types, _scalars(program).operations)
+        check_written([x.dtype for x in (*program.in_avals, *program.out_avals)], ())
+        check_written((), _scalars(program).operations)
     except (NotScalarError, UnsupportedError):
         return False
     return True

@@ -68,7 +68,7 @@ def stages(program: ClosedJaxpr, apart: Primitive) -> Stages:
 
 def _stage(program: ClosedJaxpr, eqns: Sequence[JaxprEqn], calls: Sequence[JaxprEqn]) -> Stage:
     constants, inside = _constants(program), set(map(id, eqns))
-    made = {x for eqn in eqns for x in eqn.outvars}
+    made = dict.fromkeys(x for eqn in eqns for x in eqn.outvars)  # in order: programs are alike in all processes
     reads = list(dict.fromkeys(x for eqn in eqns for x in _variables(eqn) if x not in made and x not in constants))
     wanted = {x for eqn in program.jaxpr.eqns if id(eqn) not in inside for x in _variables(eqn)}
     wanted |= {x for x in program.jaxpr.outvars if not isinstance(x, Literal)}
@@ -91,7 +91,10 @@ def _calls(program: Any, apart: Primitive) -> bool:
 
 
 def _inlined(program: ClosedJaxpr, apart: Primitive) -> ClosedJaxpr:
-    """The program with such calls in itself alone. A derivative rule of what contained them is lost."""
+    """The program with such calls in itself alone.
+
+    A derivative rule of what contained them is lost: that of `slopes.with_slopes`, which computes the same.
+    """
 
     def evaluated(program: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
         values = _constants(program) | dict(zip(program.jaxpr.invars, operands, strict=True))

@@ -60,7 +60,7 @@ def kernel_text(name: str, kernel: Kernel, lanes: int, block: int) -> str:
 
 
 def _suffix(dtype: Any) -> str:
-    if (name := np.dtype(dtype).name) not in _SUFFIX:
+    if (name := getattr(dtype, "name", str(dtype))) not in _SUFFIX:  # of a key of random numbers too
         raise UnsupportedError(f"{name} has no registers in a kernel")
     return _SUFFIX[name]
 
@@ -211,6 +211,8 @@ class _Writer:
             return self.put(suffix, f"cvt.rni.{suffix}.{suffix} {{}}, {xs[0]};")
         if name in ("max", "min") and is_float:
             return self.extreme(name, suffix, xs)
+        if name in ("max", "min") and suffix in ("s32", "s64"):
+            return self.put(suffix, f"{name}.{suffix} {{}}, {xs[0]}, {xs[1]};")
         if name == "select":
             if suffix == "pred":
                 return self.choice(xs)

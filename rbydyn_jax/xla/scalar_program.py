@@ -112,6 +112,8 @@ class _Evaluation:
 
     def of_equation(self, eqn: JaxprEqn, operands: list[Numbers]) -> list[Numbers]:
         name, params = eqn.primitive.name, eqn.params
+        if name not in _CALLS and (eqn.effects or name == "pure_callback"):  # also of known operands, and none
+            raise NotScalarError(name)
         if name in _IDENTITIES:
             return operands
         if name in _CALLS:
@@ -127,7 +129,7 @@ class _Evaluation:
         if name == "cond" and known(operands[0]):
             index = min(max(int(operands[0][()]), 0), len(params["branches"]) - 1)
             return self.of_closed(params["branches"][index], operands[1:])
-        if name == "scan" and 0 < params["length"] <= _MOST_TURNS:
+        if name == "scan" and params["length"] <= _MOST_TURNS:
             return self.turns(eqn, operands)
         if name == "round" and params["rounding_method"] != jax.lax.RoundingMethod.TO_NEAREST_EVEN:
             raise NotScalarError(name, "away from zero is not written for single numbers")
@@ -164,15 +166,15 @@ class _Evaluation:
         raise NotScalarError(name)
 
     def chosen(self, eqn: JaxprEqn, which: Numbers, *cases: Numbers) -> Numbers:
-        """By a boolean, or by a number from 0 on."""
+        """By a boolean, or by a number from 0 on; one that is too small or too large is that of the nearest case."""
         kind: Any = eqn.invars[0].aval
         dtype = np.dtype(kind.dtype)
         if dtype == np.bool_:
             return self.elementwise("select", eqn, [which, *cases[::-1]]) if len(cases) == 2 else cases[0]
         found, shape = cases[0], which.shape
         for k, case in enumerate(cases[1:], start=1):
-            same = [self.build("eq", np.dtype(bool), x, dtype.type(k)) for x in which.reshape(-1)]
-            found = self.elementwise("select", eqn, [array(same, shape), case, found])
+            reached = [self.build("ge", np.dtype(bool), x, dtype.type(k)) for x in which.reshape(-1)]
+            found = self.elementwise("select", eqn, [array(reached, shape), case, found])
         return found
 
     def turns(self, eqn: JaxprEqn, operands: list[Numbers]) -> list[Numbers]:
@@ -182,16 +184,23 @@ class _Evaluation:
         count = sum(x.ndim == y.ndim for x, y in zip(inner.out_avals, results, strict=True))
         end = sum(x.ndim == y.ndim for x, y in zip(inner.in_avals, operands, strict=True))
         constants, carried, rows = operands[: end - count], operands[end - count : end], operands[end:]
-        found: dict[int, list[Numbers]] = {}
+        found = [np.empty(x.shape, object) for x in results[count:]]
         order = range(params["length"])
         for k in reversed(order) if params["reverse"] else order:
+            before = len(self.build.known)
             out = self.of_closed(inner, [*constants, *carried, *(x[k, ...] for x in rows)])
-            carried, found[k] = out[:count], out[count:]
-        return [*carried, *(np.stack(x) for x in zip(*(found[k] for k in order), strict=True))]
+            self.build.check_loop(params["length"] * (len(self.build.known) - before))
+            carried = out[:count]
+            for x, row in zip(found, out[count:], strict=True):
+                x[k, ...] = row
+        return [*carried, *found]
 
     @staticmethod
     def computed(eqn: JaxprEqn, operands: list[Numbers]) -> list[Numbers]:
         """The results of an operation on what is known."""
+        types: list[Any] = [x.aval for x in eqn.outvars]
+        if any(jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended) for x in types):  # keys of random numbers
+            raise NotScalarError(eqn.primitive.name)
         with jax.ensure_compile_time_eval():
             given = [values_of(x, v.aval) for x, v in zip(operands, eqn.invars, strict=True)]
             found = eqn.primitive.bind(*given, **eqn.params)

@@ -126,6 +126,11 @@ class Builder:
             self.known[key] = Scalar(operation, dtype, xs)
         return self.known[key]
 
+    def check_loop(self, count: int) -> None:
+        """Raises if so many operations are too many of one loop: more than a third of all."""
+        if self.most is not None and count > self.most // 3:
+            raise NotScalarError("scan", f"would be more than {self.most // 3} operations")
+
     def signed(self, operation: str, dtype: np.dtype, xs: tuple[Any, ...]) -> Any:
         """The same to the last bit with fewer negations, which go from factors to sums, if there is one to spare."""
         if operation == "neg":

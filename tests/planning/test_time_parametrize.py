@@ -156,7 +156,10 @@ def test_friction_counts_against_the_limit():
 
 @pytest.mark.slow
 def test_paths_that_turn_back_with_viscous_friction():
-    """What is less than the limit at rest is feasible, since it can be passed slowly; friction makes it slower."""
+    """What is less than the limit at rest is feasible, since it can be passed slowly; friction makes it slower.
+
+    Limits are kept, even where most of the effort is that of viscous friction.
+    """
     path = np.random.default_rng(3).uniform(-1.0, 1.0, (16, 4, 2))
     path[:, 2] = path[:, 0] + 0.02  # back, nearly where it was
     path[0] = [[0.0, 0.0], [1.0, 0.5], [0.02, 0.0], [0.5, 1.0]]
@@ -168,10 +171,11 @@ def test_paths_that_turn_back_with_viscous_friction():
         found = time_parametrize(model, path)
         return found.status, found.duration, used(model, found)
 
-    damping = np.repeat([0.0, 0.1, 0.2], 16)[:, None] * np.ones(2)
-    status, duration, shares = timed(*(jnp.asarray(x, TYPE) for x in (np.tile(path, (3, 1, 1)), damping)))
-    assert (status == TimingStatus.SOLVED).all() and (shares <= 1 + 0.02).all()
-    assert (jnp.diff(duration.reshape(3, 16), axis=0) >= 0.0).all()
+    damping = np.repeat([0.0, 0.2, 1.0, 2.0], 16)[:, None] * np.ones(2)
+    status, duration, shares = timed(*(jnp.asarray(x, TYPE) for x in (np.tile(path, (4, 1, 1)), damping)))
+    assert (status == TimingStatus.SOLVED).all() and (shares <= 1 + TOLERANCE).all()
+    assert (jnp.diff(duration.reshape(4, 16), axis=0) >= 0.0).all()
+    assert duration[-16:].mean() > 1.1 * duration[:16].mean()
 
 
 @pytest.mark.slow

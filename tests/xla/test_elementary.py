@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rbydyn_jax.xla.composed import COMPOSED
 from rbydyn_jax.xla.elementary import ELEMENTARY
+from rbydyn_jax.xla.scalar_program import scalar_program
 from tests.helpers import X64
 
 DTYPE = np.float64 if X64 else np.float32
@@ -53,3 +56,10 @@ def test_special_numbers():
     x = np.array(SPECIAL, DTYPE)
     np.testing.assert_array_equal(ELEMENTARY["cbrt"](jnp.asarray(x)), np.cbrt(x))
     np.testing.assert_array_equal(np.isnan(ELEMENTARY["asin"](jnp.asarray(np.array([1.5, -2.0], DTYPE)))), True)
+
+
+def test_a_root_of_a_subnormal_number():
+    """As a kernel computes it: XLA on a CPU takes such numbers for zero."""
+    small = np.array([1e-45, -1e-40, 1e-38] if not X64 else [5e-324, -1e-310, 1e-308], DTYPE)
+    program = scalar_program(jax.make_jaxpr(jnp.cbrt)(DTYPE(1.0)), COMPOSED | ELEMENTARY)
+    np.testing.assert_allclose(program.evaluate(small)[0], np.cbrt(small), rtol=1e-14 if X64 else 1e-6)

@@ -174,6 +174,57 @@ def test_what_composes_algorithms_is_one_kernel(gpu):
 
 
 @pytest.mark.ci
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * jax.lax.axis_index("rows"),
+        lambda x: x - jax.lax.pmean(x, "rows"),
+        lambda x: x * jax.lax.psum(jnp.ones(()), "rows"),
+        lambda x: jnp.sin(x.astype(jnp.float16)) + jnp.arctan2(x.astype(jnp.bfloat16), 1.0),
+        lambda x: x * jax.random.normal(jax.random.key(0), (3,)),
+    ],
+    ids=["index", "mean", "sum", "half", "random"],
+)
+def test_what_a_kernel_cannot_be_is_left_as_it_is(gpu, f):
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(5, 3)))
+    mapped = jax.vmap(rb.tiled(f), axis_name="rows")
+    jax.jit(mapped).trace(x).lower(lowering_platforms=("cuda",))
+    assert_close(jax.jit(mapped)(x), jax.jit(jax.vmap(f, axis_name="rows"))(x))
+
+
+@pytest.mark.ci
+def test_what_calls_python_is_no_part_of_a_kernel():
+    def calls(x):
+        return x + jax.pure_callback(lambda: np.float32(1.0), jax.ShapeDtypeStruct((), jnp.float32))
+
+    def prints(x):
+        jax.debug.print("{}", 1.0)
+        return x
+
+    for f in (calls, prints):
+        with pytest.raises(NotScalarError, match=r"callback|print"):
+            scalar_program(jax.make_jaxpr(f)(1.0))
+
+
+@pytest.mark.ci
+def test_programs_with_stages_are_the_same_in_every_process(gpu):
+    """They are kept by their text between processes; variables have other hashes when they are made anew."""
+    inner = gpu_kernel(lambda x, y: (x * y, x - y, x + y))
+
+    def text():
+        jax.clear_caches()
+
+        def f(x):
+            parts = jax.vmap(inner)(jnp.tile(x, 3), jnp.concatenate([2.0 * x, x**2, x**3]))
+            return sum(p.sum() for p in parts)
+
+        return jax.jit(jax.vmap(gpu_kernel(f))).trace(jnp.ones((7, 4))).lower(lowering_platforms=("cuda",)).as_text()
+
+    first, *others = (text() for _ in range(4))
+    assert others == [first] * 3
+
+
+@pytest.mark.ci
 def test_a_program_of_too_many_operations_is_none_of_a_kernel(gpu, monkeypatch):
     monkeypatch.setattr(gpu_kernels, "GPU_MOST_OPERATIONS", 10)
     mapped = jax.vmap(gpu_kernel(lambda x: x @ x, otherwise=lambda x: x @ x + 0.0))
@@ -321,7 +372,8 @@ MOVES = {
     "signs": lambda x: -(-x * x[0]) * -1.0 - (-x) + (-x[::-1] - -x) * (-x[1] + x[2]) + (-x[3] - x[4]),
     "best": lambda x: x[jnp.argmax(jnp.array([1, 3, 2]))] + jnp.argmin(x.reshape(2, 3), axis=1).sum() * x,
     "turns": lambda x: jax.lax.scan(lambda c, y: (0.5 * c + y[0], c * y), x[0], x.reshape(3, 2), reverse=True)[1],
-    "cases": lambda x: jax.lax.select_n((x > 0).astype(int) + (x > 0.5), x, 2.0 * x, -x),
+    "cases": lambda x: jax.lax.select_n(jnp.clip((4.0 * x).astype(jnp.int32), -1, 4), x, 2.0 * x, -x),
+    "no turns": lambda x: jax.lax.scan(lambda c, y: (c + y, 2.0 * y), x, jnp.zeros((0, 6), x.dtype))[0],
     "booleans": lambda x: jnp.where(jnp.where(x > 0.1, x < 0.5, x > -0.3), x, jnp.float32(x > 0.7)),
     "angles": lambda x: jnp.sin(40.0 * x) + jnp.cos(x) + jnp.arctan2(x, x[::-1]) + jnp.cbrt(x),
     "split": lambda x: jnp.concatenate([*jnp.split(x, 3)][::-1]).T + jax.lax.dynamic_slice(x, (1,), (1,)),
