@@ -184,7 +184,7 @@ def operational_space_inertia(
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
-    places = (None if k is None else model.tree.link_index(k) for k in (link, ref))
+    at, base = model.tree.link_index(link), None if ref is None else model.tree.link_index(ref)
     cut = 60 * jnp.finfo(q.dtype).eps if rtol is None else rtol
     cut = check_array(cut, "rtol", ()).astype(q.dtype)
-    return _pseudo_inverse(_mobility(model, q, *places), cut)
+    return _pseudo_inverse(_mobility(model, q, at, base), cut)
