@@ -199,7 +199,7 @@ class _Evaluation:
     def computed(eqn: JaxprEqn, operands: list[Numbers]) -> list[Numbers]:
         """The results of an operation on what is known."""
         types: list[Any] = [x.aval for x in eqn.outvars]
-        if any(jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended) for x in types):  # keys of random numbers
+        if any(jnp.issubdtype(x.dtype, jax.dtypes.extended) for x in types):  # keys of random numbers
             raise NotScalarError(eqn.primitive.name)
         with jax.ensure_compile_time_eval():
             given = [values_of(x, v.aval) for x, v in zip(operands, eqn.invars, strict=True)]
