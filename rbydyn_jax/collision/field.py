@@ -166,7 +166,7 @@ def _nearest_row(shapes: Solid, p: Vector) -> Array:
         def visited(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
             distance, row = best
             found, _ = signed_distance(jax.tree.map(lambda x: x[k], shapes), p)
-            return jnp.minimum(found, distance), jnp.where(found < distance, k.astype(jnp.int32), row)
+            return jnp.minimum(found, distance), jnp.where(found < distance, jnp.asarray(k, jnp.int32), row)
 
         nothing = jnp.full_like(p[0], jnp.inf), jnp.zeros(p[0].shape, jnp.int32)
         return fori_loop(0, len(shapes.radius), visited, nothing)[1]
