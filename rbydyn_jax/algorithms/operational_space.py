@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -87,7 +86,7 @@ def _inward(
     for k, drive in enumerate(drives):
         for x, f in zip(drive, U, strict=True):
             forces[k] = forces[k] - f.scale(x)
-    added = tuple(functools.reduce(add, map(mul, u[a], drives[b]), ZERO) for a in range(6) for b in range(a + 1))
+    added = tuple(reduce(add, map(mul, u[a], drives[b]), ZERO) for a in range(6) for b in range(a + 1))
     X = body.transform
     return (inertia.transform(X), tuple(map(X.force, forces))), added
 
