@@ -28,13 +28,10 @@ from .c_files import Files, header_text, source_text
 from .same_tree import check_tree, tree_digest
 
 _KINDS = {
-    "cond": "a branch; `jnp.where` can be written",
-    "scan": "a loop of more than 64 turns",
-    "while": "a loop",
-    "cholesky": "a linear solve",
-    "lu": "a linear solve",
-    "triangular_solve": "a linear solve",
-    "custom_linear_solve": "a linear solve",
+    "scan": "a loop over the rows of an array",
+    "cholesky": "a batch of linear solves",
+    "lu": "a batch of linear solves",
+    "triangular_solve": "a batch of linear solves",
     "eigh": "an eigenvalue decomposition",
     "svd": "a singular value decomposition",
     "sort": "a sort",
@@ -116,11 +113,11 @@ def generate_c(
     The function is followed number by number: slices, stacks and products of matrices dissolve into sums and products
     of single numbers, what is known vanishes, and what is equal is computed once. What remains is written as a straight
     line of C99 that needs nothing but ``math.h``: no memory is allocated, nothing is kept between calls, and there are
-    no loops. The same call gives the same text.
+    no loops but those of the function. The same call gives the same text.
 
-    Functions of your own can be written as well, as long as they have no loops but those of a known number of turns,
-    64 at most, which are written turn after turn, no branches on values (`jnp.where` is none), and no linear solves
-    other than those of the algorithms.
+    Functions of your own can be written as well. Of `lax.cond` all branches are computed. `lax.scan` over the rows of
+    an array, at most 64, is written turn after turn. An index that is computed is compared with all that it can be, and
+    `jnp.linalg.solve` exchanges rows in this way: for small arrays. Nothing bounds the turns of a `lax.while_loop`.
 
     Args:
         model: The robot.

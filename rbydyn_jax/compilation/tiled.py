@@ -31,9 +31,9 @@ def tiled(f: Callable[P, T]) -> Callable[P, T]:
     collectives over the named axis of a `vmap`, such as `jax.lax.pmean`: they need all rows.
 
     On a CUDA GPU `f` is one kernel, or a few where it is large, and so is its derivative, if it consists of sums,
-    products, divisions, roots, comparisons, trigonometric functions and loops of up to 64 turns, which are written turn
-    after turn, and of 80,000 such operations at most; there the sine of an angle of more than 8e3 rad, in float64 1e6
-    rad, is not a number. Any other `f` is left as it is, as all are on other accelerators.
+    products, divisions, roots, comparisons, trigonometric functions, branches and loops (but those over more than 64
+    rows of an array), and of 80,000 such operations at most; there the sine of an angle of more than 8e3 rad, in
+    float64 1e6 rad, is not a number. Any other `f` is left as it is, as all are on other accelerators.
 
     Args:
         f: Function of arrays and of pytrees of arrays, such as robots; it may close over others. What is neither an

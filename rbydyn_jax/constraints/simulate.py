@@ -21,8 +21,7 @@ from ..algorithms.inverse_dynamics import bias_forces
 from ..collision.obstacles import World
 from ..model.configuration import drift, glide, normalize, qdot_from_v
 from ..model.model import Model, check_model
-from ..sweeps.plan import in_one_kernel
-from ..xla.control_flow import scan
+from ..sweeps.plan import scan_in_one_kernel
 from ._bodies import body_motions
 from .contact import Contact, check_contacts, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization, constrained_solve, each_stabilization
@@ -143,8 +142,8 @@ def simulate(
 
     Pure, as functions that it is given have to be: works under `jit`, `vmap` and gradients. With a `control` or a
     `servo` that is a function it compiles at each call outside of `jit`: jit it with the varying values as arguments,
-    `jax.jit(lambda q: simulate(...))`. On a CUDA GPU a step without contacts is a kernel, in which the sine of an angle
-    beyond 8e3 rad, in float64 1e6 rad, is not a number.
+    `jax.jit(lambda q: simulate(...))`. On a CUDA GPU a step is a kernel, if it has at most 80,000 operations, in which
+    the sine of an angle beyond 8e3 rad, in float64 1e6 rad, is not a number.
 
     The explicit methods do not damp joints: add `damping_forces`, `friction_forces` and `joint_limit_forces` in
     `control`. The method ``"implicit"`` takes the viscous friction of the model, a `Servo` and `Stops` at the end of
@@ -276,16 +275,9 @@ def _steps(
             x = jnp.where(contact_forces(model, q, v, contacts, x).depths[:, None] > 0.0, x, 0.0)
         return ((q, v, x), impulses), ((q, v, x), impulses[: 3 * count_points].reshape(-1, 3) / h)
 
-    def free(carry: tuple[State, Array], t: Array) -> tuple[tuple[State, Array], tuple[State, Array]]:
-        """`advance` where nothing touches: bristles and impulses are empty."""
-        (q, v, x), impulses = carry
-        q, v = in_one_kernel(lambda q, v, t: advance(((q, v, x), impulses), t)[0][0][:2])(q, v, t)
-        return ((q, v, x), impulses), ((q, v, x), impulses.reshape(-1, 3))
-
     ts = jnp.asarray(dt * np.arange(count + 1), q.dtype)
     start = q, v, jnp.zeros((len(contacts), 3), q.dtype)
-    is_free = not (rows or contacts or loops)
-    _, (states, pressed) = scan(free if is_free else advance, (start, jnp.zeros(rows, q.dtype)), ts[:-1])
+    _, (states, pressed) = scan_in_one_kernel(advance, (start, jnp.zeros(rows, q.dtype)), ts[:-1])
     first = *start, jnp.zeros((count_points, 3), q.dtype)
     histories = (jnp.concatenate([x[None], rest]) for x, rest in zip(first, (*states, pressed), strict=True))
     return Simulation(ts, *histories)

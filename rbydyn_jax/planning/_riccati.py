@@ -17,7 +17,8 @@ from jaxtyping import Array, Bool, Float
 
 from ..algorithms.derivatives import rnea_derivatives
 from ..model.configuration import difference, integrate, is_vector_space
-from ..xla.control_flow import cond, scan
+from ..sweeps.plan import in_one_kernel, scan_in_one_kernel
+from ..xla.control_flow import cond
 from ..xla.triangular import lower_inverse
 from ._ik_problem import product
 from ._parallel_riccati import by_state, values
@@ -97,15 +98,16 @@ def linearised(problem: ControlProblem, qs: Array, vs: Array) -> Steps:
         D = jnp.concatenate([product(d.dtau_da, a_next), d.dtau_dq, by_v + product(d.dtau_da, a_v)], axis=1)
         return Steps(D, *jax.jacfwd(moved, argnums=(0, 1))(jnp.zeros_like(v), jnp.zeros_like(v)))
 
-    return jax.vmap(one)(qs[:-1], vs[:-1], qs[1:], vs[1:])
+    return jax.vmap(in_one_kernel(one))(qs[:-1], vs[:-1], qs[1:], vs[1:])
 
 
 def expanded(problem: ControlProblem, qs: Array, vs: Array, taus: Array, t: Array) -> tuple[Quadratic, Quadratic]:
     """The costs of all time steps, and at the end."""
     ts, model = problem.times(t), problem.model
-    running = jax.vmap(lambda *x: expansion(problem.costs, model, *x))(qs[:-1], vs[:-1], taus, ts[:-1])
-    running = jax.tree.map(lambda x: problem.dt * x, running)
-    return running, expansion(problem.end_costs, model, qs[-1], vs[-1], jnp.zeros_like(vs[-1]), ts[-1])
+    every = in_one_kernel(lambda *x: expansion(problem.costs, model, *x))
+    running = jax.tree.map(lambda x: problem.dt * x, jax.vmap(every)(qs[:-1], vs[:-1], taus, ts[:-1]))
+    last = in_one_kernel(lambda *x: expansion(problem.end_costs, model, *x))
+    return running, last(qs[-1], vs[-1], jnp.zeros_like(vs[-1]), ts[-1])
 
 
 class _Stage(NamedTuple):
@@ -161,7 +163,7 @@ def backward(
         return value, (inverse, Y, found)
 
     def in_turn() -> tuple[Array, Array, Limited]:
-        return scan(step, value, (stages, lower, upper), reverse=True)[1]
+        return scan_in_one_kernel(step, value, (stages, lower, upper), reverse=True)[1]
 
     if parallel:
         _, inverses, Y = jax.vmap(chosen)(_values(problem.dt, stages, value), stages)

@@ -18,8 +18,7 @@ from ..algorithms.aba import aba
 from ..algorithms.inverse_dynamics import gravity_forces
 from ..model.configuration import drift, glide
 from ..model.model import Model, check_model
-from ..sweeps.plan import in_one_kernel
-from ..xla.control_flow import scan
+from ..sweeps.plan import in_one_kernel, scan_in_one_kernel
 from .costs import Cost
 from .motion_costs import MotionCost, MotionFunction, motion_costs, total
 from .problem import positive
@@ -131,8 +130,10 @@ class ControlProblem(eqx.Module):
         qs, vs = self._array(qs, "qs", n + 1, nq), self._array(vs, "vs", n + 1, nv)
         taus = self._array(taus, "taus", n, nv)
         ts = self.times(t)
-        running = jax.vmap(lambda *x: total(self.costs, self.model, *x))(qs[:-1], vs[:-1], taus, ts[:-1])
-        end = total(self.end_costs, self.model, qs[-1], vs[-1], jnp.zeros_like(vs[-1]), ts[-1])
+        every = in_one_kernel(lambda *x: total(self.costs, self.model, *x))
+        running = jax.vmap(every)(qs[:-1], vs[:-1], taus, ts[:-1])
+        last = in_one_kernel(lambda *x: total(self.end_costs, self.model, *x))
+        end = last(qs[-1], vs[-1], jnp.zeros_like(vs[-1]), ts[-1])
         return self.dt * jnp.sum(running) + end
 
     def rollout(
@@ -151,7 +152,7 @@ class ControlProblem(eqx.Module):
             after = self.step(*state, tau)
             return after, after
 
-        _, (qs, vs) = scan(advance, (q, v), taus)
+        _, (qs, vs) = scan_in_one_kernel(advance, (q, v), taus)
         return jnp.concatenate([q[None], qs]), jnp.concatenate([v[None], vs])
 
     def _array(self, x: Any, name: str, *shape: int) -> Array:

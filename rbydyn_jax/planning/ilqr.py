@@ -15,7 +15,8 @@ from .._check import check_flag, check_integer, check_not_negative, jit_public
 from .._result import Result
 from ..algorithms.inverse_dynamics import rnea
 from ..model.configuration import difference
-from ..xla.control_flow import cond, scan, while_loop
+from ..sweeps.plan import is_on_cpu, scan_in_one_kernel
+from ..xla.control_flow import cond, while_loop
 from ._riccati import Policy, backward, expanded, linearised, unchanged
 from .control_problem import ControlProblem, checked_problem, implicit, reached
 
@@ -214,7 +215,7 @@ def _improved(parallel: bool) -> Callable[..., Policy]:
     ) -> Policy:
         return cond(known, lambda: old, lambda: _best(problem, motion, t, damping, parallel))
 
-    in_turn = jax.default_backend() == "cpu" and not parallel
+    in_turn = is_on_cpu() and not parallel
     return jax.custom_batching.sequential_vmap(improved) if in_turn else improved
 
 
@@ -225,20 +226,30 @@ def _best(problem: ControlProblem, motion: _Motion, t: Array, damping: Array, pa
 
 
 def _searched(problem: ControlProblem, motion: _Motion, policy: Policy, t: Array) -> tuple[_Motion, Array]:
-    """The motion with the first share of the change that is enough of a decrease, and the share; 0 if none is."""
+    """The motion with the first share of the change that is enough of a decrease, and the share; 0 if none is.
+
+    On a CPU they are tried in turn, elsewhere all at once.
+    """
     shares = jnp.asarray(np.array(_SHARES), motion.taus.dtype)
+
+    def attempt(share: Array) -> tuple[_Motion, Array]:
+        tried = _followed(problem, motion, policy, share, t)
+        enough = motion.cost - tried.cost >= _ENOUGH * policy.predicted(share)
+        return tried, enough & (tried.cost <= motion.cost) & (tried.cost < jnp.inf)
 
     def unfound(carry: tuple[Array, _Motion, Array]) -> Array:
         return (carry[0] < len(_SHARES)) & (carry[2] == 0.0)
 
     def again(carry: tuple[Array, _Motion, Array]) -> tuple[Array, _Motion, Array]:
         index, _, _ = carry
-        share = shares[index]
-        tried = _followed(problem, motion, policy, share, t)
-        enough = motion.cost - tried.cost >= _ENOUGH * policy.predicted(share)
-        better = enough & (tried.cost <= motion.cost) & (tried.cost < jnp.inf)
-        return index + 1, tried, jnp.where(better, share, 0.0)
+        tried, better = attempt(shares[index])
+        return index + 1, tried, jnp.where(better, shares[index], 0.0)
 
+    if not is_on_cpu():
+        every, better = jax.vmap(attempt)(shares)
+        first = jnp.argmax(better)
+        share = jnp.where(better[first], shares[first], 0.0)
+        return jax.tree.map(lambda new, old: jnp.where(better[first], new[first], old), every, motion), share
     _, tried, share = while_loop(unfound, again, (jnp.zeros((), jnp.int32), motion, jnp.zeros_like(motion.cost)))
     return jax.tree.map(lambda new, old: jnp.where(share > 0.0, new, old), tried, motion), share
 
@@ -266,7 +277,7 @@ def _by_speeds(problem: ControlProblem, motion: _Motion, policy: Policy, share: 
 
     given = motion.qs[:-1], motion.vs[:-1], motion.vs[1:], policy.speeds, policy.speed_gains
     start = motion.qs[0], motion.vs[0]
-    _, (qs, vs, a) = scan(advance, start, given)
+    _, (qs, vs, a) = scan_in_one_kernel(advance, start, given)
     qs, vs = _begun(start, (qs, vs))
     forces = jax.vmap(rnea, (None, 0, 0, 0))(implicit(model, problem.dt), qs[:-1], vs[:-1], a)
     return qs, vs, forces + model.damping[None] * vs[:-1]
@@ -286,7 +297,7 @@ def _by_torques(problem: ControlProblem, motion: _Motion, policy: Policy, share:
 
     given = motion.qs[:-1], motion.vs[:-1], motion.taus, policy.change, policy.gains
     start = motion.qs[0], motion.vs[0]
-    _, (qs, vs, taus) = scan(advance, start, given)
+    _, (qs, vs, taus) = scan_in_one_kernel(advance, start, given)
     return *_begun(start, (qs, vs)), taus
 
 

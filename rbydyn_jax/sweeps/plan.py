@@ -10,6 +10,7 @@ There are two, with one interface (`sweep.Sweep`):
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, Literal, NamedTuple, TypeVar
 
@@ -19,11 +20,13 @@ import numpy as np
 
 from ..model.model import Model
 from ..model.tree import KinematicTree
+from ..xla.control_flow import scan
 from ..xla.fusion import barrier
 from ..xla.gpu_kernel import gpu_kernel
+from ..xla.gpu_scan import gpu_scan
 from ..xla.in_tiles import in_tiles
 from ..xla.loops import is_in_pieces, one_piece
-from ..xla.sharding import may_be_split
+from ..xla.sharding import is_manual, may_be_split
 from ..xla.tiling import tiled
 from ..xla.tuning import SMALL_TILE, UNROLLED_LIMIT, fusions_available, jaxlib_version, tile, warn_if_untested
 from .coordinates import Coordinates
@@ -34,6 +37,7 @@ from .unrolled import KernelSweep, UnrolledSweep
 
 _CUDA = ("gpu", "cuda")
 T = TypeVar("T")
+C = TypeVar("C")
 Result = Literal["links", "poses", "joints", "joint_matrix", "world_matrix"]
 """What an algorithm computes, from which follows how it is computed:
 
@@ -174,6 +178,23 @@ def in_one_kernel(f: Callable[..., T]) -> Callable[..., T]:
         return jax.lax.platform_dependent(*args, cuda=gpu_kernel(f, otherwise=f), default=f)
 
     return call
+
+
+def scan_in_one_kernel(
+    f: Callable[[C, Any], tuple[C, Any]], init: C, xs: Any, *, reverse: bool = False
+) -> tuple[C, Any]:
+    """`scan`; on a CUDA GPU one kernel, or one for each turn where that is too large for a loop in a kernel.
+
+    There the sine of an angle beyond 8e3 rad, in float64 1e6 rad, is not a number.
+    """
+
+    def in_turn(init: C, xs: Any) -> tuple[C, Any]:
+        return scan(f, init, xs, reverse=reverse)
+
+    if is_on_cpu() or is_manual() or not len(jax.tree.leaves(xs)[0]):
+        return in_turn(init, xs)
+    kernel = functools.partial(gpu_scan, f, reverse=reverse)
+    return jax.lax.platform_dependent(init, xs, cuda=kernel, default=in_turn)
 
 
 def together(f: Callable[..., T]) -> Callable[..., T]:

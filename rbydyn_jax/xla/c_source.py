@@ -1,8 +1,8 @@
 """A program of scalars as a function in C99, which needs nothing but the mathematics library.
 
-A straight line of constants: `const double x7 = x3 * x5 + q[2];`. What is used once stands where it is used, as long as
-lines stay short. Many operations become several functions, which hand on what they share in an array: compilers take
-more than proportional time for long functions.
+A straight line of constants: `const double x7 = x3 * x5 + q[2];`, and loops. What is used once stands where it is used,
+as long as lines stay short. Many operations become several functions, which hand on what they share in an array:
+compilers take more than proportional time for long functions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .scalars import NotScalarError, Part, Scalar, ScalarProgram, in_parts
+from .scalars import Loop, NotScalarError, Part, Scalar, ScalarProgram, in_parts
 
 _INTEGERS = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _TYPES = {"float64": "double", "float32": "float", "bool": "bool", **_INTEGERS}
@@ -198,24 +198,63 @@ class _Writer:
 
     def lines(self, part: Part) -> tuple[list[str], set[str]]:
         """What a part does, and the names of the arrays that it reads or writes."""
-        lines: list[str] = []
-        texts: dict[Scalar, _Text] = {}
         touched = {self.places[x][0].name for x in part.reads}
-        within = Counter(y for x in part.operations for y in x.operands if isinstance(y, Scalar))
-        for x in part.operations:
-            text = self.operation(x, texts)
+        return self.written(part.operations, {}, touched, ()), touched
+
+    def written(
+        self, operations: Sequence[Scalar], texts: dict[Scalar, _Text], touched: set[str], ends: Sequence[Any]
+    ) -> list[str]:
+        """The lines of operations, of which the `ends` are used behind them."""
+        lines: list[str] = []
+        within = Counter(y for x in operations for y in x.operands if isinstance(y, Scalar))
+        within.update(y for y in ends if isinstance(y, Scalar))
+        # What a loop needs is computed before it, and not in each turn.
+        within.update(y for x in operations if isinstance(x, Loop) for y in x.needed)
+        for x in operations:
+            if isinstance(x, Loop):
+                lines += self.loop(x, texts)
+                continue
+            text = texts[x] if x.operation == "left" else self.operation(x, texts)
             targets = [*self.targets.get(x, ()), *([self.places[x]] if x in self.places else [])]
             is_short = len(text.text) <= _LONGEST and text.binds > _LOWEST
-            if within[x] + len(targets) != 1 or not (targets or is_short):
+            if x.operation != "left" and (within[x] + len(targets) != 1 or not (targets or is_short)):
                 kind = {"sin": "s", "cos": "c"}.get(x.operation, "x")
-                self.numbers[kind] += 1
-                lines.append(f"    const {c_type(x.dtype)} {kind}{self.numbers[kind]} = {text.text};")
-                text = _Text(f"{kind}{self.numbers[kind]}", _ATOM)
+                name = self.name(kind)
+                lines.append(f"    const {c_type(x.dtype)} {name} = {text.text};")
+                text = _Text(name, _ATOM)
             texts[x] = text
             for place in targets:
                 lines.append(f"    {_at(place)} = {text.text};")
                 touched.add(place[0].name)
-        return lines, touched
+        return lines
+
+    def loop(self, x: Loop, texts: dict[Scalar, _Text]) -> list[str]:
+        """A loop, whose numbers are variables."""
+        names = [self.name("y") for _ in x.start]
+        lines = [
+            f"    {c_type(now.dtype)} {name} = {self.value(y, texts).text};"
+            for name, now, y in zip(names, x.carried, x.start, strict=True)
+        ]
+        inside = dict(texts)
+        inside |= {y: _Text(name, _ATOM) for name, y in zip(names, x.carried, strict=True)}
+        touched = set[str]()  # nothing is written within
+        later = [x.goes_on, *(y for z in x.body for y in z.operands), *x.after]
+        turn = self.written(x.check, inside, touched, later)
+        turn.append(f"    if (!{_within(self.value(x.goes_on, inside), _ATOM)}) break;")
+        turn += self.written(x.body, inside, touched, x.after)
+        new = [self.value(y, inside).text for y in x.after]
+        after = [self.name("x") for _ in new]
+        turn += [
+            f"    const {c_type(y.dtype)} {name} = {text};" for y, name, text in zip(x.carried, after, new, strict=True)
+        ]
+        turn += [f"    {name} = {text};" for name, text in zip(names, after, strict=True)]
+        texts |= {y: _Text(name, _ATOM) for name, y in zip(names, x.left, strict=True)}
+        return [*lines, "    for (;;) {", *(f"    {line}" for line in turn), "    }"]
+
+    def name(self, kind: str) -> str:
+        """A new name."""
+        self.numbers[kind] += 1
+        return f"{kind}{self.numbers[kind]}"
 
     def value(self, x: Any, texts: Mapping[Scalar, _Text]) -> _Text:
         """What stands for a number."""

@@ -46,11 +46,37 @@ def _triangular_solve(
     return x if left_side else x.T
 
 
+def _lu(matrix: jax.Array, **_: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Both factors in one matrix, the row that was exchanged in each step, and the order of the rows in the end.
+
+    Of a square matrix, with the largest number of a column as the pivot.
+    """
+    n, A = len(matrix), matrix
+    order, pivots = jnp.arange(n, dtype=jnp.int32), list[jax.Array]()
+    for k in range(n):
+        pivot = k + jnp.argmax(jnp.abs(A[k:, k])).astype(jnp.int32)
+        pivots.append(pivot)
+
+        def exchanged(x: jax.Array, k: int = k, pivot: jax.Array = pivot) -> jax.Array:
+            chosen = x[k]
+            for i in range(k + 1, n):
+                chosen = jnp.where(pivot == i, x[i], chosen)
+            rest = [jnp.where(pivot == i, x[k], x[i]) for i in range(k + 1, n)]
+            return jnp.concatenate([x[:k], jnp.stack([chosen, *rest])])
+
+        A, order = exchanged(A), exchanged(order)
+        below = A[k + 1 :, k] / A[k, k]
+        rest = A[k + 1 :, k + 1 :] - below[:, None] * A[k, k + 1 :][None]
+        lower = jnp.concatenate([A[k + 1 :, :k], below[:, None], rest], axis=1)
+        A = jnp.concatenate([A[: k + 1], lower])
+    return A, jnp.stack(pivots), order
+
+
 def _first(better: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:
     """The index of the first best number along an axis, or of the first that is none."""
 
     def found(x: jax.Array, *, axes: Sequence[int], index_dtype: Any) -> jax.Array:
-        rows = jnp.moveaxis(x, axes[0], 0)
+        rows = jnp.moveaxis(x.astype(jnp.int32) if x.dtype == jnp.bool_ else x, axes[0], 0)
         best, at = rows[0], jnp.zeros(rows.shape[1:], index_dtype)
         for k, row in enumerate(rows[1:], start=1):
             new = better(row, best) | ((row != row) & (best == best))
@@ -71,5 +97,6 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "argmin": _first(jnp.less),
     "cholesky": _cholesky,
     "triangular_solve": _triangular_solve,
+    "lu": _lu,
 }
 """By the name of the operation, with its parameters as keywords; matrices have two axes."""

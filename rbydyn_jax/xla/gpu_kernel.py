@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
@@ -27,7 +26,7 @@ from .elementary import ELEMENTARY
 from .emission import on_one_device
 from .gpu_parts import LIMITS, Limits, register_parts
 from .gpu_stages import stages
-from .nested import size_along
+from .lanes_last import Flags, spread_over_lanes
 from .ptx import Array, Kernel, Place, UnsupportedError, check_written, kernel_text
 from .scalar_program import scalar_program
 from .scalars import NotScalarError, Scalar, ScalarProgram
@@ -36,7 +35,6 @@ from .tuning import GPU_BLOCK, GPU_MOST_OPERATIONS
 
 _kernel_p = Primitive("rbydyn_gpu_kernel")
 _kernel_p.multiple_results = True
-Flags = tuple[bool, ...]
 KERNEL_NAME = "rbydyn"
 
 
@@ -149,33 +147,12 @@ def _transpose(
 def _batch(
     xs: Sequence[Any], axes: Sequence[Any], *, program: ClosedJaxpr, batched: Flags, lanes: int | None
 ) -> tuple[list[Any], list[Any]]:
-    size = size_along(xs, axes)
-    if not size or lanes == 0:
-        empty = () if lanes is None else (lanes,)
-        shapes = [(*x.shape, size, *empty) for x in program.out_avals]
-        zeros = [jnp.zeros(shape, x.dtype) for shape, x in zip(shapes, program.out_avals, strict=True)]
-        return zeros, [x.ndim for x in program.out_avals]
-    inner = 1 if lanes is None else lanes
-    flags = tuple(b or axis is not None for b, axis in zip(batched, axes, strict=True))
-    # A batch of what a kernel gives is the last axis already, and remains it.
-    is_last = all(axis in (None, x.ndim - 1) for x, axis in zip(xs, axes, strict=True))
-    order = (inner, size) if is_last else (size, inner)
-
-    def spread(x: Any, axis: Any, was: bool, own: int) -> Any:
-        """(own axes, size, inner) as (own axes, size * inner), or in the other order."""
-        x = jnp.moveaxis(x, axis, own) if axis is not None else jnp.expand_dims(x, own)
-        x = x if was else x[..., None]
-        x = jnp.swapaxes(x, own, own + 1) if is_last else x
-        return jnp.broadcast_to(x, (*x.shape[:own], *order)).reshape(*x.shape[:own], size * inner)
-
-    operands = [
-        spread(x, axis, was, aval.ndim) if b else x
-        for x, axis, was, b, aval in zip(xs, axes, batched, flags, program.in_avals, strict=True)
-    ]
-    results = _kernel_p.bind(*operands, program=program, batched=flags, lanes=size * inner)
-    if lanes is None:
-        return results, [y.ndim - 1 for y in results]
-    return [y.reshape(*y.shape[:-1], *order) for y in results], [y.ndim - (not is_last) for y in results]
+    spread = spread_over_lanes(xs, axes, batched, lanes, [x.ndim for x in program.in_avals], program.out_avals)
+    if spread.operands is None:
+        return spread.restored([])
+    return spread.restored(
+        _kernel_p.bind(*spread.operands, program=program, batched=spread.batched, lanes=spread.lanes)
+    )
 
 
 def _without_unused(used: list[bool], *context: Any) -> tuple[list[bool], JaxprEqn | None]:
@@ -268,6 +245,13 @@ def _lower(
         found = ()
     if not found:  # kernels of XLA's, which its partitioner can split
         return _lower_whole(ctx, *xs, program=program, batched=batched, lanes=lanes)
+    return lowered(ctx, xs, found, number)
+
+
+def lowered(
+    ctx: mlir.LoweringRuleContext, xs: Sequence[ir.Value[Any]], found: Sequence[Launch], number: int
+) -> Sequence[Any]:
+    """The results of kernels that are launched one after the other, for so many lanes."""
     values, avals = list(xs), list(ctx.avals_in)
     for launch in found:
         is_last = launch is found[-1]

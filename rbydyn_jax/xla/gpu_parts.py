@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .scalars import Part, Scalar, ScalarProgram, as_parts, in_depth
+from .scalars import Loop, Part, Scalar, ScalarProgram, as_parts, in_depth, nested, whole
 from .tuning import GPU_OPERATIONS, GPU_REGISTERS
 
 _BLOCK = 8  # rows and columns that are computed together
@@ -64,16 +64,20 @@ def _cut(operations: Sequence[Scalar], shared: Collection[Scalar], limits: Limit
     """Operations in their order, as many in each part as the limits allow."""
     parts, begin = list[Sequence[Scalar]](), 0
     while begin < len(operations):
-        size = _fitting(operations, begin, shared, limits)
-        parts.append(operations[begin : begin + size])
-        begin += size
+        end = whole(operations, begin + _fitting(operations, begin, shared, limits))
+        parts.append(operations[begin:end])
+        begin = end
     return parts
 
 
 def _fitting(operations: Sequence[Scalar], begin: int, shared: Collection[Scalar], limits: Limits) -> int:
-    """How many operations from one on need no more registers than there are; at least one."""
+    """How many operations from one on need no more registers than there are; at least one.
+
+    What is within a loop counts as operations alone: its registers are left to the assembler.
+    """
     live = np.zeros(limits.operations, np.int32)  # registers in use at each operation
     last: dict[Any, int] = {}  # where each number is needed last, so far
+    left = limits.operations
 
     def use(x: Scalar, at: int) -> None:
         if x not in shared:
@@ -85,7 +89,8 @@ def _fitting(operations: Sequence[Scalar], begin: int, shared: Collection[Scalar
         since = min((last.get(y, at) for y in given), default=at)
         for y in (*given, x):
             use(y, at)
-        if at and live[since : at + 1].max() > limits.registers:
+        left -= sum(1 for _ in nested([x])) if isinstance(x, Loop) else 1
+        if at and (left < 0 or live[since : at + 1].max() > limits.registers):
             return at
     return min(limits.operations, len(operations) - begin)
 

@@ -1,7 +1,8 @@
 """A program of scalars as a CUDA kernel, in PTX: each thread computes the program for one lane.
 
-A straight line of the program's operations on registers. A scalar is loaded where it is first needed and stored as soon
-as it is known; what belongs together is left to the assembler, which contracts products and sums, and orders them.
+A straight line of the program's operations on registers, and loops that end for each thread on its own. A scalar is
+loaded where it is first needed and stored as soon as it is known; what belongs together is left to the assembler, which
+contracts products and sums, and orders them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .scalars import Scalar
+from .scalars import Loop, Row, Scalar, nested
+from .scalars import Place as RowPlace
 
 Place = tuple[int, int]  # of a scalar: the array, and where in it
 
@@ -65,6 +67,12 @@ def _suffix(dtype: Any) -> str:
     return _SUFFIX[name]
 
 
+def _moved(dtype: Any) -> str:
+    """The type of a number that is copied."""
+    suffix = _suffix(dtype)
+    return suffix if suffix == "pred" or suffix[0] == "f" else f"b{suffix[1:]}"
+
+
 def _immediate(value: Any, dtype: Any) -> str:
     dtype = np.dtype(dtype)
     if dtype == np.float32:
@@ -82,7 +90,8 @@ def check_written(dtypes: Sequence[Any], operations: Sequence[Scalar]) -> None:
     """
     for dtype in dtypes:
         _suffix(dtype)
-    kinds = {(x.operation, x.dtype, *(y.dtype for y in x.operands)): x for x in operations}
+    every = [x for x in nested(operations) if not isinstance(x, Row)]
+    kinds = {(x.operation, x.dtype, *(y.dtype for y in x.operands)): x for x in every}
     for x in kinds.values():
         writer = _Writer(Kernel([], [], [], {}, []), 1)
         writer.values = {y: "" for y in x.operands if isinstance(y, Scalar)}
@@ -94,6 +103,7 @@ class _Writer:
         self.kernel, self.lanes = kernel, lanes
         self.lines: list[str] = []
         self.counts: dict[str, int] = {}
+        self.loops = 0
         self.values: dict[Any, str] = {}
 
     def new(self, suffix: str) -> str:
@@ -121,13 +131,27 @@ class _Writer:
             k, i = self.kernel.read[x]
             array, suffix = self.kernel.operands[k], _suffix(self.kernel.operands[k].dtype)
             step = np.dtype(array.dtype).itemsize * (self.lanes if array.in_lanes else 1)
-            where = self.address(f"%in_{k}", i * step)
-            if suffix == "pred":  # a byte
-                suffix, found = "s32", self.put("s32", f"ld.global.nc.u8 {{}}, {where};")
-            else:
-                found = self.put(suffix, f"ld.global.nc.{suffix} {{}}, {where};")
-            self.values[x] = self.converted(found, suffix, _suffix(x.dtype))  # parts hand on booleans as integers
+            self.values[x] = self.loaded(x, self.address(f"%in_{k}", i * step), suffix)
         return self.values[x]
+
+    def loaded(self, x: Scalar, where: str, suffix: str) -> str:
+        """The register of a scalar from an array of a type."""
+        if suffix == "pred":  # a byte
+            suffix, found = "s32", self.put("s32", f"ld.global.nc.u8 {{}}, {where};")
+        else:
+            found = self.put(suffix, f"ld.global.nc.{suffix} {{}}, {where};")
+        return self.converted(found, suffix, _suffix(x.dtype))  # parts hand on booleans as integers
+
+    def row(self, name: str, array: Array, place: RowPlace) -> str:
+        """The address of a number in a row that is computed."""
+        step = np.dtype(array.dtype).itemsize * (self.lanes if array.in_lanes else 1)
+        key = name, place.row
+        if key not in self.values:
+            if place.size * step >= _MOST_OFFSET:
+                raise UnsupportedError(f"a row of {place.size * step} bytes")
+            offset = self.put("u64", f"mul.wide.u32 {{}}, {self.value(place.row)}, {place.size * step};")
+            self.values[key] = self.put("u64", f"add.u64 {{}}, {name}, {offset};")
+        return self.address(self.values[key], place.at * step)
 
     def known(self, value: Any) -> str:
         if _suffix(value.dtype) != "pred":
@@ -137,9 +161,12 @@ class _Writer:
     def store(self, x: Any, place: Place) -> None:
         k, i = place
         dtype = np.dtype(self.kernel.results[k].dtype)
+        self.stored(x, dtype, self.address(f"%out_{k}", i * dtype.itemsize * self.lanes))
+
+    def stored(self, x: Any, dtype: np.dtype, where: str) -> None:
+        """A number in an array of a type."""
         suffix = "s32" if dtype == np.bool_ else _suffix(dtype)
         value = self.converted(self.value(x), _suffix(x.dtype), suffix)
-        where = self.address(f"%out_{k}", i * dtype.itemsize * self.lanes)
         self.lines.append(f"st.global.{'u8' if dtype == np.bool_ else suffix} {where}, {value};")
 
     def text(self, name: str, block: int) -> str:
@@ -149,10 +176,7 @@ class _Writer:
                 wanted.setdefault(x, []).append(place)
             else:
                 self.store(x, place)
-        for x in self.kernel.operations:
-            self.values[x] = self.operation(x)
-            for place in wanted.get(x, ()):
-                self.store(x, place)
+        self.write(self.kernel.operations, wanted)
         inputs, outputs = len(self.kernel.operands), len(self.kernel.results)
         pointers = [f"%in_{k}" for k in range(inputs)] + [f"%out_{k}" for k in range(outputs)]
         registers = [f".reg .{kind} %{kind}_<{n}>;" for kind, n in self.counts.items()]
@@ -183,17 +207,55 @@ class _Writer:
                 head += [f"mul.lo.u64 %bytes, %at, {size};", f"add.u64 {pointer}, {pointer}, %bytes;"]
         return "\n".join([*head, *self.lines, "END:", "ret;", "}", ""])
 
+    def write(self, operations: Sequence[Scalar], wanted: Mapping[Scalar, Sequence[Place]]) -> None:
+        """Operations in a line, and where their results are stored."""
+        for x in operations:
+            if isinstance(x, Loop):
+                self.loop(x)
+            elif x.operation != "left":
+                self.values[x] = self.operation(x)
+            for place in wanted.get(x, ()):
+                self.store(x, place)
+
+    def loop(self, x: Loop) -> None:
+        """A loop whose numbers keep their registers."""
+        for y in x.needed:  # before the loop, which may end at once
+            self.value(y)
+        self.loops += 1
+        begin, end = f"LOOP_{self.loops}", f"DONE_{self.loops}"
+        registers = [self.copied(y) for y in x.start]
+        self.values |= zip(x.carried, registers, strict=True)
+        self.lines.append(f"{begin}:")
+        self.write(x.check, {})
+        self.lines.append(f"@!{self.value(x.goes_on)} bra {end};")
+        self.write(x.body, {})
+        for y, place in x.written:
+            array = self.kernel.results[place.array]
+            self.stored(y, np.dtype(array.dtype), self.row(f"%out_{place.array}", array, place))
+        for register, new, y in zip(registers, [self.copied(y) for y in x.after], x.carried, strict=True):
+            self.lines.append(f"mov.{_moved(y.dtype)} {register}, {new};")
+        self.lines += [f"bra {begin};", f"{end}:"]
+        self.values |= zip(x.left, registers, strict=True)
+
+    def copied(self, x: Any) -> str:
+        """A register of its own that holds a number."""
+        return self.put(_suffix(x.dtype), f"mov.{_moved(x.dtype)} {{}}, {self.value(x)};")
+
     def operation(self, x: Scalar) -> str:
         """The register that an operation writes."""
+        if isinstance(x, Row):
+            array = self.kernel.operands[x.place.array]
+            return self.loaded(x, self.row(f"%in_{x.place.array}", array, x.place), _suffix(array.dtype))
         name, xs = x.operation, [self.value(operand) for operand in x.operands]
         suffix, given = _suffix(x.dtype), _suffix(x.operands[0].dtype)
         is_float, is_64 = suffix in ("f32", "f64"), suffix in ("f64", "s64")
         if name in _ARITHMETIC:
             low = ".lo" if name == "mul" and not is_float else ""
             return self.put(suffix, f"{name}{low}.{suffix} {{}}, {xs[0]}, {xs[1]};")
-        if name in _COMPARISONS:
-            if given == "pred":
-                raise UnsupportedError(f"{name} of booleans")
+        if name in ("eq", "ne") and given == "pred":
+            differs = self.put("pred", f"xor.pred {{}}, {xs[0]}, {xs[1]};")
+            return differs if name == "ne" else self.put("pred", f"not.pred {{}}, {differs};")
+        if name in _COMPARISONS and given != "pred":
             op = "neu" if name == "ne" and given[0] == "f" else name
             return self.put("pred", f"setp.{op}.{given} {{}}, {xs[0]}, {xs[1]};")
         if name in _LOGIC:

@@ -2,9 +2,9 @@
 
 A step on a robot reads, cuts, stacks and reorders small arrays of known shape. None of that is arithmetic, and a kernel
 that computes a configuration in each lane has registers, not arrays. `scalar_program` follows every number of a program
-through it, and returns the operations on the numbers alone: sums, products and roots in a straight line. What is known
-while tracing (zeros and ones of the structure) vanishes, and equal operations on equal numbers are done once. Kernels
-for GPUs (`ptx`) and functions in C (`c_source`) are written from it.
+through it, and returns the operations on the numbers alone: sums, products and roots in a straight line, and loops of
+unknown length. What is known while tracing (zeros and ones of the structure) vanishes, and equal operations on equal
+numbers are done once. Kernels for GPUs (`ptx`) and functions in C (`c_source`) are written from it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from .._signatures import unobserved
 from .batch_last import lanes_program
 from .composed import COMPOSED
 from .layout import join_rows
+from .scalar_builder import Builder
+from .scalar_choices import CHOSEN
+from .scalar_flow import FLOW
 from .scalar_moves import MOVES, Numbers, array, constant, known, result_type, values_of
-from .scalars import OPERATIONS, Builder, NotScalarError, Scalar, ScalarProgram, in_depth
+from .scalars import OPERATIONS, NotScalarError, Scalar, ScalarProgram, in_depth
 from .tiling import all_parts
 from .transpose import apply_operands, pruned
 
@@ -47,8 +50,7 @@ _BITS = {
     **{f"f{size}{kind}{size}": "bits" for size in "48" for kind in "iu"},
     **{f"{kind}{size}f{size}": "from_bits" for size in "48" for kind in "iu"},
 }
-_MOST_TURNS = 64  # of a loop that is written turn after turn
-_OF_MATRICES = ("cholesky", "triangular_solve")
+_OF_MATRICES = ("cholesky", "triangular_solve", "lu")
 _REDUCTIONS = {
     "reduce_sum": "add",
     "reduce_prod": "mul",
@@ -70,16 +72,26 @@ def scalar_program(
         most: The largest number of operations; None is no limit.
 
     Raises:
-        NotScalarError: It has an operation that is not written for single numbers, such as a loop of unknown length, or
+        NotScalarError: It has an operation that is not written for single numbers, such as a long loop over rows, or
             too many.
     """
     inputs = [Scalar("input", x.dtype, ()) for x in program.in_avals for _ in range(x.size)]
     given, operands = iter(inputs), []
     for x in program.in_avals:
         operands.append(array([next(given) for _ in range(x.size)], x.shape))
-    results = _Evaluation(Builder(most), composed).of_closed(program, operands)
+    results = followed(Builder(most), program, operands, composed)
     flat = [x for result in results for x in result.reshape(-1)]
     return ScalarProgram(inputs, in_depth(flat), flat)
+
+
+def followed(
+    build: Builder,
+    program: ClosedJaxpr,
+    operands: Sequence[Numbers],
+    composed: Mapping[str, Callable[..., Any]],
+) -> list[Numbers]:
+    """The results of a program, with the operations that a builder makes; see `scalar_program`."""
+    return _Evaluation(build, composed).of_closed(program, operands)
 
 
 class _Evaluation:
@@ -118,6 +130,8 @@ class _Evaluation:
             return operands
         if name in _CALLS:
             return self.of_closed(params[_CALLS[name]], operands)
+        if name in CHOSEN and not all(map(known, operands[2 if name == "dynamic_update_slice" else 1 :])):
+            return [CHOSEN[name](self.build, eqn, *operands)]
         if name in MOVES:
             moved = MOVES[name](eqn, *operands)
             return list(moved) if eqn.primitive.multiple_results else [moved]
@@ -129,8 +143,13 @@ class _Evaluation:
         if name == "cond" and known(operands[0]):
             index = min(max(int(operands[0][()]), 0), len(params["branches"]) - 1)
             return self.of_closed(params["branches"][index], operands[1:])
-        if name == "scan" and params["length"] <= _MOST_TURNS:
-            return self.turns(eqn, operands)
+        if name in FLOW and (name == "scan" or not all(map(known, operands))):
+            return FLOW[name](self.build, self.of_closed, eqn, operands)
+        if name == "custom_linear_solve":
+            lengths, programs = params["const_lengths"], params["jaxprs"]
+            first = lengths.matvec + lengths.vecmat
+            given = operands[first : first + lengths.solve], operands[sum(lengths) :]
+            return self.of_closed(programs.solve, [*given[0], *given[1]])
         if name == "round" and params["rounding_method"] != jax.lax.RoundingMethod.TO_NEAREST_EVEN:
             raise NotScalarError(name, "away from zero is not written for single numbers")
         if name == "rbydyn_lanes":
@@ -145,7 +164,7 @@ class _Evaluation:
             return self.of_function(functools.partial(apply_operands, **params), eqn, operands)
         if all(map(known, operands)):
             return self.computed(eqn, operands)
-        if name in self.composed and (name not in _OF_MATRICES or operands[0].ndim == 2):
+        if name in self.composed and (name not in _OF_MATRICES or _is_square(operands[0])):
             return self.of_function(functools.partial(self.composed[name], **params), eqn, operands)
         if name == "select_n":
             return [self.chosen(eqn, *operands)]
@@ -176,24 +195,6 @@ class _Evaluation:
             reached = [self.build("ge", np.dtype(bool), x, dtype.type(k)) for x in which.reshape(-1)]
             found = self.elementwise("select", eqn, [array(reached, shape), case, found])
         return found
-
-    def turns(self, eqn: JaxprEqn, operands: list[Numbers]) -> list[Numbers]:
-        """A loop of known length, turn after turn."""
-        params, inner = eqn.params, eqn.params["jaxpr"]  # the rows of each turn have one axis less
-        results: list[Any] = [x.aval for x in eqn.outvars]
-        count = sum(x.ndim == y.ndim for x, y in zip(inner.out_avals, results, strict=True))
-        end = sum(x.ndim == y.ndim for x, y in zip(inner.in_avals, operands, strict=True))
-        constants, carried, rows = operands[: end - count], operands[end - count : end], operands[end:]
-        found = [np.empty(x.shape, object) for x in results[count:]]
-        order = range(params["length"])
-        for k in reversed(order) if params["reverse"] else order:
-            before = len(self.build.known)
-            out = self.of_closed(inner, [*constants, *carried, *(x[k, ...] for x in rows)])
-            self.build.check_loop(params["length"] * (len(self.build.known) - before))
-            carried = out[:count]
-            for x, row in zip(found, out[count:], strict=True):
-                x[k, ...] = row
-        return [*carried, *found]
 
     @staticmethod
     def computed(eqn: JaxprEqn, operands: list[Numbers]) -> list[Numbers]:
@@ -269,6 +270,10 @@ class _Evaluation:
 def _literal(x: Literal) -> np.ndarray:
     aval: Any = x.aval
     return np.asarray(x.val, aval.dtype)
+
+
+def _is_square(x: Numbers) -> bool:
+    return x.ndim == 2 and x.shape[0] == x.shape[1]
 
 
 def _index_of_cpu(platforms: Sequence[Sequence[str] | None]) -> int:

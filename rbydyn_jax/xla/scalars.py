@@ -1,13 +1,9 @@
-"""Programs of single numbers: operations in a straight line, each done once.
-
-What is known while a program is made (zeros and ones of a structure) vanishes, and negations move from factors to sums.
-"""
+"""Programs of single numbers: operations in a straight line, and loops of such lines."""
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,12 +69,76 @@ class NotScalarError(Exception):
 
 
 class Scalar:
-    """A number of a program: an `input`, or the result of an operation on others, or on numpy scalars."""
+    """A number of a program: an `input`, or the result of an operation on others, or on numpy scalars.
+
+    Within a loop those that it carries are `carried`. What it ends with is `left`, of the loop.
+    """
 
     __slots__ = ("dtype", "operands", "operation")
 
     def __init__(self, operation: str, dtype: np.dtype, operands: tuple[Any, ...]) -> None:
         self.operation, self.dtype, self.operands = operation, dtype, operands
+
+
+class Place(NamedTuple):
+    """Of a number in a row of an array of a kernel: the array, the numbers of a row, the row, and where in it."""
+
+    array: int
+    size: int
+    row: Scalar
+    at: int
+
+
+class Row(Scalar):
+    """A number of an operand, from a row that is computed; only kernels have them."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, dtype: np.dtype, place: Place) -> None:
+        self.place = place
+        super().__init__("row", dtype, (place.row,))
+
+
+class Loop(Scalar):
+    """A loop, as long as a condition holds; in a line of operations what is left of it follows at once.
+
+    Its operands are the numbers that it begins with, and then all others of the program around it that it needs.
+
+    Args:
+        start: The numbers that it begins with.
+        carried: These numbers within the loop.
+        check: The operations of the condition.
+        goes_on: The condition.
+        body: The operations of a turn, after those of the condition.
+        after: What is carried to the next turn.
+        written: Numbers that each turn writes to rows of the results of a kernel.
+    """
+
+    __slots__ = ("after", "body", "carried", "check", "goes_on", "left", "start", "written")
+
+    def __init__(
+        self,
+        start: Sequence[Any],
+        carried: Sequence[Scalar],
+        check: Sequence[Scalar],
+        goes_on: Any,
+        body: Sequence[Scalar],
+        after: Sequence[Any],
+        written: Sequence[tuple[Any, Place]] = (),
+    ) -> None:
+        self.start, self.carried, self.check, self.goes_on, self.body = start, carried, check, goes_on, body
+        self.after, self.written = after, written
+        own = {*carried, *check, *body}
+        used = [*(y for x in (*check, *body) for y in x.operands), goes_on, *after]
+        used += [y for x, place in written for y in (x, place.row)]
+        others = dict.fromkeys(y for y in used if isinstance(y, Scalar) and y not in own)
+        super().__init__("loop", np.dtype(bool), (*start, *others))
+        self.left = [Scalar("left", x.dtype, (self,)) for x in carried]
+
+    @property
+    def needed(self) -> Sequence[Scalar]:
+        """What it needs of the program around it, beside what it begins with."""
+        return self.operands[len(self.start) :]
 
 
 class ScalarProgram(NamedTuple):
@@ -93,104 +153,76 @@ class ScalarProgram(NamedTuple):
     def evaluate(self, *inputs: Any) -> list[Any]:
         """The results, by numpy, of arrays of one shape in the place of the inputs."""
         values: dict[Any, Any] = dict(zip(self.inputs, inputs, strict=True))
-
-        def value(x: Any) -> Any:
-            return values[x] if isinstance(x, Scalar) else x
-
-        for x in self.operations:
-            values[x] = np.asarray(OPERATIONS[x.operation](*map(value, x.operands)), x.dtype)
-        return [value(x) for x in self.results]
+        _evaluate(self.operations, values)
+        return [_value(x, values) for x in self.results]
 
 
-class Builder:
-    """Makes each operation on the same numbers once."""
-
-    def __init__(self, most: int | None = None) -> None:
-        """With more operations than `most`, if there is a limit, it is a NotScalarError."""
-        self.known: dict[Any, Scalar] = {}
-        self.most = most
-
-    def __call__(self, operation: str, dtype: np.dtype, *xs: Any) -> Any:
-        """The result of an operation on scalars and numpy scalars."""
-        if not any(isinstance(x, Scalar) for x in xs):
-            with np.errstate(all="ignore"):
-                return np.asarray(OPERATIONS[operation](*xs), dtype)[()]
-        if (same := _simplified(operation, dtype, xs)) is not None:
-            return same
-        if dtype.kind == "f" and (signed := self.signed(operation, dtype, xs)) is not None:
-            return signed
-        key = (operation, dtype, *(x if isinstance(x, Scalar) else (x.dtype, x.tobytes()) for x in xs))
-        if key not in self.known:
-            if self.most is not None and len(self.known) >= self.most:
-                raise NotScalarError(operation, f"would be one of more than {self.most} operations")
-            self.known[key] = Scalar(operation, dtype, xs)
-        return self.known[key]
-
-    def check_loop(self, count: int) -> None:
-        """Raises if so many operations are too many of one loop: more than a third of all."""
-        if self.most is not None and count > self.most // 3:
-            raise NotScalarError("scan", f"would be more than {self.most // 3} operations")
-
-    def signed(self, operation: str, dtype: np.dtype, xs: tuple[Any, ...]) -> Any:
-        """The same to the last bit with fewer negations, which go from factors to sums, if there is one to spare."""
-        if operation == "neg":
-            return xs[0].operands[0] if _is_negated(xs[0]) else None
-        if operation == "mul" and (_is(xs[0], -1) or _is(xs[1], -1)):
-            return self("neg", dtype, xs[0] if isinstance(xs[0], Scalar) else xs[1])
-        if operation not in ("add", "sub", "mul") or not any(map(_is_negated, xs)):
-            return None
-        a, b = (x.operands[0] if _is_negated(x) else x for x in xs)
-        first, second = map(_is_negated, xs)
-        if operation == "mul":
-            product = self("mul", dtype, a, b)
-            return product if first == second else self("neg", dtype, product)
-        if operation == "sub":
-            second = not second
-        if first and second:
-            return self("neg", dtype, self("add", dtype, a, b))
-        return self("sub", dtype, b, a) if first else self("sub" if second else "add", dtype, a, b)
-
-    def sum(self, dtype: np.dtype, terms: Iterable[Any]) -> Any:
-        """The sum of the terms in their order."""
-        return functools.reduce(lambda a, b: self("add", dtype, a, b), terms, dtype.type(0))
+def _value(x: Any, values: dict[Any, Any]) -> Any:
+    return values[x] if isinstance(x, Scalar) else x
 
 
-def _is_negated(x: Any) -> bool:
-    return isinstance(x, Scalar) and x.operation == "neg"
+def _evaluate(operations: Sequence[Scalar], values: dict[Any, Any]) -> None:
+    """Adds the results of operations to the values."""
+    for x in operations:
+        if isinstance(x, Loop):
+            _turn(x, values)
+        elif x.operation != "left":
+            values[x] = np.asarray(OPERATIONS[x.operation](*(_value(y, values) for y in x.operands)), x.dtype)
 
 
-def _is(x: Any, value: float) -> bool:
-    return not isinstance(x, Scalar) and x == value
+def _turn(loop: Loop, values: dict[Any, Any]) -> None:
+    """Adds what is left of a loop, each number of an array by its own condition."""
+    now, goes_on = [np.asarray(_value(x, values)) for x in loop.start], np.array(True)
+    while True:
+        values.update(zip(loop.carried, now, strict=True))
+        _evaluate(loop.check, values)
+        goes_on = goes_on & _value(loop.goes_on, values)
+        if not goes_on.any():
+            break
+        _evaluate(loop.body, values)
+        now = [np.where(goes_on, _value(y, values), x) for x, y in zip(now, loop.after, strict=True)]
+    values.update(zip(loop.left, now, strict=True))
 
 
-def _simplified(operation: str, dtype: np.dtype, xs: tuple[Any, ...]) -> Any:
-    """An operand that is the result, or a zero, if one is."""
-    if operation == "add":
-        return xs[1] if _is(xs[0], 0) else xs[0] if _is(xs[1], 0) else None
-    if operation == "sub":
-        return xs[0] if _is(xs[1], 0) else None
-    if operation == "mul":
-        a, b = xs if isinstance(xs[0], Scalar) else xs[::-1]
-        return a if _is(b, 1) else b if _is(b, 0) else None  # a constant 0 is one of the structure
-    if operation == "select":
-        return xs[1] if xs[1] is xs[2] else None if isinstance(xs[0], Scalar) else xs[1 if xs[0] else 2]
-    return xs[0] if operation == "convert" and xs[0].dtype == dtype else None
+def in_depth(results: Sequence[Any], among: Collection[Scalar] | None = None) -> list[Scalar]:
+    """The operations that lead to the results, each just before it is first needed: few wait in registers.
 
+    `among` are those that count, if not all do: the others are done elsewhere.
+    """
 
-def in_depth(results: Sequence[Any]) -> list[Scalar]:
-    """The operations that lead to the results, each just before it is first needed: few wait in registers."""
+    def is_given(x: Scalar) -> bool:
+        return x.operation in ("input", "carried") or (among is not None and x not in among)
+
     done: dict[Scalar, None] = {}
     open_ = [x for x in reversed(results) if isinstance(x, Scalar)]
     while open_:
         x = open_[-1]
-        waiting = [y for y in x.operands if isinstance(y, Scalar) and y not in done and y.operation != "input"]
-        if x in done or x.operation == "input":
+        if x in done or is_given(x):
             open_.pop()
-        elif waiting:
+        elif waiting := [y for y in x.operands if isinstance(y, Scalar) and y not in done and not is_given(y)]:
             open_ += reversed(waiting)
         else:
             done[open_.pop()] = None
+            if isinstance(x, Loop):
+                done |= dict.fromkeys(x.left)
     return list(done)
+
+
+def nested(operations: Iterable[Scalar]) -> Iterator[Scalar]:
+    """The operations, and those within loops."""
+    for x in operations:
+        if isinstance(x, Loop):
+            yield from nested(x.check)
+            yield from nested(x.body)
+        elif x.operation != "left":
+            yield x
+
+
+def whole(operations: Sequence[Scalar], edge: int) -> int:
+    """The first place from `edge` on where a line can be cut: not between a loop and what is left of it."""
+    while edge < len(operations) and operations[edge].operation == "left":
+        edge += 1
+    return edge
 
 
 class Part(NamedTuple):
@@ -205,9 +237,10 @@ class Part(NamedTuple):
 
 def in_parts(program: ScalarProgram, most: int) -> list[Part]:
     """The operations in parts of so many at most, of about one size."""
-    count = max(1, -(-len(program.operations) // most))
-    edges = [len(program.operations) * k // count for k in range(count + 1)]
-    return as_parts([program.operations[a:b] for a, b in itertools.pairwise(edges)], program.results)
+    operations = program.operations
+    count = max(1, -(-len(operations) // most))
+    edges = [whole(operations, len(operations) * k // count) for k in range(count + 1)]
+    return as_parts([operations[a:b] for a, b in itertools.pairwise(edges)], program.results)
 
 
 def as_parts(chunks: Sequence[Sequence[Scalar]], results: Sequence[Any]) -> list[Part]:

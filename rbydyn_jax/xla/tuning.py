@@ -77,6 +77,9 @@ GPU_BLOCK = 128
 GPU_OPERATIONS = 10_000
 # gpu_kernel: operations of all kernels of a program. To write and assemble 66,000, of two cylinders, takes 20 s.
 GPU_MOST_OPERATIONS = 80_000
+# gpu_scan: operations of a turn of a scan that is one kernel. A step of `simulate` of RB-Y1 A, with 9,400, is faster
+# so; one of the backward sweep of `ilqr` of a Panda, with 13,000, whose numbers do not fit into registers, is not.
+GPU_SCAN_OPERATIONS = 10_000
 # gpu_parts: numbers of 32 bits that a kernel needs at one time. A thread has 255 registers, and the assembler finds a
 # better order than the one given. `rnea_derivatives` of RB-Y1 A in float32, B = 131,072 on an H200: 2.13 ms with 170
 # and 220, 1.82 with 270; `aba`: 0.37 ms with 170, 0.31 with 220 and without a limit. The assembler of CUDA 13 keeps

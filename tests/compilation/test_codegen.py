@@ -153,6 +153,18 @@ def test_gradients_are_written(tmp_path):
     assert_close(call(q, v, a)[0], 2.0 * twin.crba(q) @ twin.rnea(q, v, a), kind="solve")
 
 
+def within_loops(x):
+    """A loop in a loop, numbers that change places, and one of many turns."""
+
+    def halved(state):
+        y, count = state
+        z = jax.lax.while_loop(lambda z: z.sum() > 1.0, lambda z: z - 0.25 * jnp.abs(x), jnp.abs(y[::-1]) + count)
+        return z[jnp.array([1, 2, 0])] * 0.7, count + 1
+
+    y, count = jax.lax.while_loop(lambda s: (jnp.abs(s[0]).max() > 0.2) & (s[1] < 9), halved, (x, jnp.int32(0)))
+    return y + count + jax.lax.fori_loop(0, 100, lambda k, z: jnp.cos(z + 0.1 * k), x)
+
+
 def every_operation(x):
     small, positive = jnp.tanh(x), jnp.exp(x)
     count = (x > 0).astype(jnp.int32).sum()
@@ -172,6 +184,11 @@ def every_operation(x):
         ),
         "best": 10.0 * x[jnp.array([2, 0, 1])] * jnp.argmax(x) + jnp.argmin(jnp.stack([x, -x]), axis=0),
         "turns": jax.lax.fori_loop(0, 5, lambda k, y: 0.5 * y + k * x, x),
+        "loops": within_loops(x),
+        "branches": jax.lax.cond(x[0] > 0, lambda x: 2.0 * x, jnp.cos, x)
+        + jax.lax.switch((2.0 * x[2]).astype(jnp.int32), [jnp.sin, jnp.cos, jnp.tan], x),
+        "solved": jnp.linalg.solve(jnp.outer(x, x) + jnp.diag(jnp.array([0.1, 2.0, -1.0]))[::-1], x),
+        "rows": x[jnp.argsort(jnp.array([2, 0, 1]))[jnp.argmax(x)]] * jnp.arange(3.0, dtype=x.dtype)[jnp.argmin(x)],
         "cases": jax.lax.select_n((x > 0).astype(jnp.int32) + (x > 0.5), x, 2.0 * x, -x),
         "flags": (x > 0) ^ (x > 0.5),
         "known": jnp.array([0.1, jnp.inf, -2.0]),
@@ -336,16 +353,16 @@ def test_where_a_gpu_could_run_as_well(monkeypatch):
     jax.clear_caches()
 
 
-def loop(model, q):
-    return jax.lax.while_loop(lambda x: x.sum() < 1.0, lambda x: 2.0 * x, q)
+def rows(model, q):
+    return jax.lax.scan(lambda c, x: (c + x, None), q, jnp.broadcast_to(q, (65, 2)))[0]
 
 
-def solve(model, q):
-    return jnp.linalg.solve(rb.crba(model, q), q)
+def axes(model, q):
+    return jnp.linalg.eigh(rb.crba(model, q))
 
 
-def branch(model, q):
-    return jax.lax.cond(q[0] > 0, jnp.sin, jnp.cos, q)
+def batch(model, q):
+    return jnp.linalg.cholesky(jnp.stack([rb.crba(model, q)] * 2))
 
 
 def half(model, q):
@@ -355,9 +372,9 @@ def half(model, q):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (loop, r"loop cannot be written in C: 'while' \(a loop\) is not written for single numbers"),
-        (solve, r"solve cannot be written in C: 'lu' \(a linear solve\)"),
-        (branch, r"branch cannot be written in C: 'cond' \(a branch; `jnp.where` can be written\)"),
+        (rows, r"rows cannot be written in C: 'scan' \(a loop over the rows of an array\) in more than 64 turns"),
+        (axes, r"axes cannot be written in C: 'eigh' \(an eigenvalue decomposition\)"),
+        (batch, r"batch cannot be written in C: 'cholesky' \(a batch of linear solves\)"),
         (half, r"half cannot be written in C: 'float16' is not a type of C"),
     ],
 )

@@ -1,0 +1,113 @@
+"""Loops and branches of a program of arrays as those of a program of scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jax.extend.core import JaxprEqn
+
+from .scalar_builder import Builder
+from .scalar_moves import Numbers, array, constant
+from .scalars import NotScalarError
+
+Follow = Callable[[Any, Sequence[Numbers]], list[Numbers]]
+"""What a program gives of operands."""
+
+_BOOL, _COUNT = np.dtype(bool), np.dtype(np.int32)
+_MOST_TURNS = 64  # of a loop that is written turn after turn,
+_MOST_WRITTEN = 2_000  # and operations, unless rows are read or written in each
+
+
+def _branched(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[Numbers]) -> list[Numbers]:
+    """The chosen ones of the results of all branches; the nearest where there is no such branch."""
+    index, cases = operands[0][()], [follow(branch, operands[1:]) for branch in eqn.params["branches"]]
+    found = cases[0]
+    for k, case in enumerate(cases[1:], start=1):
+        reached = build("ge", _BOOL, index, index.dtype.type(k))
+        found = [_either(build, reached, x, y) for x, y in zip(case, found, strict=True)]
+    return found
+
+
+def _either(build: Builder, condition: Any, x: Numbers, y: Numbers) -> Numbers:
+    """One array or the other, of one shape."""
+    pairs = zip(x.reshape(-1), y.reshape(-1), strict=True)
+    return array([build("select", p.dtype, condition, p, q) for p, q in pairs], x.shape)
+
+
+def _repeated(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[Numbers]) -> list[Numbers]:
+    """A loop of unknown length."""
+    params = eqn.params
+    first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+    fixed, constants, start = operands[:first], operands[first:second], operands[second:]
+    return _loop(
+        build,
+        start,
+        lambda now: follow(params["cond_jaxpr"], [*fixed, *now])[0][()],
+        lambda now: follow(params["body_jaxpr"], [*constants, *now]),
+    )
+
+
+def _loop(
+    build: Builder,
+    start: Sequence[Numbers],
+    goes_on: Callable[[list[Numbers]], Any],
+    body: Callable[[list[Numbers]], Sequence[Numbers]],
+) -> list[Numbers]:
+    """A loop of the builder, of arrays."""
+
+    def arrays(numbers: Sequence[Any]) -> list[Numbers]:
+        given = iter(numbers)
+        return [array([next(given) for _ in range(x.size)], x.shape) for x in start]
+
+    def flat(xs: Sequence[Numbers]) -> list[Any]:
+        return [k for x in xs for k in x.reshape(-1)]
+
+    return arrays(build.loop(flat(start), lambda now: goes_on(arrays(now)), lambda now: (flat(body(arrays(now))), ())))
+
+
+def _scanned(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[Numbers]) -> list[Numbers]:
+    """A loop of known length: turn after turn if rows are read or written in each, or if that is short."""
+    params, inner = eqn.params, eqn.params["jaxpr"]  # the rows of each turn have one axis less
+    results: list[Any] = [x.aval for x in eqn.outvars]
+    length, count = params["length"], sum(x.ndim == y.ndim for x, y in zip(inner.out_avals, results, strict=True))
+    end = sum(x.ndim == y.ndim for x, y in zip(inner.in_avals, operands, strict=True))
+    constants, carried, rows = operands[: end - count], operands[end - count : end], operands[end:]
+    found = [np.empty(x.shape, object) for x in results[count:]]
+    has_rows = bool(rows or found)
+    if length > _MOST_TURNS and has_rows:
+        raise NotScalarError("scan", f"in more than {_MOST_TURNS} turns is not written for single numbers")
+    order = range(length)
+    for k in reversed(order) if params["reverse"] else order:
+        before = len(build.known)
+        out = follow(inner, [*constants, *carried, *(x[k, ...] for x in rows)])
+        operations = length * (len(build.known) - before)
+        if not has_rows and (length > _MOST_TURNS or operations > _MOST_WRITTEN):
+            return _counted(build, length, carried, lambda now: follow(inner, [*constants, *now]))
+        build.check_loop(operations)
+        carried = out[:count]
+        for x, row in zip(found, out[count:], strict=True):
+            x[k, ...] = row
+    return [*carried, *found]
+
+
+def _counted(
+    build: Builder, length: int, start: Sequence[Numbers], body: Callable[[Sequence[Numbers]], Sequence[Numbers]]
+) -> list[Numbers]:
+    """A loop of so many turns."""
+    _, *left = _loop(
+        build,
+        [constant(_COUNT.type(0)), *start],
+        lambda now: build("lt", _BOOL, now[0][()], _COUNT.type(length)),
+        lambda now: [array([build("add", _COUNT, now[0][()], _COUNT.type(1))], ()), *body(now[1:])],
+    )
+    return left
+
+
+FLOW: dict[str, Callable[[Builder, Follow, JaxprEqn, Sequence[Numbers]], list[Numbers]]] = {
+    "cond": _branched,
+    "while": _repeated,
+    "scan": _scanned,
+}
+"""By the name of the operation."""
