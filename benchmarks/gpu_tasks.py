@@ -29,6 +29,9 @@ BATCHES = {  # the tasks, and the batches that each is measured with
     "mppi rby1a": (1024, 16384),
     "rollout rby1a": (8192, 65536),
     "simulate panda": (1024, 16384),
+    "simulate rby1a": (1024, 16384),
+    "simulate box": (1024, 16384),
+    "reach rby1a": (4096, 65536),
     "world_distances panda": (1024, 16384, 131072),
     "gradient of distances panda": (1024, 16384, 131072),
     "sdf rby1a": (1024, 102400),
@@ -121,7 +124,9 @@ def _task(task: str, batch: int) -> Task:
     import rbydyn_jax as rb
 
     kind, robot, *how = task.removeprefix("gradient of ").split()
-    model, link = {"panda": (rb.robots.panda_like(), "tool"), "rby1a": (rb.robots.rby1a(), "ee_right")}[robot]
+    robots = {"panda": (rb.robots.panda_like, "tool"), "rby1a": (rb.robots.rby1a, "ee_right"), "box": (_box, "body")}
+    build, link = robots[robot]
+    model = build()
     keys = jax.random.split(jax.random.key(0), 2 * batch).reshape(2, batch)
     q, other = (jax.vmap(lambda key: rb.random_configuration(model, key))(x) for x in keys)
     still = jnp.zeros((batch, model.nv), q.dtype)
@@ -141,10 +146,26 @@ def _task(task: str, batch: int) -> Task:
             return f, (q[0], still[0], keys[0, 0]), batch * KNOTS, "steps", None
         case "rollout":
             return jax.vmap(_rollout(model)), (q, still), batch * TURNS, "steps", None
-        case "simulate":
-            simulate = rb.constraints.simulate
-            f = lambda q, v: simulate(model, q, v, 2e-3 * TURNS, 2e-3, method="implicit").qs[-1]  # noqa: E731
+        case "simulate":  # the arms with dry friction, the box on the ground
+            ground = rb.collision.World(rb.collision.half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 1.0])))
+            how_it_moves = {"method": "implicit", "world": ground if robot == "box" else None}
+            q = q.at[:, 4:].set(jnp.array([0.0, 0.0, 0.12])) if robot == "box" else q
+            f = lambda q, v: rb.constraints.simulate(model, q, v, 2e-3 * TURNS, 2e-3, **how_it_moves).qs[-1]  # noqa: E731
             return jax.vmap(f), (q, still), batch * TURNS, "steps", None
+        case "reach":
+            env = rb.envs.reach(jnp.float32)
+            states = jax.vmap(rb.envs.reset, (None, 0))(env, keys[0])
+            actions = jax.random.uniform(keys[0, 0], (batch, env.action_size), jnp.float32, -1.0, 1.0)
+            step = jax.vmap(rb.envs.step, (None, 0, 0))
+
+            def episode(states: Any, actions: Any) -> Any:
+                def turn(states: Any, _: Any) -> Any:
+                    after = step(env, states, actions)
+                    return after.state, after.reward
+
+                return jax.lax.scan(turn, states, None, length=TURNS)[1].sum(axis=0)
+
+            return episode, (states, actions), batch * TURNS, "actions", None
         case "world_distances":
             world = _world()
             f = lambda q: rb.collision.world_distances(model, q, world)  # noqa: E731
@@ -159,6 +180,14 @@ def _task(task: str, batch: int) -> Task:
             f = lambda q, points: rb.collision.sdf(model, q, points).distance  # noqa: E731
             return f, (q[0], points), batch, "points", None
     raise ValueError(task)
+
+
+def _box() -> Any:
+    import rbydyn_jax as rb
+    from rbydyn_jax.shapes import BoxGeometry
+
+    b = rb.RobotBuilder("box").link("world").link("body", 1.0, (0, 0, 0), (0.005, 0.005, 0.007))
+    return rb.build_model(b.floating("free", "world", "body").collision("body", BoxGeometry((0.2, 0.2, 0.1))))
 
 
 def _share(result: Any) -> float:

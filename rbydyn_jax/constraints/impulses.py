@@ -10,7 +10,7 @@ sticks and what slides; where they are slow, Newton's method on the projected st
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,10 +18,16 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from ..sweeps.plan import is_on_cpu
 from ..xla.batch_last import in_lanes
 from ..xla.control_flow import while_loop
+from ..xla.fusion import kernel
+from ..xla.loops import in_kernels
+from ..xla.sharding import may_be_split
 
-_NEWTON = 8  # steps at most, where the sweeps have not ended
+_NEWTON = 8  # steps at most, where the sweeps have not ended;
+_FIRST = 1  # after so many of a batch,
+_PART = 16  # so many of it are taken at a time
 _SWEEPS = 30  # at most; what rests needs one, since they begin with the impulses of the step before
 _NORMAL_COMPLIANCE = 1e-4  # of contacts along the normal, as a part of the largest diagonal entry of A
 _COMPLIANCE = 1e2  # of all rows, in units of rounding
@@ -133,20 +139,25 @@ def _jacobian(x: Array, rows: Rows) -> Array:
 
 
 def _sweep(x: list[Array], A: Array, b: Array, numbers: Array, singles: Array) -> list[Array]:
-    """One pass over all rows; scalars of all lanes, which fuse to one loop for each contact."""
+    """One pass over all rows; scalars of all lanes, in one loop for each contact."""
     x, c = list(x), numbers.shape[0]
 
-    def velocity(i: int) -> Array:
-        return sum((A[i, j] * x[j] for j in range(len(x))), b[i])
+    def velocity(x: list[Array], A: Array, b: Array) -> Array:
+        return sum((A[j] * y for j, y in enumerate(x)), b)
+
+    def touched(x: list[Array], own: list[Array], A: Array, b: Array, row: Array) -> tuple[Array, ...]:
+        rate = tuple(velocity(x, A[k], b[k]) for k in range(3))
+        return _projected((*own,), rate, tuple(row[k] for k in range(7)))
+
+    def rubbed(x: list[Array], own: Array, A: Array, b: Array, row: Array) -> Array:
+        return _singly(own, velocity(x, A, b), row[0], row[1])
 
     for k in range(c):
-        i = 3 * k
-        rate = velocity(i), velocity(i + 1), velocity(i + 2)
-        row = tuple(numbers[k, j] for j in range(7))
-        x[i], x[i + 1], x[i + 2] = _projected((x[i], x[i + 1], x[i + 2]), rate, row)
+        i = slice(3 * k, 3 * k + 3)
+        x[i] = kernel(touched)(x, x[i], A[i], b[i], numbers[k])
     for k in range(singles.shape[0]):
         i = 3 * c + k
-        x[i] = _singly(x[i], velocity(i), singles[k, 0], singles[k, 1])
+        x[i] = kernel(rubbed)(x, x[i], A[i], b[i], singles[k])
     return x
 
 
@@ -164,10 +175,74 @@ def _swept(A: Array, b: Array, numbers: Array, singles: Array, start: Array) -> 
         after = jnp.stack(_sweep([x[i] for i in range(x.shape[0])], A, b, numbers, singles))
         size = jnp.max(jnp.abs(after), axis=0)
         change = jnp.max(jnp.abs(after - x), axis=0) / jnp.where(size > 0.0, size, 1.0)
-        return count + 1, after, change
+        return in_kernels(count, change.size) + 1, after, change
 
     begin = jnp.int32(0), start, jnp.full(start.shape[1:], jnp.inf, start.dtype)
     return while_loop(unfinished, swept, begin)[1]
+
+
+class _Iterate(NamedTuple):
+    """Newton's method: its steps, the impulses, and the best so far with its residual."""
+
+    count: Array
+    x: Array
+    best: Array
+    error: Array
+
+    def unfinished(self, most: int) -> Array:
+        return (self.count < most) & (self.error > _tolerance(self.x.dtype) * _size(self.best))
+
+
+def _size(x: Array) -> Array:
+    return jnp.max(jnp.abs(x), initial=0.0)
+
+
+def _begun(rows: Rows, x: Array) -> _Iterate:
+    return _Iterate(jnp.int32(0), x, x, _size(residual(x, rows)))
+
+
+def _iterated(rows: Rows, start: _Iterate, most: int) -> _Iterate:
+    """After so many steps at most."""
+
+    def newton(s: _Iterate) -> _Iterate:
+        x = s.x - jnp.linalg.solve(_jacobian(s.x, rows), residual(s.x, rows))  # not always nearer at first
+        left = _size(residual(x, rows))
+        better = left < s.error
+        return _Iterate(s.count + 1, x, jnp.where(better, x, s.best), jnp.where(better, left, s.error))
+
+    return while_loop(lambda s: s.unfinished(most), newton, start)
+
+
+@jax.custom_batching.custom_vmap
+def _polished(rows: Rows, x: Float[Array, "m"]) -> Float[Array, "m"]:
+    """The best of Newton's method.
+
+    On a CPU, of a batch those few that take many steps are computed some at a time, while the others wait.
+    """
+    return _iterated(rows, _begun(rows, x), _NEWTON).best
+
+
+@_polished.def_vmap
+def _(size: Any, batched: list[Any], rows: Rows, x: Array) -> tuple[Array, bool]:
+    given = jax.tree.map(
+        lambda y, is_batched: y if is_batched else jnp.broadcast_to(y[None], (size, *y.shape)), (rows, x), (*batched,)
+    )
+    rows, start = given[0], jax.vmap(_begun)(*given)
+    if not is_on_cpu() or may_be_split() or not isinstance(size, int) or size <= _PART:
+        return jax.vmap(lambda rows, start: _iterated(rows, start, _NEWTON))(rows, start).best, True
+    every = jax.vmap(lambda rows, start: _iterated(rows, start, _FIRST))(rows, start)
+    left = jax.vmap(lambda s: s.unfinished(_NEWTON))(every)
+    order, count = jnp.argsort(~left).astype(jnp.int32), jnp.sum(left, dtype=jnp.int32)
+    order = jnp.pad(order, (0, _PART))  # the last part may have others too
+
+    def part(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        k, best = state
+        at = lax.dynamic_slice_in_dim(order, k, _PART)
+        chosen = jax.tree.map(lambda y: y[at], (rows, every))
+        found = jax.vmap(lambda rows, start: _iterated(rows, start, _NEWTON))(*chosen)
+        return k + _PART, best.at[at].set(found.best)
+
+    return while_loop(lambda s: s[0] < count, part, (jnp.int32(0), every.best))[1], True
 
 
 @jax.custom_jvp
@@ -179,21 +254,7 @@ def solve_impulses(rows: Rows, start: Float[Array, "m"]) -> Float[Array, "m"]:
     r_n, r_t, r = _steps(rows)
     numbers = jnp.concatenate([rows.normals, jnp.stack([rows.speeds, rows.frictions, r_n, r_t], axis=1)], axis=1)
     singles = jnp.stack([rows.limits, r], axis=1)
-    x = _swept(rows.matrix, rows.bias, numbers, singles, start)
-    size, tolerance = lambda y: jnp.max(jnp.abs(y), initial=0.0), _tolerance(x.dtype)
-
-    def unfinished(state: tuple[Array, ...]) -> Array:
-        count, _, best, error = state
-        return (count < _NEWTON) & (error > tolerance * size(best))
-
-    def newton(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        count, x, best, error = state
-        x = x - jnp.linalg.solve(_jacobian(x, rows), residual(x, rows))  # not always nearer at first
-        left = size(residual(x, rows))
-        better = left < error
-        return count + 1, x, jnp.where(better, x, best), jnp.where(better, left, error)
-
-    best = while_loop(unfinished, newton, (jnp.int32(0), x, x, size(residual(x, rows))))[2]
+    best = _polished(rows, _swept(rows.matrix, rows.bias, numbers, singles, start))
     return best - residual(best, rows)  # within the cones, whatever is left
 
 

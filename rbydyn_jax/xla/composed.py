@@ -51,25 +51,24 @@ def _lu(matrix: jax.Array, **_: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
 
     Of a square matrix, with the largest number of a column as the pivot.
     """
-    n, A = len(matrix), matrix
+    n, both = len(matrix), matrix
     order, pivots = jnp.arange(n, dtype=jnp.int32), list[jax.Array]()
     for k in range(n):
-        pivot = k + jnp.argmax(jnp.abs(A[k:, k])).astype(jnp.int32)
-        pivots.append(pivot)
+        pivots.append(k + jnp.argmax(jnp.abs(both[k:, k])).astype(jnp.int32))
+        both, order = (_exchanged(x, k, pivots[-1]) for x in (both, order))
+        below = both[k + 1 :, k] / both[k, k]
+        rest = both[k + 1 :, k + 1 :] - below[:, None] * both[k, k + 1 :][None]
+        both = jnp.concatenate([both[: k + 1], jnp.concatenate([both[k + 1 :, :k], below[:, None], rest], axis=1)])
+    return both, jnp.stack(pivots), order
 
-        def exchanged(x: jax.Array, k: int = k, pivot: jax.Array = pivot) -> jax.Array:
-            chosen = x[k]
-            for i in range(k + 1, n):
-                chosen = jnp.where(pivot == i, x[i], chosen)
-            rest = [jnp.where(pivot == i, x[k], x[i]) for i in range(k + 1, n)]
-            return jnp.concatenate([x[:k], jnp.stack([chosen, *rest])])
 
-        A, order = exchanged(A), exchanged(order)
-        below = A[k + 1 :, k] / A[k, k]
-        rest = A[k + 1 :, k + 1 :] - below[:, None] * A[k, k + 1 :][None]
-        lower = jnp.concatenate([A[k + 1 :, :k], below[:, None], rest], axis=1)
-        A = jnp.concatenate([A[: k + 1], lower])
-    return A, jnp.stack(pivots), order
+def _exchanged(x: jax.Array, k: int, pivot: jax.Array) -> jax.Array:
+    """An array with two of its rows exchanged, of which the second is computed, and not before the first."""
+    chosen = x[k]
+    for i in range(k + 1, len(x)):
+        chosen = jnp.where(pivot == i, x[i], chosen)
+    rest = [jnp.where(pivot == i, x[k], x[i]) for i in range(k + 1, len(x))]
+    return jnp.concatenate([x[:k], jnp.stack([chosen, *rest])])
 
 
 def _first(better: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:
