@@ -62,7 +62,7 @@ def _parameters(files: Files) -> str:
 
 def _types_in(text: str) -> list[str]:
     """What declares the types in it that C has in headers."""
-    found = ["#include <stdbool.h>"] if re.search(r"\bbool\b", text) else []
+    found = ["#include <stdbool.h>"] if re.search(r"\b(bool|true|false)\b", text) else []
     return found + (["#include <stdint.h>"] if re.search(r"\bu?int\d+_t\b", text) else [])
 
 

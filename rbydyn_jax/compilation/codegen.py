@@ -239,7 +239,7 @@ def _checked(name: Any) -> str:
 
 def _unused(name: str, taken: set[str]) -> str:
     """A name that is neither reserved nor taken, which it is afterwards; underscores tell it from these."""
-    while name in taken or name in RESERVED or re.fullmatch(r"[xsc]\d+|work_\w+", name):
+    while name in taken or name in RESERVED or re.fullmatch(r"[xsc]\d+|(work|div|rem)_\w+", name):
         name += "_"
     taken.add(name)
     return name

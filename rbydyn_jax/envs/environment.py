@@ -107,7 +107,8 @@ class Environment(eqx.Module):
         """See the attributes; one number is that of each joint.
 
         Raises:
-            ArgumentError: A number is not finite, or has the wrong sign, or a lower end is above its upper end.
+            ArgumentError: A number is not finite, or has the wrong sign, a lower end is above its upper end, or goals
+                are beyond the limits of the joints.
             DtypeError: An argument is of another type.
             ModelError: A joint is neither hinge nor slide, or mimics another one.
             NameNotFoundError: There is no such link.
@@ -124,6 +125,8 @@ class Environment(eqx.Module):
         low, high = _pair(goals, "goals", "configurations (model.nq,)")
         self.goals = (_each(low, "goals[0]", *nq).astype(dtype), _each(high, "goals[1]", *nq).astype(dtype))
         _ordered(*self.goals, "goals")
+        for k, end in enumerate(self.goals):
+            _reachable(model, end, f"goals[{k}]")
         self.axes = check_array(axes, "axes", (3,)).astype(dtype)
         if (flags := known(self.axes)) is not None and not np.isin(flags, (0.0, 1.0)).all():
             raise ArgumentError(f"axes must be zeros and ones, got {flags.tolist()}")
@@ -337,6 +340,17 @@ def _pair(x: Any, name: str, of: str) -> tuple[Any, Any]:
     if len(pair) != 2:
         raise ArgumentError(f"{name} must be two {of}, the lower and the upper one, got {len(pair)}")
     return pair[0], pair[1]
+
+
+def _reachable(model: Model, q: Array, name: str) -> None:
+    """Raises if a configuration is beyond the limits."""
+    beyond = known(((q < model.position_lower) | (q > model.position_upper)).astype(int))
+    if beyond is not None and beyond.any():
+        k = int(np.argmax(beyond))
+        limits = f"[{float(model.position_lower[k]):g}, {float(model.position_upper[k]):g}]"
+        raise ArgumentError(
+            f"{name}[{k}] of joint {model.joint_names[k]!r} must be within {limits}, got {float(q[k]):g}"
+        )
 
 
 def _ordered(low: Any, high: Any, name: str) -> None:

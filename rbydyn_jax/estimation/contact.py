@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -11,6 +15,8 @@ from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.jacobians import jacobian, point_jacobian
 from ..model.model import Model
+
+product = functools.partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 
 
 class ContactWrench(Result):
@@ -50,13 +56,52 @@ def _solved(J: Float[Array, "m nv"], torques: Float[Array, "nv"], cutoff: float)
     """The smallest x with J^T x nearest to the torques, what is left, the span, its rank."""
     if not len(torques):
         return jnp.zeros(len(J), J.dtype), torques, jnp.zeros((len(J), len(J)), J.dtype), jnp.asarray(0)
+    inverse, span = _inverse(J, cutoff)
+    x = product(inverse, torques)
+    full = jnp.zeros((len(J), len(J)), J.dtype).at[:, : span.shape[1]].set(span)
+    return x, torques - product(J.T, x), full, jnp.sum(jnp.any(span != 0.0, axis=0))
+
+
+def _decomposed(J: Array, cutoff: float) -> tuple[Array, Array, Array, Array]:
+    """The singular vectors and values, and the inverse values of those that are not left out."""
     columns, sizes, rows = jnp.linalg.svd(J, full_matrices=False)
     felt: Bool[Array, "k"] = sizes > cutoff * sizes[0]
-    inverse = jnp.where(felt, 1.0 / jnp.where(felt, sizes, 1.0), 0.0)
-    x = columns @ (inverse * (rows @ torques))
-    span = jnp.where(felt, columns, 0.0)
-    full = jnp.zeros((len(J), len(J)), J.dtype).at[:, : span.shape[1]].set(span)
-    return x, torques - J.T @ x, full, jnp.sum(felt)
+    return columns, sizes, rows, jnp.where(felt, 1.0 / jnp.where(felt, sizes, 1.0), 0.0)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _inverse(J: Float[Array, "m nv"], cutoff: float) -> tuple[Float[Array, "m nv"], Float[Array, "m k"]]:
+    """The transposed pseudo-inverse without small singular values, and the columns that span what is kept.
+
+    Its derivative is that of a function of the singular values [Noferini 2017, theorem 3.5], which is finite where some
+    of them are equal, or zero: differences of those that are kept and left out are the only denominators. The columns
+    move as little as the span allows.
+    """
+    columns, _, rows, inverse = _decomposed(J, cutoff)
+    return product(columns * inverse[None], rows), jnp.where(inverse > 0.0, columns, 0.0)
+
+
+@_inverse.defjvp
+def _inverse_jvp(cutoff: float, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any, Any]:
+    (J,), (dJ,) = primals, tangents
+    U, s, rows, f = _decomposed(J, cutoff)
+    V, felt = rows.T, f > 0.0
+    kept, mixed, leaving = felt[:, None] & felt[None], felt[:, None] ^ felt[None], felt[None] & ~felt[:, None]
+    moved = product(U.T, product(dJ, V))
+    gap = jnp.where(mixed, s[:, None] - s[None], 1.0)
+    total = jnp.where(mixed, s[:, None] + s[None], 1.0)
+    along = f[:, None] * f[None]
+    even = jnp.where(kept, -along, jnp.where(mixed, (f[:, None] - f[None]) / gap, 0.0))
+    odd = jnp.where(kept, along, jnp.where(mixed, (f[:, None] + f[None]) / total, 0.0))
+    core = 0.5 * (even * (moved + moved.T) + odd * (moved - moved.T))
+    ahead, behind = product(U.T, dJ), product(dJ, V)
+    beyond_rows = product(U * (f * f)[None], ahead - product(moved, rows))
+    beyond_columns = behind - product(U, moved)
+    inverse = product(U, product(core, rows)) + beyond_rows + product(beyond_columns * (f * f)[None], rows)
+    # From a column that is kept to one that is left out, and to what the columns do not span.
+    turned = jnp.where(leaving, -(s[None] * moved + s[:, None] * moved.T) / (gap * total), 0.0)
+    span = product(U, turned) + beyond_columns * f[None]
+    return _inverse(J, cutoff), (inverse, span)
 
 
 @jit_public("link", "cutoff")

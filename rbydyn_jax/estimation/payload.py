@@ -49,32 +49,33 @@ class PayloadEstimate(Result):
 
     def _scale(self) -> Array:
         """Units in which the diagonal of the information is 1: kg and kg m^2 are not compared."""
-        return 1.0 / jnp.sqrt(jnp.diagonal(self.information))
+        return 1.0 / jnp.sqrt(jnp.diagonal(self.information, axis1=-2, axis2=-1))
 
     @property
     def parameters(self) -> Float[Array, "10"]:
         """The ten parameters about the origin of the link in its axes, as in `Model.inertias`."""
         scale = self._scale()
-        return scale * jnp.linalg.solve(self.information * jnp.outer(scale, scale), scale * self.vector)
+        units = scale[..., :, None] * scale[..., None, :]
+        return scale * jnp.linalg.solve(self.information * units, (scale * self.vector)[..., None])[..., 0]
 
     @property
     def covariance(self) -> Float[Array, "10 10"]:
         """Covariance of the parameters, for independent errors of the torques."""
         scale = self._scale()
-        units = jnp.outer(scale, scale)
+        units = scale[..., :, None] * scale[..., None, :]
         return jnp.linalg.inv(self.information * units) * units
 
     @property
     def mass(self) -> Float[Array, ""]:
         """Mass [kg]."""
-        return self.parameters[0]
+        return self.parameters[..., 0]
 
     @property
     def center_of_mass(self) -> Float[Array, "3"]:
         """Centre of mass in the axes of the link, from its origin [m]; NaN without mass."""
         found = self.parameters
-        heavy = found[0] > 0.0
-        return jnp.where(heavy, found[1:4] / jnp.where(heavy, found[0], 1.0), jnp.nan)
+        heavy = found[..., :1] > 0.0
+        return jnp.where(heavy, found[..., 1:4] / jnp.where(heavy, found[..., :1], 1.0), jnp.nan)
 
 
 @jit_public("link")

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from .._check import check_array, check_integer, check_key, check_positive_number
-from .._errors import ModelError
+from .._check import check_array, check_integer, check_key, check_positive_number, known
+from .._errors import ArgumentError, ModelError
 from .._progress import Progress, check_progress, reported
 from .._result import Result, count_of
 from ..collision import min_distance
@@ -77,7 +77,8 @@ def exciting_trajectory(
     Args:
         model: The robot; its masses count for the limits of torque. Joints with several coordinates are at rest.
         duration: Time of the motion [s].
-        q_start: Where it starts [rad, m]; default is the middle of the range of each joint, zero where there is none.
+        q_start: Where it starts [rad, m]; default is the middle of the range of each joint, and where that has no end
+            what is nearest to zero.
         terms: The parameters to be shown; see `parameter_names`.
         clearance: Minimum distance of the collision shapes at the points [m]; None does not look at them.
         waypoints: How often the motion may change its direction.
@@ -88,7 +89,7 @@ def exciting_trajectory(
         progress: Called with the number of iterations done and that of all; True shows a progress bar.
 
     Raises:
-        ArgumentError: A number is too small, or a term is unknown.
+        ArgumentError: A number is too small, a term is unknown, or `q_start` is not within the limits.
         DtypeError: `progress` is neither a bool nor a function.
         MissingExtraError: A progress bar is asked for and tqdm is not installed.
         ModelError: No joint can move.
@@ -107,7 +108,7 @@ def exciting_trajectory(
     at_q, at_v = (tuple(s[i].start for i in moving) for s in (tree.q_slices, tree.v_slices))
     if clearance is not None:
         check_positive_number(clearance, "clearance")
-    middle = _middle(model) if q_start is None else check_array(q_start, "q_start", (model.nq,), "model.nq")
+    middle = _middle(model) if q_start is None else _within(model, q_start)
     nothing = jnp.zeros((waypoints, len(moving)), dtype)
     still = Trajectory(middle.astype(dtype), nothing, jnp.asarray(duration, dtype), at_q, at_v, tree.nv)
     pivots = base_parameters(model, terms=terms).pivots
@@ -135,7 +136,19 @@ def exciting_trajectory(
 
 def _middle(model: Model) -> Array:
     low, high = model.position_lower, model.position_upper
-    return jnp.where(jnp.isfinite(high - low), 0.5 * (low + high), neutral(model))
+    return jnp.where(jnp.isfinite(high - low), 0.5 * (low + high), jnp.clip(neutral(model), low, high))
+
+
+def _within(model: Model, q_start: Array) -> Array:
+    """A start that is within the limits, checked."""
+    q = check_array(q_start, "q_start", (model.nq,), "model.nq")
+    outside = ~((model.position_lower <= q) & (q <= model.position_upper))
+    if (flags := known(outside.astype(int))) is not None and flags.any():
+        k = int(np.argmax(flags))
+        joint = next(n for n, s in zip(model.joint_names, model.tree.q_slices, strict=True) if s.start <= k < s.stop)
+        low, high = float(model.position_lower[k]), float(model.position_upper[k])
+        raise ArgumentError(f"q_start[{k}] of joint {joint!r} must be within [{low:g}, {high:g}], got {float(q[k]):g}")
+    return q
 
 
 def _within_limits(model: Model, still: Trajectory, waypoints: Array) -> Trajectory:

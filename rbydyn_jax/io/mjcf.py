@@ -25,7 +25,7 @@ from .description import (
     RobotDescription,
 )
 from .findings import Findings, fail
-from .mjcf_unused import is_disabled, note_unused
+from .mjcf_unused import FREE_NV, is_disabled, note_unused
 from .placement import compose, placement, rotation_from_wxyz
 from .urdf import read_bytes
 
@@ -76,8 +76,11 @@ def read_mujoco(
 def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
     mujoco = require("mujoco", "mjcf", "from_mujoco")
 
+    names = {kind: object_names(mujoco, mj_model, kind, findings.source) for kind in ("body", "joint")}
+    taken = {kind: set(found) for kind, found in names.items()}
+
     def name(kind: str, index: int) -> str:
-        return name_of(mujoco, mj_model, kind, index, findings.source)
+        return names[kind][index] if kind in names else name_of(mujoco, mj_model, kind, index, findings.source)
 
     kinds = _kinds(mujoco)
     shapes = {
@@ -98,7 +101,8 @@ def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
         for number in range(first, first + count):
             anchor = mj_model.jnt_pos[number]
             last = number == first + count - 1
-            child = link.name if last and not anchor.any() else f"{link.name}:{name('joint', number)}"
+            between = not last or anchor.any()
+            child = _free(f"{link.name}:{name('joint', number)}", taken["body"]) if between else link.name
             if not np.isfinite(mj_model.qpos0[mj_model.jnt_qposadr[number]]):
                 raise fail(f"joint {name('joint', number)!r}: its reference position is not finite", findings.source)
             joints.append(_joint(mj_model, kinds, number, name("joint", number), carrier, child, pose))
@@ -106,10 +110,33 @@ def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
                 links.append(LinkDescription(child))
             carrier, pose = child, placement(-anchor)
         if carrier != link.name:
-            joints.append(JointDescription(f"{link.name}_fixed", "fixed", carrier, link.name, pose))
+            welded = _free(f"{link.name}_fixed", taken["joint"])
+            joints.append(JointDescription(welded, "fixed", carrier, link.name, pose))
     note_unused(mj_model, mujoco, name, shapes, findings)
     model_name = mj_model.names.partition(b"\0")[0].decode(errors="replace")
     return RobotDescription(model_name or "mujoco", tuple(links), tuple(joints))
+
+
+def object_names(mujoco: Any, mj_model: Any, kind: str, source: str) -> list[str]:
+    """The names of all bodies or joints; one without a name gets one that no other has.
+
+    Raises:
+        ParseError: A name is not UTF-8.
+    """
+    count = mj_model.nbody if kind == "body" else mj_model.njnt
+    found = [name_of(mujoco, mj_model, kind, index, source) for index in range(count)]
+    starts = (mj_model.name_bodyadr if kind == "body" else mj_model.name_jntadr)[:count]
+    is_named = [mj_model.names[start : start + 1] not in (b"", b"\0") for start in starts]
+    taken = {name for name, given in zip(found, is_named, strict=True) if given}
+    return [name if given else _free(name, taken) for name, given in zip(found, is_named, strict=True)]
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, with underscores that tell it from those that are taken, to which it belongs afterwards."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def name_of(mujoco: Any, mj_model: Any, kind: str, index: int, source: str) -> str:
@@ -143,7 +170,7 @@ def _joint(
     origin = compose(pose, placement(mj_model.jnt_pos[number]))
     lower, upper, effort = -np.inf, np.inf, np.inf
     reference = float(mj_model.qpos0[at_q])
-    if kind.nv == 6:
+    if kind.nv == FREE_NV:
         origin = placement()  # the free joint of a body replaces its pose
     if kind.scalar:
         origin = compose(origin, kind.matrix(axis, (), [-reference]) if reference else placement())
@@ -165,7 +192,7 @@ def _joint(
         effort=effort,
         damping=0.0 if undamped else float(mj_model.dof_damping[at_v]),
         friction=0.0 if frictionless else float(mj_model.dof_frictionloss[at_v]),
-        armature=float(mj_model.dof_armature[at_v]),
+        armature=0.0 if kind.nv == FREE_NV else float(mj_model.dof_armature[at_v]),  # a base has no rotor
     )
 
 

@@ -11,6 +11,7 @@ from .._check import require
 from ..shapes import CollisionGeometry
 from .findings import Findings
 
+FREE_NV = 6  # degrees of freedom of a free joint
 Name = Callable[[str, int], str]  # of an object by its kind and number
 
 
@@ -38,7 +39,8 @@ def note_unused(
     for k in range(mj_model.neq):
         _note(findings, "equality", name("equality", k), f"{_tied(mj_model, mujoco, name, k)}, not used")
     for k in range(mj_model.njnt):
-        for what in (_spring(mj_model, mujoco, k), _nonlinear_damping(mj_model, k), _cone(mj_model, mujoco, k)):
+        unused = _spring(mj_model, mujoco, k), _nonlinear_damping(mj_model, k), _cone(mj_model, mujoco, k)
+        for what in (*unused, _armature(mj_model, mujoco, k)):
             if what:
                 _note(findings, "joint", name("joint", k), f"{what}, not used")
     for k in range(mj_model.nbody):
@@ -86,6 +88,14 @@ def _tied(mj_model: Any, mujoco: Any, name: Name, k: int) -> str:
     if end is None or kind not in ("connect", "weld"):
         return f"of type {kind}"
     return f"{kind} of {end} {name(end, first)!r} and {end} {name(end, second)!r}"
+
+
+def _armature(mj_model: Any, mujoco: Any, k: int) -> str:
+    """That of a free joint, which MuJoCo adds to the mass matrix, and which is no inertia of a body."""
+    if mj_model.jnt_type[k] != int(mujoco.mjtJoint.mjJNT_FREE):
+        return ""
+    value = float(mj_model.dof_armature[mj_model.jnt_dofadr[k]])
+    return f"armature {value:g}" if value else ""
 
 
 def _spring(mj_model: Any, mujoco: Any, k: int) -> str:

@@ -106,7 +106,8 @@ def with_armature(model: Model, armature: Float[Array, "nv"] | float) -> Model:
     Args:
         model: The robot.
         armature: Inertia of each joint's rotor and gear, reflected to the joint: I n^2 for a gear ratio n
-            [kg m^2, kg]; one number is that of each joint.
+            [kg m^2, kg]; one number is that of each joint. It is a part of the mass matrix alone: for a floating or
+            planar joint, whose axes turn, leave it zero.
 
     Raises:
         ArgumentError: A number is negative or not finite.

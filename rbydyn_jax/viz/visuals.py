@@ -10,7 +10,7 @@ import numpy as np
 
 from .._check import require
 from ..io.findings import Findings
-from ..io.mjcf import compile_mjcf, name_of
+from ..io.mjcf import compile_mjcf, object_names
 from ..io.placement import placement, rotation_from_wxyz
 from ..io.urdf import read_bytes
 from ..io.urdf_links import read_geometry
@@ -80,7 +80,7 @@ def _of_mujoco(mj_model: Any, source: str) -> list[Visual]:
         for shape in collision_geometries().values()
         if shape.mujoco is not None
     }
-    found = []
+    found, links = [], object_names(mujoco, mj_model, "body", source)
     for k in range(mj_model.ngeom):
         kind, touches = int(mj_model.geom_type[k]), mj_model.geom_contype[k] or mj_model.geom_conaffinity[k]
         if mj_model.geom_group[k] >= _SHOWN_GROUPS or (kind != mesh and (touches or kind not in shapes)):
@@ -89,8 +89,7 @@ def _of_mujoco(mj_model: Any, source: str) -> list[Visual]:
         pose = placement(mj_model.geom_pos[k], rotation_from_wxyz(mj_model.geom_quat[k]))
         material = int(mj_model.geom_matid[k])
         r, g, b, opacity = (mj_model.mat_rgba[material] if material >= 0 else mj_model.geom_rgba[k]).tolist()
-        link = name_of(mujoco, mj_model, "body", int(mj_model.geom_bodyid[k]), source)
-        found.append(Visual(link, geometry, pose, (r, g, b, opacity)))
+        found.append(Visual(links[int(mj_model.geom_bodyid[k])], geometry, pose, (r, g, b, opacity)))
     return found
 
 

@@ -92,6 +92,8 @@ def c_literal(value: Any) -> str:
     kind = np.dtype(value.dtype).name
     if kind == "bool":
         return "true" if value else "false"
+    if kind == "int64" and int(value) == np.iinfo(np.int64).min:
+        return "(-9223372036854775807LL - 1)"
     if kind not in ("float32", "float64"):
         long = "LL" if kind.endswith("64") and abs(int(value)) >= 2**31 else ""
         return f"{int(value)}{'U' if kind.startswith('u') else ''}{long}"
@@ -230,7 +232,7 @@ class _Writer:
 
     def loop(self, x: Loop, texts: dict[Scalar, _Text]) -> list[str]:
         """A loop, whose numbers are variables."""
-        names = [self.name("y") for _ in x.start]
+        names = [self.name("x") for _ in x.start]
         lines = [
             f"    {c_type(now.dtype)} {name} = {self.value(y, texts).text};"
             for name, now, y in zip(names, x.carried, x.start, strict=True)
@@ -248,6 +250,8 @@ class _Writer:
             f"    const {c_type(y.dtype)} {name} = {text};" for y, name, text in zip(x.carried, after, new, strict=True)
         ]
         turn += [f"    {name} = {text};" for name, text in zip(names, after, strict=True)]
+        read = {*later, *(y for z in x.check for y in z.operands)}
+        turn += [f"    (void){name};" for name, y in zip(names, x.carried, strict=True) if y not in read]
         texts |= {y: _Text(name, _ATOM) for name, y in zip(names, x.left, strict=True)}
         return [*lines, "    for (;;) {", *(f"    {line}" for line in turn), "    }"]
 
@@ -275,8 +279,10 @@ class _Writer:
         """The expression of an operation, which is an `int` where C does not compute in the type."""
         name, xs = x.operation, [self.value(y, texts) for y in x.operands]
         kind, given = np.dtype(x.dtype).kind, np.dtype(x.operands[0].dtype).kind
-        if name in _INFIX or (name == "rem" and kind in "iu"):
-            sign, binds = _INFIX.get(name, ("%", 2))
+        if name in ("div", "rem") and kind in "iu":
+            return self.divided(name, np.dtype(x.dtype), xs)
+        if name in _INFIX:
+            sign, binds = _INFIX[name]
             right = _within(xs[1], binds + 1)
             right = f"({right})" if right.startswith("-") and binds == _INFIX["sub"][1] else right
             return _Text(f"{_within(xs[0], binds)} {sign} {right}", binds)
@@ -309,6 +315,16 @@ class _Writer:
         if name in _CHOICES:
             return _Text(_CHOICES[name].format(*(_within(y, _ATOM) for y in xs)), _LOWEST)
         raise NotScalarError(name, f"of {x.operands[0].dtype} is not written in C")
+
+    def divided(self, name: str, dtype: np.dtype, xs: Sequence[_Text]) -> _Text:
+        """A quotient or a remainder of integers, by zero and of the least number by -1 too, where C defines none."""
+        own, kind, sign = f"{name}_{dtype.name}", c_type(dtype), {"rem": "%", "div": "/"}[name]
+        cases = [f"b == 0 ? {'a' if name == 'rem' else f'({kind})-1'}"]
+        if dtype.kind == "i":
+            cases.append(f"b == -1 ? {'0' if name == 'rem' else f'({kind})(0 - (u{kind})a)'}")
+        line = " : ".join([*cases, f"({kind})(a {sign} b)"])
+        self.helpers[f"static {kind} {own}({kind} a, {kind} b) {{ return {line}; }}"] = None
+        return _Text(f"{own}({xs[0].text}, {xs[1].text})", _ATOM)
 
     def called(self, name: str, dtype: Any, xs: Sequence[_Text]) -> _Text:
         """A function of floating-point numbers of a type."""

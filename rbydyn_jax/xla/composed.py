@@ -56,7 +56,8 @@ def _lu(matrix: jax.Array, **_: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
     for k in range(n):
         pivots.append(k + jnp.argmax(jnp.abs(both[k:, k])).astype(jnp.int32))
         both, order = (_exchanged(x, k, pivots[-1]) for x in (both, order))
-        below = both[k + 1 :, k] / both[k, k]
+        pivot, column = both[k, k], both[k + 1 :, k]
+        below = jnp.where(pivot != 0, column / jnp.where(pivot != 0, pivot, 1), column)
         rest = both[k + 1 :, k + 1 :] - below[:, None] * both[k, k + 1 :][None]
         both = jnp.concatenate([both[: k + 1], jnp.concatenate([both[k + 1 :, :k], below[:, None], rest], axis=1)])
     return both, jnp.stack(pivots), order

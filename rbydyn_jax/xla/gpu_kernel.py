@@ -26,7 +26,7 @@ from .elementary import ELEMENTARY
 from .emission import on_one_device
 from .gpu_parts import LIMITS, Limits, register_parts
 from .gpu_stages import stages
-from .lanes_last import Flags, spread_over_lanes
+from .lanes_last import Flags, in_all_lanes, spread_over_lanes
 from .ptx import Array, Kernel, Place, UnsupportedError, check_written, kernel_text
 from .scalar_program import scalar_program
 from .scalars import NotScalarError, Scalar, ScalarProgram
@@ -91,9 +91,7 @@ def _types(*xs: Any, program: ClosedJaxpr, batched: Flags, lanes: int | None) ->
 def _whole(*xs: jax.Array, program: ClosedJaxpr, batched: Flags, lanes: int | None) -> list[jax.Array]:
     """Without a kernel: on other platforms, and where nothing is compiled."""
     run = jaxpr_as_fun(program)
-    if lanes is None:
-        return run(*xs)
-    return jax.vmap(run, in_axes=[-1 if b else None for b in batched], out_axes=-1)(*xs)
+    return run(*xs) if lanes is None else in_all_lanes(run, xs, batched, lanes)
 
 
 def _jvp(

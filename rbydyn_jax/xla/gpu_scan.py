@@ -24,7 +24,7 @@ from .composed import COMPOSED
 from .elementary import ELEMENTARY
 from .emission import on_one_device
 from .gpu_kernel import KERNEL_NAME, Launch, gpu_kernel, lowered
-from .lanes_last import Flags, spread_over_lanes
+from .lanes_last import Flags, in_all_lanes, spread_over_lanes
 from .ptx import Array, Kernel, UnsupportedError, check_written, kernel_text
 from .scalar_builder import Builder
 from .scalar_moves import Numbers, array
@@ -116,7 +116,7 @@ def _in_kernels(*xs: jax.Array, turns: Turns, batched: Flags, lanes: int | None)
         carry, out = jax.lax.scan(step, start, list(xs[end:]), length=turns.length, reverse=turns.reverse)
         return [*carry, *out]
 
-    return one(*xs) if lanes is None else jax.vmap(one, [-1 if b else None for b in batched], -1)(*xs)
+    return one(*xs) if lanes is None else in_all_lanes(one, xs, batched, lanes)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Primitive
 
 from .transpose import pruned
@@ -43,9 +44,10 @@ class Stages(NamedTuple):
         values |= dict(zip(jaxpr.invars, operands, strict=True))
         for part in self.parts:
             found = run_part(part.program, [values[x] for x in part.reads]) if part.gives else ()
-            values |= dict(zip(part.gives, found, strict=True))
+            pairs = zip(part.gives, found, strict=True)
+            values |= {x: value for x, value in pairs if not isinstance(x, Literal)}
             _evaluate(part.calls, values)
-        return [_value(x, values) for x in jaxpr.outvars]
+        return [jnp.asarray(_value(x, values), x.aval.dtype) for x in jaxpr.outvars]
 
 
 def stages(program: ClosedJaxpr, apart: Primitive) -> Stages:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from .nested import size_along
 
 Flags = tuple[bool, ...]
+
+
+def in_all_lanes(f: Callable[..., list[Any]], xs: Sequence[Any], batched: Flags, lanes: int) -> list[Any]:
+    """The results of a function of one lane, of arrays some of which have lanes behind their axes, in all lanes."""
+    if not any(batched):
+        return [jnp.broadcast_to(y[..., None], (*y.shape, lanes)) for y in f(*xs)]
+    return jax.vmap(f, [-1 if b else None for b in batched], -1)(*xs)
 
 
 class Spread(NamedTuple):

@@ -5,9 +5,10 @@ What is known while a program is made (zeros and ones of a structure) vanishes, 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ class Builder:
         """With more operations than `most`, if there is a limit, it is a NotScalarError."""
         self.known: dict[Any, Scalar] = {}
         self.most = most
+        self.condition: Any = np.True_  # of the branch that is followed
 
     def __call__(self, operation: str, dtype: np.dtype, *xs: Any) -> Any:
         """The result of an operation on scalars and numpy scalars."""
@@ -44,6 +46,21 @@ class Builder:
             self.known[key] = Scalar(operation, dtype, xs)
         return self.known[key]
 
+    @property
+    def count(self) -> int:
+        """How many operations there are so far."""
+        return len(self.known)
+
+    @contextlib.contextmanager
+    def only_if(self, condition: Any) -> Iterator[None]:
+        """Loops that are made meanwhile go on only if a condition holds."""
+        around = self.condition
+        self.condition = self("and", np.dtype(bool), around, condition)
+        try:
+            yield
+        finally:
+            self.condition = around
+
     def check_loop(self, count: int) -> None:
         """Raises if so many operations are too many of one loop: more than a third of all."""
         if self.most is not None and count > self.most // 3:
@@ -61,10 +78,13 @@ class Builder:
         """
         carried = [Scalar("carried", x.dtype, ()) for x in start]
         before = len(self.known)
-        condition, (after, written) = goes_on(carried), body(carried)
-        own = set[Any](carried)  # what does not depend on them is done before
+        condition = self("and", np.dtype(bool), self.condition, goes_on(carried))
+        if not isinstance(condition, Scalar) and not condition:
+            return start
+        after, written = body(carried)
+        own = set[Any](carried)  # what does not depend on them is done before, but loops, which might never end there
         for x in itertools.islice(self.known.values(), before, None):
-            if any(isinstance(y, Scalar) and y in own for y in x.operands):
+            if isinstance(x, Loop) or any(isinstance(y, Scalar) and y in own for y in x.operands):
                 own.add(x)
         check = in_depth([condition], own)
         done, wanted = set(check), [*after, *(y for x, place in written for y in (x, place.row))]

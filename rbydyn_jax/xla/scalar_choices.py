@@ -19,10 +19,10 @@ _BOOL = np.dtype(bool)
 
 def _row(build: Builder, x: Numbers, at: Any) -> Numbers:
     """A row of an array, the nearest one where there is none."""
-    found = x[0]
-    for k in range(1, len(x)):
+    found = x[0, ...]
+    for k in range(1, min(len(x), np.iinfo(at.dtype).max + 1)):
         reached = build("ge", _BOOL, at, at.dtype.type(k))
-        pairs = zip(x[k].reshape(-1), found.reshape(-1), strict=True)
+        pairs = zip(x[k, ...].reshape(-1), found.reshape(-1), strict=True)
         found = array([build("select", p.dtype, reached, p, q) for p, q in pairs], found.shape)
     return found
 
@@ -39,7 +39,8 @@ def _slice(build: Builder, eqn: JaxprEqn, x: Numbers, *starts: Numbers) -> Numbe
 
 
 def _update(build: Builder, eqn: JaxprEqn, x: Numbers, update: Numbers, *starts: Numbers) -> Numbers:
-    found, ends = x.copy(), [n - m for n, m in zip(x.shape, update.shape, strict=True)]
+    found, lengths = x.copy(), zip(x.shape, update.shape, starts, strict=True)
+    ends = [min(n - m, np.iinfo(start[()].dtype).max) for n, m, start in lengths]
 
     def begins(start: Any, end: int, k: int) -> Any:
         """Whether the place along an axis, the nearest one that there is, is this."""
@@ -71,7 +72,7 @@ def _gather(build: Builder, eqn: JaxprEqn, x: Numbers, indices: Numbers) -> Numb
     batch = [k for k in range(len(shape)) if k not in numbers.offset_dims]
     found = np.empty((*(shape[k] for k in batch), *rest), object)
     for at in np.ndindex(*indices.shape[:-1]):
-        found[at] = _row(build, rows, indices[(*at, 0)])
+        found[(*at, ...)] = _row(build, rows, indices[(*at, 0)])
     return np.moveaxis(found, range(len(batch)), batch)
 
 

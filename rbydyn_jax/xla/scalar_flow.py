@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,12 +22,19 @@ _MOST_WRITTEN = 2_000  # and operations, unless rows are read or written in each
 
 
 def _branched(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[Numbers]) -> list[Numbers]:
-    """The chosen ones of the results of all branches; the nearest where there is no such branch."""
-    index, cases = operands[0][()], [follow(branch, operands[1:]) for branch in eqn.params["branches"]]
-    found = cases[0]
-    for k, case in enumerate(cases[1:], start=1):
-        reached = build("ge", _BOOL, index, index.dtype.type(k))
-        found = [_either(build, reached, x, y) for x, y in zip(case, found, strict=True)]
+    """The chosen ones of the results of all branches; the nearest where there is no such branch.
+
+    Loops in a branch that is not chosen have no turns.
+    """
+    index, branches = operands[0][()], eqn.params["branches"]
+    reached = [build("ge", _BOOL, index, index.dtype.type(k)) for k in range(1, len(branches))]
+    found: list[Numbers] = []
+    for k, branch in enumerate(branches):
+        is_last = k == len(branches) - 1
+        before = build("not", _BOOL, reached[k]) if not is_last else np.True_
+        with build.only_if(build("and", _BOOL, reached[k - 1] if k else np.True_, before)):
+            case = follow(branch, operands[1:])
+        found = [_either(build, reached[k - 1], x, y) for x, y in zip(case, found, strict=True)] if k else case
     return found
 
 
@@ -41,12 +49,26 @@ def _repeated(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[
     params = eqn.params
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
     fixed, constants, start = operands[:first], operands[first:second], operands[second:]
-    return _loop(
-        build,
-        start,
-        lambda now: follow(params["cond_jaxpr"], [*fixed, *now])[0][()],
-        lambda now: follow(params["body_jaxpr"], [*constants, *now]),
-    )
+
+    def condition(now: Sequence[Numbers]) -> Numbers:
+        return follow(params["cond_jaxpr"], [*fixed, *now])[0]
+
+    def body(now: Sequence[Numbers]) -> Sequence[Numbers]:
+        after, goes_on = follow(params["body_jaxpr"], [*constants, *now]), condition(now)
+        # Each row of a batch ends by itself.
+        return [_where(build, goes_on, x, y) for x, y in zip(after, now, strict=True)] if goes_on.ndim else after
+
+    def any_goes_on(now: Sequence[Numbers]) -> Any:
+        return functools.reduce(lambda a, b: build("or", _BOOL, a, b), condition(now).reshape(-1))
+
+    return _loop(build, start, any_goes_on, body)
+
+
+def _where(build: Builder, conditions: Numbers, x: Numbers, y: Numbers) -> Numbers:
+    """One array or the other, by conditions of their leading axes."""
+    inner = conditions.reshape(*conditions.shape, *(1,) * (x.ndim - conditions.ndim))
+    rows = zip(np.broadcast_to(inner, x.shape).reshape(-1), x.reshape(-1), y.reshape(-1), strict=True)
+    return array([build("select", p.dtype, c, p, q) for c, p, q in rows], x.shape)
 
 
 def _loop(
@@ -79,12 +101,12 @@ def _scanned(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[N
     if length > _MOST_TURNS and has_rows:
         raise NotScalarError("scan", f"in more than {_MOST_TURNS} turns is not written for single numbers")
     order = range(length)
-    for k in reversed(order) if params["reverse"] else order:
-        before = len(build.known)
+    for done, k in enumerate(reversed(order) if params["reverse"] else order):
+        before = build.count
         out = follow(inner, [*constants, *carried, *(x[k, ...] for x in rows)])
-        operations = length * (len(build.known) - before)
+        operations = length * (build.count - before)
         if not has_rows and (length > _MOST_TURNS or operations > _MOST_WRITTEN):
-            return _counted(build, length, carried, lambda now: follow(inner, [*constants, *now]))
+            return _counted(build, length - done, carried, lambda now: follow(inner, [*constants, *now]))
         build.check_loop(operations)
         carried = out[:count]
         for x, row in zip(found, out[count:], strict=True):

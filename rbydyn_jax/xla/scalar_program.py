@@ -143,7 +143,7 @@ class _Evaluation:
         if name == "cond" and known(operands[0]):
             index = min(max(int(operands[0][()]), 0), len(params["branches"]) - 1)
             return self.of_closed(params["branches"][index], operands[1:])
-        if name in FLOW and (name == "scan" or not all(map(known, operands))):
+        if name in FLOW and not all(map(known, operands)):
             return FLOW[name](self.build, self.of_closed, eqn, operands)
         if name == "custom_linear_solve":
             lengths, programs = params["const_lengths"], params["jaxprs"]

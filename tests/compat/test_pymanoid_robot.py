@@ -278,3 +278,10 @@ def test_integers_are_numbers_everywhere(humanoid, twin, tip):
     assert tm is not None and np.isfinite(tc).all()
     assert_close(tm, M @ np.ones(robot.nb_dofs))
     assert_close(tg, robot.compute_static_gravity_torques() - 1)
+
+
+def test_names_by_index_pass_over_joints_that_mimic_others():
+    b = rb.RobotBuilder("r").link("a", 1.0, inertia=0.1).link("b").link("c").link("d")
+    b = b.revolute("j1", "a", "b").revolute("j2", "b", "c", mimic=rb.Mimic("j1")).prismatic("j3", "c", "d")
+    robot = Humanoid(with_rpy_base(rb.build_model(b)))
+    assert [robot.get_dof_name_from_index(k) for k in range(6, robot.nb_dofs)] == ["j1", "j3"]

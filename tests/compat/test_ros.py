@@ -258,3 +258,9 @@ def test_wrong_trajectories_are_refused():
         ros.to_joint_trajectory(robots.pendulum(), samples)
     with pytest.raises(rb.DtypeError, match="trajectory must be a Trajectory, got int"):
         ros.to_joint_trajectory(ARM, untyped(3))
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_a_quaternion_of_any_length_is_one_of_unit_length(size):
+    found = ros.to_pose(size * np.array([3.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.0]))["orientation"]
+    np.testing.assert_allclose([found[k] for k in "wxyz"], [0.6, 0.0, 0.8, 0.0], rtol=1e-15)

@@ -165,6 +165,12 @@ def within_loops(x):
     return y + count + jax.lax.fori_loop(0, 100, lambda k, z: jnp.cos(z + 0.1 * k), x)
 
 
+def divided(count):
+    """Quotients and remainders by 0, 1 and -1, of 2 and of the least number too."""
+    by = count - jnp.array([2, 1, 3], jnp.int32)
+    return jax.lax.div(jnp.array([7, -8, -(2**31)], jnp.int32), by) // 4 - jax.lax.rem(5 * count, by)
+
+
 def every_operation(x):
     small, positive = jnp.tanh(x), jnp.exp(x)
     count = (x > 0).astype(jnp.int32).sum()
@@ -185,6 +191,18 @@ def every_operation(x):
         "best": 10.0 * x[jnp.array([2, 0, 1])] * jnp.argmax(x) + jnp.argmin(jnp.stack([x, -x]), axis=0),
         "turns": jax.lax.fori_loop(0, 5, lambda k, y: 0.5 * y + k * x, x),
         "loops": within_loops(x),
+        "no_more_turns": jax.lax.fori_loop(
+            0, 40, lambda k, y: (1.01 * jnp.eye(3, dtype=x.dtype) + 0.01) @ y + jnp.abs(x), jnp.zeros(3, x.dtype)
+        ),
+        "each_ends": jax.vmap(
+            lambda y: jax.lax.while_loop(lambda z: z < 3.0, lambda z: z + jnp.abs(y) + 0.1, y), axis_size=3
+        )(x),
+        "picked": x[(x > 0).astype(jnp.int32)]
+        + jax.lax.dynamic_slice(200.0 * x, (count.astype(jnp.int8),), (2,)).sum(),
+        "divided": divided(jnp.asarray(count, jnp.int32)).astype(x.dtype),
+        "unread": jax.lax.while_loop(lambda y: y[0] > 0.1, lambda y: jnp.stack([0.5 * y[0], y[0] * x[1]]), x[:2])[:1],
+        "rows_of_constants": x[0]
+        + jax.lax.scan(lambda c, y: (c + y, c * y), x.dtype.type(0), np.arange(100, dtype=x.dtype))[1][:2],
         "branches": jax.lax.cond(x[0] > 0, lambda x: 2.0 * x, jnp.cos, x)
         + jax.lax.switch((2.0 * x[2]).astype(jnp.int32), [jnp.sin, jnp.cos, jnp.tan], x),
         "solved": jnp.linalg.solve(jnp.outer(x, x) + jnp.diag(jnp.array([0.1, 2.0, -1.0]))[::-1], x),
@@ -298,6 +316,41 @@ def test_names_of_arguments_and_results(tmp_path):
     (call,) = compiled(tmp_path, code)
     got = call(0.5, 2.0, -1.0, valid=bool)
     np.testing.assert_allclose(got, [-1.0, 1.0, False, math.sin(0.5) + 2.0], rtol=1e-6)
+
+
+@pytest.mark.ci
+def test_loops_without_turns_end(tmp_path):
+    """Within a branch that is not chosen, and within a loop that has no turns, from which XLA would take it."""
+
+    def doubled(y):
+        return jax.lax.while_loop(lambda y: y[0] > -100.0, lambda y: jnp.abs(y), y)
+
+    def kept(model, x):
+        again = jax.lax.while_loop(
+            lambda s: (s[0] < 3) & (x[1] > 0), lambda s: (s[0] + 1, s[1] + doubled(x)), (jnp.int32(0), x)
+        )
+        return jax.lax.cond(x[1] > 0, doubled, lambda y: y, x) + again[1]
+
+    code = rb.generate_c(robots.pendulum(), (kept, {"x": jax.ShapeDtypeStruct((2,), FLOAT)}), name="kept")
+    np.testing.assert_array_equal(compiled(tmp_path, code)[0](np.array([3.0, -1.0]))[0], [6.0, -2.0])
+
+
+@pytest.mark.ci
+def test_arguments_that_are_called_as_variables_are(tmp_path):
+    def halved(model, x1, y2):
+        return jax.lax.while_loop(lambda y: y.max() > 0.1, lambda y: 0.5 * y, x1 * y2), jnp.all(x1 > y2)
+
+    def still(model, x):
+        return jax.lax.while_loop(lambda y: False, lambda y: 0.5 * y, x)
+
+    shapes, x = dict.fromkeys(("x1", "y2"), jax.ShapeDtypeStruct((2,), FLOAT)), np.array([3.0, 1.0])
+    functions = (halved, shapes), (still, {"x": shapes["x1"]})
+    codes = [
+        rb.generate_c(robots.pendulum(), f, name=name) for f, name in zip(functions, ("halved", "still"), strict=True)
+    ]
+    first, second = compiled(tmp_path, *codes)
+    np.testing.assert_array_equal(first(x, np.array([1.0, 0.5]), result_1=bool)[0], [3 / 32, 0.5 / 32])
+    np.testing.assert_array_equal(second(x)[0], x)
 
 
 def test_a_robot_without_joints(tmp_path):

@@ -202,3 +202,12 @@ def test_wrong_arguments():
         envs.step(VARIED, state, jnp.zeros(3))
     with pytest.raises(rb.ShapeError, match=r"lower\.masses and upper\.masses"):
         envs.draw_parameters(envs.Parameters(), envs.Parameters(masses=np.ones(2)), KEYS[0])
+
+
+def test_goals_beyond_the_limits_are_refused():
+    b = envs.reach()
+    high = b.model.position_upper + 1.0
+    with pytest.raises(rb.ArgumentError, match=r"goals\[1\]\[0\] of joint .* must be within"):
+        envs.Environment(
+            b.model, b.hand, b.start, (b.start, high), stiffness=b.stiffness, damping=b.damping, speed=b.speed
+        )

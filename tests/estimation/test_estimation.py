@@ -17,7 +17,7 @@ from rbydyn_jax import estimation, robots
 from rbydyn_jax.rby1.commands import model_description
 from rbydyn_jax.rby1.states import state_log
 from rbydyn_jax.spatial import inertia
-from tests.helpers import assert_close, normal, oracle
+from tests.helpers import X64, assert_close, normal, oracle
 
 PERIOD = 1e-3
 ARM = robots.panda_like()
@@ -256,3 +256,39 @@ def test_estimates_have_the_dtype_of_the_samples():
     observer = estimation.observe(arm, estimation.start_observer(ARM, ZERO, ZERO, ZERO), zero, zero, zero, 0.1, 1.0)
     payload = estimation.observe_payload(arm, estimation.start_payload(ARM), zero, zero, zero, zero, HAND)
     assert {x.dtype for x in jax.tree.leaves((observer, payload))} == {jnp.dtype("float32")}
+
+
+@pytest.mark.parametrize("name", ["link2", "link5", "tool"])
+def test_derivatives_of_a_wrench_are_finite_where_joints_feel_little(name):
+    """Of links with fewer than six joints, whose Jacobians have columns of zeros, by differences."""
+    arm = robots.panda_like()
+    arm, q = (
+        jax.tree.map(lambda x: x.astype(jnp.zeros(()).dtype), y)
+        for y in (arm, jnp.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5]))
+    )
+    tau, dq = jnp.arange(1.0, 8.0).astype(q.dtype), jnp.asarray(np.random.default_rng(0).normal(size=7), q.dtype)
+
+    def found(q):
+        wrench = estimation.contact_wrench(arm, q, tau, name)
+        force = estimation.contact_force(arm, q, tau, name, jnp.array([0.1, 0.0, 0.2], q.dtype))
+        return wrench.wrench, wrench.unexplained, wrench.observed @ wrench.observed.T, force.force
+
+    h = 1e-6 if q.dtype == jnp.float64 else 3e-3
+    _, along = jax.jit(lambda q: jax.jvp(found, (q,), (dq,)))(q)
+    ahead = jax.jit(jax.vmap(found))(jnp.stack([q + h * dq, q - h * dq]))
+    for slope, x in zip(along, ahead, strict=True):
+        assert_close(slope, (x[0] - x[1]) / (2.0 * h), kind="difference", scale=max(1.0, float(jnp.abs(slope).max())))
+    back = jax.jacrev(lambda q: estimation.contact_wrench(arm, q, tau, name).wrench)(q)
+    assert_close(back @ dq, along[0], kind="solve")
+
+
+def test_payloads_of_a_batch_are_those_of_each():
+    tau = ZERO + 5.0
+    each = [
+        estimation.observe_payload(ARM, estimation.start_payload(ARM), q, ZERO, ZERO, tau, HAND)
+        for q in (ZERO, ZERO + 0.3)
+    ]
+    batch = jax.tree.map(lambda *x: jnp.stack(x), *each)
+    for field in ("parameters", "covariance", "mass", "center_of_mass"):
+        want = np.stack([getattr(x, field) for x in each])
+        np.testing.assert_allclose(getattr(batch, field), want, rtol=1e-9 if X64 else 1e-3)

@@ -53,3 +53,17 @@ def test_wrong_arguments():
     ball = rb.build_model(rb.RobotBuilder("r").link("a").link("b", 1.0, inertia=0.1).spherical("j", "a", "b"))
     with pytest.raises(rb.ModelError, match="no joint has a single coordinate"):
         exciting_trajectory(ball, 1.0)
+
+
+def test_a_start_beyond_the_limits_is_refused_and_the_default_is_within():
+    arm = rb.with_limits(
+        robots.two_link_arm(), position_lower=jnp.array([0.5, -1.0]), position_upper=jnp.array([2.0, 1.0])
+    )
+    for bad in ([0.2, 0.0], [np.nan, 0.0]):
+        with pytest.raises(rb.ArgumentError, match=r"q_start\[0\] of joint .* must be within \[0.5, 2\]"):
+            exciting_trajectory(arm, 3.0, q_start=jnp.array(bad))
+    half = rb.with_limits(arm, position_upper=jnp.array([np.inf, 1.0]))
+    found = exciting_trajectory(half, 3.0, iterations=2, population=8, points=20, waypoints=3)
+    q = sample_trajectory(found.trajectory, 401).q
+    assert float(q[:, 0].min()) >= 0.5 - 1e-6
+    assert float(jnp.abs(q[:, 1]).max()) <= 1.0 + 1e-6

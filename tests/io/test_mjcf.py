@@ -208,3 +208,26 @@ def test_missing_package_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setattr(rbydyn_jax._check.importlib, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"rbydyn_jax\[mjcf\]"):
         load_mjcf(tmp_path / "lamp.xml")
+
+
+def test_a_free_joint_has_no_armature():
+    """Turning axes would need a force for it: MuJoCo's body that no force acts on does not accelerate."""
+    text = FLOATER.replace('<freejoint name="free"/>', '<joint type="free" name="free" armature="0.5"/>')
+    model = from_mujoco(mujoco.MjModel.from_xml_string(text))
+    assert not model.armature.any()
+    assert ("joint 'free'", "armature 0.5, not used") in [(x.element, x.message) for x in model.report]
+
+
+def test_names_that_are_made_differ_from_those_that_are_given():
+    text = """<mujoco><worldbody><body name="body2"><joint name="joint1"/><geom type="sphere" size=".1"/>
+      <body name="body2:j"><joint/><geom type="box" size=".1 .1 .1"/>
+        <body name="last"><joint name="j"/><joint name="j2" pos=".1 0 0"/><geom type="sphere" size=".1"/></body>
+        <body><joint name="last_fixed"/><geom type="sphere" size=".1"/></body>
+    </body></body></worldbody></mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(text)
+    model = from_mujoco(mj)
+    assert len(set(model.link_names)) == len(model.link_names)
+    assert len(set(model.joint_names)) == len(model.joint_names)
+    rng = np.random.default_rng(0)
+    q, v, a = samples(rng, mj)
+    assert_close(jax.vmap(crba, (None, 0))(model, jnp.asarray(q)), reference(mj, q, v, a)[1])

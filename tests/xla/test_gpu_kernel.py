@@ -17,6 +17,7 @@ import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
 from rbydyn_jax.collision.pair_table import pair_distance
 from rbydyn_jax.model.edit import with_traversal
+from rbydyn_jax.planning import ControlProblem, JointEffort, JointVelocity
 from rbydyn_jax.sweeps import plan
 from rbydyn_jax.xla import gpu_kernel as gpu_kernels
 from rbydyn_jax.xla.gpu_kernel import gpu_kernel, launches
@@ -390,6 +391,14 @@ MOVES = {
     "written": lambda x: jax.lax.dynamic_update_slice(
         jnp.outer(x, x), x[:4].reshape(2, 2), (jnp.int32(3 * x[0]), jnp.int32(3 * x[1]))
     ),
+    "each ends": lambda x: jax.vmap(lambda y: jax.lax.while_loop(lambda z: z < 3.0, lambda z: z + jnp.abs(y) + 0.1, y))(
+        x
+    ),
+    "no more turns": lambda x: jax.lax.fori_loop(
+        0, 40, lambda k, y: (1.01 * jnp.eye(6, dtype=x.dtype) + 0.01) @ y + x, jnp.zeros(6, x.dtype)
+    ),
+    "picked": lambda x: x[(x > 0).astype(jnp.int32)],
+    "singular": lambda x: jax.lax.linalg.lu(jnp.diag(x[:3]).at[1, 1].set(0.0) * jnp.eye(3, dtype=x.dtype))[0],
     "logic": lambda x: jnp.where(((x > 0) == (x > 0.5)) ^ (jnp.argmax(x > 0.3) != 1), x, 2.0),
     "split": lambda x: jnp.concatenate([*jnp.split(x, 3)][::-1]).T + jax.lax.dynamic_slice(x, (1,), (1,)),
 }
@@ -411,6 +420,33 @@ def test_programs_of_scalars_and_their_kernels_compute_what_arrays_do(name):
             sizes = [(y.size, y.dtype) for y in launch.results]
             arrays += interpret(launch.text, [arrays[k] for k in launch.operands], sizes, 4)
         assert_close(arrays[-1].T, want)
+
+
+@pytest.mark.ci
+def test_results_that_are_constants_and_batches_of_which_nothing_depends():
+    kernel = gpu_kernel(lambda x, y: (jnp.sin(x), jnp.zeros_like(y[0]), 2.0 * y))
+    sine, zero, double = kernel(jnp.array(0.5), jnp.ones(3))
+    assert_close(sine, np.sin(0.5))
+    assert float(zero) == 0.0
+    assert_close(double, [2.0] * 3)
+    only = jax.jit(lambda ys: jax.vmap(kernel, (None, 0))(jnp.array(0.5), ys)[0])(jnp.ones((4, 3)))
+    assert_close(only, np.full(4, np.sin(0.5)))
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("missing", ["costs", "end_costs"])
+def test_problems_of_control_without_some_costs(gpu, missing):
+    costs = {"costs": [JointEffort(1e-3)], "end_costs": [JointVelocity(1.0)]} | {missing: ()}
+    problem = ControlProblem(robots.two_link_arm(), dt=0.02, steps=4, **costs)
+    x = jnp.full((3, 2), 0.3)
+    cost = jax.jit(jax.vmap(lambda q: problem.cost(*problem.rollout(q, q, jnp.ones((4, 2))), jnp.ones((4, 2)))))
+    assert "__gpu$xla.gpu.ptx" in cost.trace(x).lower(lowering_platforms=("cuda",)).as_text()
+    want = (
+        0.5 * 4 * 0.02 * 1e-3 * 2
+        if missing == "end_costs"
+        else 0.5 * (problem.rollout(x[0], x[0], jnp.ones((4, 2)))[1][-1] ** 2).sum()
+    )
+    assert_close(cost(x), np.full(3, want))
 
 
 @pytest.mark.ci

@@ -111,6 +111,18 @@ def test_where_there_is_no_gpu_it_is_a_scan(name):
     compare(within, other)
 
 
+def test_constants_in_a_turn_and_results_that_do_not_depend_on_the_batch():
+    def turn(c, y):
+        return 0.9 * c, (c, 2.0 * y, jnp.zeros_like(c))
+
+    x = random(LANES, 7)
+    c, _, zero = jax.jit(lambda xs: jax.vmap(lambda x: gpu_scan(turn, jnp.ones(()), x))(xs)[1])(x)
+    assert_close(c, np.broadcast_to(0.9 ** np.arange(7.0), (LANES, 7)))
+    assert not np.asarray(zero).any()
+    first = jax.jit(lambda xs: jax.vmap(lambda x: gpu_scan(turn, jnp.ones(()), x))(xs)[1][0])(x)
+    assert_close(first, c)
+
+
 @pytest.mark.parametrize("name", ["rows", "from the last", "a robot"])
 def test_derivatives_are_those_of_the_scan(name):
     f, init, xs, reverse = CASES[name]

@@ -166,7 +166,10 @@ class Humanoid(Robot):
             ArgumentError: There is no such joint.
             DtypeError: `index` is not an integer.
         """
-        return self.model.joint_names[int(self._indices([check_integer(index, "index")])[0])]
+        number = int(self._indices([check_integer(index, "index")])[0])
+        tree = self.model.tree
+        own = zip(tree.joint_names, tree.v_slices, tree.mimics, strict=True)
+        return next(name for name, s, mimic in own if mimic is None and s.start <= number < s.stop)
 
     def set_pos(self, pos: Any) -> None:
         """Moves the base to a position [m]."""

@@ -52,10 +52,11 @@ def to_pose(pose: Any, message: Any = None) -> Any:
         ShapeError: `pose` is not of shape (7,).
     """
     x = check_real(pose, "pose", (7,))
-    norm = float(np.linalg.norm(x[:4]))
-    if not norm:
+    largest = np.abs(x[:4]).max()  # so that squares neither overflow nor vanish
+    if not largest:
         raise ArgumentError("the quaternion of pose must not be zero")
-    wxyz, p = (x[:4] / norm).tolist(), x[4:].tolist()
+    quaternion = x[:4] / largest
+    wxyz, p = (quaternion / np.linalg.norm(quaternion)).tolist(), x[4:].tolist()
     fields = {
         "position": dict(zip("xyz", p, strict=True)),
         "orientation": dict(zip("xyzw", [*wxyz[1:], wxyz[0]], strict=True)),
