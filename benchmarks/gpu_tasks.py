@@ -183,11 +183,13 @@ def _task(task: str, batch: int) -> Task:
 
 
 def _box() -> Any:
+    import numpy as np
+
     import rbydyn_jax as rb
     from rbydyn_jax.shapes import BoxGeometry
 
     b = rb.RobotBuilder("box").link("world").link("body", 1.0, (0, 0, 0), (0.005, 0.005, 0.007))
-    return rb.build_model(b.floating("free", "world", "body").collision("body", BoxGeometry((0.2, 0.2, 0.1))))
+    return rb.build_model(b.floating("free", "world", "body").collision("body", BoxGeometry(np.array([0.2, 0.2, 0.1]))))
 
 
 def _share(result: Any) -> float:

@@ -343,10 +343,10 @@ def test_arguments_that_are_called_as_variables_are(tmp_path):
     def still(model, x):
         return jax.lax.while_loop(lambda y: False, lambda y: 0.5 * y, x)
 
-    shapes, x = dict.fromkeys(("x1", "y2"), jax.ShapeDtypeStruct((2,), FLOAT)), np.array([3.0, 1.0])
-    functions = (halved, shapes), (still, {"x": shapes["x1"]})
+    x, shape = np.array([3.0, 1.0]), jax.ShapeDtypeStruct((2,), FLOAT)
     codes = [
-        rb.generate_c(robots.pendulum(), f, name=name) for f, name in zip(functions, ("halved", "still"), strict=True)
+        rb.generate_c(robots.pendulum(), (halved, {"x1": shape, "y2": shape}), name="halved"),
+        rb.generate_c(robots.pendulum(), (still, {"x": shape}), name="still"),
     ]
     first, second = compiled(tmp_path, *codes)
     np.testing.assert_array_equal(first(x, np.array([1.0, 0.5]), result_1=bool)[0], [3 / 32, 0.5 / 32])
