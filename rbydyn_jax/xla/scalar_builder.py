@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class Builder:
         return len(self.known)
 
     @contextlib.contextmanager
-    def only_if(self, condition: Any) -> Iterator[None]:
+    def only_if(self, condition: Any) -> Generator[None]:
         """Loops that are made meanwhile go on only if a condition holds."""
         around = self.condition
         self.condition = self("and", np.dtype(bool), around, condition)

@@ -7,6 +7,7 @@ import re
 import subprocess
 from importlib.metadata import files
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -436,7 +437,7 @@ def test_results_that_are_constants_and_batches_of_which_nothing_depends():
 @pytest.mark.ci
 @pytest.mark.parametrize("missing", ["costs", "end_costs"])
 def test_problems_of_control_without_some_costs(gpu, missing):
-    costs = {"costs": [JointEffort(1e-3)], "end_costs": [JointVelocity(1.0)]} | {missing: ()}
+    costs: dict[str, Any] = {"costs": [JointEffort(1e-3)], "end_costs": [JointVelocity(1.0)]} | {missing: ()}
     problem = ControlProblem(robots.two_link_arm(), dt=0.02, steps=4, **costs)
     x = jnp.full((3, 2), 0.3)
     cost = jax.jit(jax.vmap(lambda q: problem.cost(*problem.rollout(q, q, jnp.ones((4, 2))), jnp.ones((4, 2)))))
