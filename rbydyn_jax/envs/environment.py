@@ -28,7 +28,7 @@ from .._result import Result
 from ..algorithms.kinematics import link_pose
 from ..constraints.servo import Servo, Stops
 from ..constraints.simulate import simulate
-from ..model.configuration import clamp
+from ..model.configuration import check_within_limits, clamp
 from ..model.model import Model, check_model
 from ..spatial.safe import safe_norm
 from .parameters import Parameters, check_parameters, draw_parameters, with_parameters
@@ -126,7 +126,7 @@ class Environment(eqx.Module):
         self.goals = (_each(low, "goals[0]", *nq).astype(dtype), _each(high, "goals[1]", *nq).astype(dtype))
         _ordered(*self.goals, "goals")
         for k, end in enumerate(self.goals):
-            _reachable(model, end, f"goals[{k}]")
+            check_within_limits(model, end, f"goals[{k}]")
         self.axes = check_array(axes, "axes", (3,)).astype(dtype)
         if (flags := known(self.axes)) is not None and not np.isin(flags, (0.0, 1.0)).all():
             raise ArgumentError(f"axes must be zeros and ones, got {flags.tolist()}")
@@ -340,17 +340,6 @@ def _pair(x: Any, name: str, of: str) -> tuple[Any, Any]:
     if len(pair) != 2:
         raise ArgumentError(f"{name} must be two {of}, the lower and the upper one, got {len(pair)}")
     return pair[0], pair[1]
-
-
-def _reachable(model: Model, q: Array, name: str) -> None:
-    """Raises if a configuration is beyond the limits."""
-    beyond = known(((q < model.position_lower) | (q > model.position_upper)).astype(int))
-    if beyond is not None and beyond.any():
-        k = int(np.argmax(beyond))
-        limits = f"[{float(model.position_lower[k]):g}, {float(model.position_upper[k]):g}]"
-        raise ArgumentError(
-            f"{name}[{k}] of joint {model.joint_names[k]!r} must be within {limits}, got {float(q[k]):g}"
-        )
 
 
 def _ordered(low: Any, high: Any, name: str) -> None:

@@ -10,13 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_each, check_not_negative, check_number, jit_public
+from .._check import check_each, check_not_negative, check_number, full_precision, jit_public
 from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.jacobians import jacobian, point_jacobian
 from ..model.model import Model
-
-product = functools.partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 
 
 class ContactWrench(Result):
@@ -57,9 +55,9 @@ def _solved(J: Float[Array, "m nv"], torques: Float[Array, "nv"], cutoff: float)
     if not len(torques):
         return jnp.zeros(len(J), J.dtype), torques, jnp.zeros((len(J), len(J)), J.dtype), jnp.asarray(0)
     inverse, span = _inverse(J, cutoff)
-    x = product(inverse, torques)
+    x = inverse @ torques
     full = jnp.zeros((len(J), len(J)), J.dtype).at[:, : span.shape[1]].set(span)
-    return x, torques - product(J.T, x), full, jnp.sum(jnp.any(span != 0.0, axis=0))
+    return x, torques - J.T @ x, full, jnp.sum(jnp.any(span != 0.0, axis=0))
 
 
 def _decomposed(J: Array, cutoff: float) -> tuple[Array, Array, Array, Array]:
@@ -78,29 +76,30 @@ def _inverse(J: Float[Array, "m nv"], cutoff: float) -> tuple[Float[Array, "m nv
     move as little as the span allows.
     """
     columns, _, rows, inverse = _decomposed(J, cutoff)
-    return product(columns * inverse[None], rows), jnp.where(inverse > 0.0, columns, 0.0)
+    return (columns * inverse[None]) @ rows, jnp.where(inverse > 0.0, columns, 0.0)
 
 
 @_inverse.defjvp
+@full_precision
 def _inverse_jvp(cutoff: float, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any, Any]:
     (J,), (dJ,) = primals, tangents
     U, s, rows, f = _decomposed(J, cutoff)
     V, felt = rows.T, f > 0.0
     kept, mixed, leaving = felt[:, None] & felt[None], felt[:, None] ^ felt[None], felt[None] & ~felt[:, None]
-    moved = product(U.T, product(dJ, V))
+    moved = U.T @ (dJ @ V)
     gap = jnp.where(mixed, s[:, None] - s[None], 1.0)
     total = jnp.where(mixed, s[:, None] + s[None], 1.0)
     along = f[:, None] * f[None]
     even = jnp.where(kept, -along, jnp.where(mixed, (f[:, None] - f[None]) / gap, 0.0))
     odd = jnp.where(kept, along, jnp.where(mixed, (f[:, None] + f[None]) / total, 0.0))
     core = 0.5 * (even * (moved + moved.T) + odd * (moved - moved.T))
-    ahead, behind = product(U.T, dJ), product(dJ, V)
-    beyond_rows = product(U * (f * f)[None], ahead - product(moved, rows))
-    beyond_columns = behind - product(U, moved)
-    inverse = product(U, product(core, rows)) + beyond_rows + product(beyond_columns * (f * f)[None], rows)
+    ahead, behind = U.T @ dJ, dJ @ V
+    beyond_rows = (U * (f * f)[None]) @ (ahead - moved @ rows)
+    beyond_columns = behind - U @ moved
+    inverse = U @ (core @ rows) + beyond_rows + (beyond_columns * (f * f)[None]) @ rows
     # From a column that is kept to one that is left out, and to what the columns do not span.
     turned = jnp.where(leaving, -(s[None] * moved + s[:, None] * moved.T) / (gap * total), 0.0)
-    span = product(U, turned) + beyond_columns * f[None]
+    span = U @ turned + beyond_columns * f[None]
     return _inverse(J, cutoff), (inverse, span)
 
 

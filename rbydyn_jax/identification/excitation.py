@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from .._check import check_array, check_integer, check_key, check_positive_number, known
-from .._errors import ArgumentError, ModelError
+from .._check import check_array, check_integer, check_key, check_positive_number
+from .._errors import ModelError
 from .._progress import Progress, check_progress, reported
 from .._result import Result, count_of
 from ..collision import min_distance
-from ..model.configuration import neutral
+from ..model.configuration import check_within_limits, neutral
 from ..model.model import Model, check_model
 from ..planning import Trajectory, rest_to_rest_basis, sample_trajectory
 from .identifiability import base_parameters
@@ -108,7 +108,8 @@ def exciting_trajectory(
     at_q, at_v = (tuple(s[i].start for i in moving) for s in (tree.q_slices, tree.v_slices))
     if clearance is not None:
         check_positive_number(clearance, "clearance")
-    middle = _middle(model) if q_start is None else _within(model, q_start)
+    middle = _middle(model) if q_start is None else check_array(q_start, "q_start", (model.nq,), "model.nq")
+    check_within_limits(model, middle, "q_start")
     nothing = jnp.zeros((waypoints, len(moving)), dtype)
     still = Trajectory(middle.astype(dtype), nothing, jnp.asarray(duration, dtype), at_q, at_v, tree.nv)
     pivots = base_parameters(model, terms=terms).pivots
@@ -137,18 +138,6 @@ def exciting_trajectory(
 def _middle(model: Model) -> Array:
     low, high = model.position_lower, model.position_upper
     return jnp.where(jnp.isfinite(high - low), 0.5 * (low + high), jnp.clip(neutral(model), low, high))
-
-
-def _within(model: Model, q_start: Array) -> Array:
-    """A start that is within the limits, checked."""
-    q = check_array(q_start, "q_start", (model.nq,), "model.nq")
-    outside = ~((model.position_lower <= q) & (q <= model.position_upper))
-    if (flags := known(outside.astype(int))) is not None and flags.any():
-        k = int(np.argmax(flags))
-        joint = next(n for n, s in zip(model.joint_names, model.tree.q_slices, strict=True) if s.start <= k < s.stop)
-        low, high = float(model.position_lower[k]), float(model.position_upper[k])
-        raise ArgumentError(f"q_start[{k}] of joint {joint!r} must be within [{low:g}, {high:g}], got {float(q[k]):g}")
-    return q
 
 
 def _within_limits(model: Model, still: Trajectory, waypoints: Array) -> Trajectory:

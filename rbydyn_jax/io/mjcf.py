@@ -25,10 +25,12 @@ from .description import (
     RobotDescription,
 )
 from .findings import Findings, fail
-from .mjcf_unused import FREE_NV, is_disabled, note_unused
+from .mjcf_unused import is_disabled, note_unused
 from .placement import compose, placement, rotation_from_wxyz
+from .save import free_name
 from .urdf import read_bytes
 
+_FREE_NV = 6  # degrees of freedom of a free joint
 _Shapes = dict[int, type[CollisionGeometry]]  # by MuJoCo's number
 
 
@@ -80,7 +82,11 @@ def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
     taken = {kind: set(found) for kind, found in names.items()}
 
     def name(kind: str, index: int) -> str:
-        return names[kind][index] if kind in names else name_of(mujoco, mj_model, kind, index, findings.source)
+        return (
+            names[kind][index]
+            if kind in names
+            else _given_name(mujoco, mj_model, kind, index, findings.source) or _default_name(kind, index)
+        )
 
     kinds = _kinds(mujoco)
     shapes = {
@@ -124,32 +130,27 @@ def object_names(mujoco: Any, mj_model: Any, kind: str, source: str) -> list[str
         ParseError: A name is not UTF-8.
     """
     count = mj_model.nbody if kind == "body" else mj_model.njnt
-    found = [name_of(mujoco, mj_model, kind, index, source) for index in range(count)]
-    starts = (mj_model.name_bodyadr if kind == "body" else mj_model.name_jntadr)[:count]
-    is_named = [mj_model.names[start : start + 1] not in (b"", b"\0") for start in starts]
-    taken = {name for name, given in zip(found, is_named, strict=True) if given}
-    return [name if given else _free(name, taken) for name, given in zip(found, is_named, strict=True)]
+    given = [_given_name(mujoco, mj_model, kind, index, source) for index in range(count)]
+    taken = {name for name in given if name}
+    return [name or _free(_default_name(kind, index), taken) for index, name in enumerate(given)]
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """The name, with underscores that tell it from those that are taken, to which it belongs afterwards."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
+    """The name, if need be with underscores, to which it belongs afterwards."""
+    found = free_name(name, taken)
+    taken.add(found)
+    return found
 
 
-def name_of(mujoco: Any, mj_model: Any, kind: str, index: int, source: str) -> str:
-    """The name of an object of a compiled model, or its kind and number.
-
-    Raises:
-        ParseError: The name is not UTF-8.
-    """
+def _given_name(mujoco: Any, mj_model: Any, kind: str, index: int, source: str) -> str | None:
     try:
-        found = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
+        return mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
     except UnicodeDecodeError as error:
         raise fail(f"the name of {kind} {index} is not UTF-8: {error}", source) from None
-    return found or ("world" if kind == "body" and index == 0 else f"{kind}{index}")
+
+
+def _default_name(kind: str, index: int) -> str:
+    return "world" if kind == "body" and index == 0 else f"{kind}{index}"
 
 
 def _kinds(mujoco: Any) -> dict[int, str]:
@@ -170,7 +171,7 @@ def _joint(
     origin = compose(pose, placement(mj_model.jnt_pos[number]))
     lower, upper, effort = -np.inf, np.inf, np.inf
     reference = float(mj_model.qpos0[at_q])
-    if kind.nv == FREE_NV:
+    if kind.nv == _FREE_NV:
         origin = placement()  # the free joint of a body replaces its pose
     if kind.scalar:
         origin = compose(origin, kind.matrix(axis, (), [-reference]) if reference else placement())
@@ -192,7 +193,7 @@ def _joint(
         effort=effort,
         damping=0.0 if undamped else float(mj_model.dof_damping[at_v]),
         friction=0.0 if frictionless else float(mj_model.dof_frictionloss[at_v]),
-        armature=0.0 if kind.nv == FREE_NV else float(mj_model.dof_armature[at_v]),  # a base has no rotor
+        armature=0.0 if kind.nv == _FREE_NV else float(mj_model.dof_armature[at_v]),  # a base has no rotor
     )
 
 

@@ -11,7 +11,6 @@ from .._check import require
 from ..shapes import CollisionGeometry
 from .findings import Findings
 
-FREE_NV = 6  # degrees of freedom of a free joint
 Name = Callable[[str, int], str]  # of an object by its kind and number
 
 

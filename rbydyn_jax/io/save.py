@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -143,7 +144,7 @@ def outline(model: Model) -> RobotDescription:
     return RobotDescription(model.name, tuple(links), ordered, _mobile_base(model))
 
 
-def free_name(name: str, taken: list[str]) -> str:
+def free_name(name: str, taken: Collection[str]) -> str:
     """Returns `name`, with underscores put to it until it is not taken."""
     while name in taken:
         name += "_"

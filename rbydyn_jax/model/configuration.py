@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_key, jit_public
+from .._check import check_array, check_key, jit_public, known
+from .._errors import ArgumentError
 from ..joints import JointType
 from .model import Model, check_model
 
@@ -167,6 +168,20 @@ def clamp(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
     lower, upper = model.position_lower.astype(q.dtype), model.position_upper.astype(q.dtype)
     # At a limit the slope is that of the side inside; `jnp.clip` takes the mean of both.
     return jnp.where(q < lower, lower, jnp.where(q > upper, upper, q))
+
+
+def check_within_limits(model: Model, q: Array, name: str) -> None:
+    """Checks that a configuration, if it is known, is within the position limits.
+
+    Raises:
+        ArgumentError: A coordinate is beyond them, or not a number.
+    """
+    within = known(((model.position_lower <= q) & (q <= model.position_upper)).astype(int))
+    if within is not None and not within.all():
+        k = int(np.argmin(within))
+        joint, low, high = model.tree.name_at(model.tree.q_slices, k), model.position_lower[k], model.position_upper[k]
+        limits = f"[{float(low):g}, {float(high):g}]"
+        raise ArgumentError(f"{name}[{k}] of joint {joint!r} must be within {limits}, got {float(q[k]):g}")
 
 
 @jit_public()

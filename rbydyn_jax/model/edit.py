@@ -170,8 +170,7 @@ def _refuse(bad: np.ndarray, name: str, what: str, model: Model) -> None:
     if np.any(bad):
         k = int(np.flatnonzero(bad)[0])
         slices = model.tree.q_slices if name.startswith("position") else model.tree.v_slices
-        joint = next(j for j, s in zip(model.joint_names, slices, strict=True) if s.start <= k < s.stop)
-        raise ArgumentError(f"joint {joint!r}: {name}[{k}] {what}")
+        raise ArgumentError(f"joint {model.tree.name_at(slices, k)!r}: {name}[{k}] {what}")
 
 
 def _no_negative_mass(mass: Any, name: str) -> None:

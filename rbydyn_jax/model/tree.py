@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -171,6 +171,11 @@ class KinematicTree:
         for joint_name, joint, place in self.singular_joints:
             if problem := joint.problem(x[place]):
                 raise ArgumentError(f"{name} of joint {joint_name!r} {problem}")
+
+    def name_at(self, slices: Sequence[slice], k: int) -> str:
+        """The name of the joint of coordinate k of `q_slices` or `v_slices`, not of one that mimics it."""
+        own = zip(self.joint_names, slices, self.mimics, strict=True)
+        return next(name for name, s, mimic in own if mimic is None and s.start <= k < s.stop)
 
     @cached_property
     def has_mimics(self) -> bool:

@@ -36,6 +36,7 @@ from .tuning import GPU_BLOCK, GPU_MOST_OPERATIONS
 _kernel_p = Primitive("rbydyn_gpu_kernel")
 _kernel_p.multiple_results = True
 KERNEL_NAME = "rbydyn"
+WRITTEN = COMPOSED | ELEMENTARY  # operations that kernels have as compositions of simpler ones
 
 
 def gpu_kernel(f: Callable[..., Any], otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -68,7 +69,7 @@ def _of_one(program: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
 
 @functools.lru_cache(maxsize=16)  # asked for when traced, and when lowered
 def _scalars(program: ClosedJaxpr) -> ScalarProgram:
-    return scalar_program(program, COMPOSED | ELEMENTARY, GPU_MOST_OPERATIONS)
+    return scalar_program(program, WRITTEN, GPU_MOST_OPERATIONS)
 
 
 def _is_written(program: ClosedJaxpr) -> bool:

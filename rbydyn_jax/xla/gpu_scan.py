@@ -20,14 +20,12 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir, partial_eval
 
-from .composed import COMPOSED
-from .elementary import ELEMENTARY
 from .emission import on_one_device
-from .gpu_kernel import KERNEL_NAME, Launch, gpu_kernel, lowered
+from .gpu_kernel import KERNEL_NAME, WRITTEN, Launch, gpu_kernel, lowered
 from .lanes_last import Flags, in_all_lanes, spread_over_lanes
 from .ptx import Array, Kernel, UnsupportedError, check_written, kernel_text
 from .scalar_builder import Builder
-from .scalar_moves import Numbers, array
+from .scalar_moves import array, flat, unflattened
 from .scalar_program import followed
 from .scalars import NotScalarError, Place, Scalar, in_depth
 from .transpose import pruned, with_operands
@@ -178,21 +176,17 @@ def scan_launch(turns: Turns, batched: Flags, lanes: int) -> Launch:
     ]
     results = [Array(x.size, x.dtype, True) for x in types]
     build = Builder(GPU_SCAN_OPERATIONS)
-    given = [array([Scalar("input", x.dtype, ()) for _ in range(x.size)], x.shape) for x in program.in_avals[:end]]
-    kind = np.dtype(np.int32)
-
-    def flat(xs: Sequence[Numbers]) -> list[Any]:
-        return [x for numbers in xs for x in numbers.reshape(-1)]
+    inputs = [Scalar("input", x.dtype, ()) for x in program.in_avals[:end] for _ in range(x.size)]
+    given, kind = unflattened(inputs, program.in_avals[:end]), np.dtype(np.int32)
 
     def body(now: Sequence[Scalar]) -> tuple[list[Any], list[tuple[Any, Place]]]:
-        count, rest = now[0], iter(now[1:])
+        count, carry = now[0], unflattened(now[1:], given[turns.constants :])
         row = build("sub", kind, kind.type(turns.length - 1), count) if turns.reverse else count
-        carry = [array([next(rest) for _ in range(x.size)], x.shape) for x in given[turns.constants :]]
         rows = [
             array([build.row(x.dtype, Place(end + k, x.size, row, i)) for i in range(x.size)], x.shape)
             for k, x in enumerate(program.in_avals[end:])
         ]
-        out = followed(build, program, [*given[: turns.constants], *carry, *rows], COMPOSED | ELEMENTARY)
+        out = followed(build, program, [*given[: turns.constants], *carry, *rows], WRITTEN)
         written = [
             (y, Place(turns.carried + k, x.size, row, i))
             for k, x in enumerate(out[turns.carried :])

@@ -17,13 +17,19 @@ from .scalars import NotScalarError
 _BOOL = np.dtype(bool)
 
 
+def selected(build: Builder, condition: Any, x: Numbers, y: Numbers) -> Numbers:
+    """One array or the other, of one shape, by a condition or by one for each place along their leading axes."""
+    conditions = np.asarray(condition, object)
+    inner = conditions.reshape((*conditions.shape, *(1,) * (x.ndim - conditions.ndim)))
+    rows = zip(np.broadcast_to(inner, x.shape).reshape(-1), x.reshape(-1), y.reshape(-1), strict=True)
+    return array([build("select", p.dtype, c, p, q) for c, p, q in rows], x.shape)
+
+
 def _row(build: Builder, x: Numbers, at: Any) -> Numbers:
     """A row of an array, the nearest one where there is none."""
     found = x[0, ...]
     for k in range(1, min(len(x), np.iinfo(at.dtype).max + 1)):
-        reached = build("ge", _BOOL, at, at.dtype.type(k))
-        pairs = zip(x[k, ...].reshape(-1), found.reshape(-1), strict=True)
-        found = array([build("select", p.dtype, reached, p, q) for p, q in pairs], found.shape)
+        found = selected(build, build("ge", _BOOL, at, at.dtype.type(k)), x[k, ...], found)
     return found
 
 
@@ -53,8 +59,7 @@ def _update(build: Builder, eqn: JaxprEqn, x: Numbers, update: Numbers, *starts:
         conditions = [begins(s[()], end, k) for s, end, k in zip(starts, ends, corner, strict=True) if end]
         here = functools.reduce(lambda a, b: build("and", _BOOL, a, b), conditions, np.True_)
         window = tuple(slice(k, k + m) for k, m in zip(corner, update.shape, strict=True))
-        pairs = zip(update.reshape(-1), found[window].reshape(-1), strict=True)
-        found[window] = array([build("select", p.dtype, here, p, q) for p, q in pairs], update.shape)
+        found[window] = selected(build, here, update, found[window])
     return found
 
 

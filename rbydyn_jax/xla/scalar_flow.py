@@ -10,7 +10,8 @@ import numpy as np
 from jax.extend.core import JaxprEqn
 
 from .scalar_builder import Builder
-from .scalar_moves import Numbers, array, constant
+from .scalar_choices import selected
+from .scalar_moves import Numbers, array, constant, flat, unflattened
 from .scalars import NotScalarError
 
 Follow = Callable[[Any, Sequence[Numbers]], list[Numbers]]
@@ -34,14 +35,8 @@ def _branched(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[
         before = build("not", _BOOL, reached[k]) if not is_last else np.True_
         with build.only_if(build("and", _BOOL, reached[k - 1] if k else np.True_, before)):
             case = follow(branch, operands[1:])
-        found = [_either(build, reached[k - 1], x, y) for x, y in zip(case, found, strict=True)] if k else case
+        found = [selected(build, reached[k - 1], x, y) for x, y in zip(case, found, strict=True)] if k else case
     return found
-
-
-def _either(build: Builder, condition: Any, x: Numbers, y: Numbers) -> Numbers:
-    """One array or the other, of one shape."""
-    pairs = zip(x.reshape(-1), y.reshape(-1), strict=True)
-    return array([build("select", p.dtype, condition, p, q) for p, q in pairs], x.shape)
 
 
 def _repeated(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[Numbers]) -> list[Numbers]:
@@ -56,19 +51,12 @@ def _repeated(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[
     def body(now: Sequence[Numbers]) -> Sequence[Numbers]:
         after, goes_on = follow(params["body_jaxpr"], [*constants, *now]), condition(now)
         # Each row of a batch ends by itself.
-        return [_where(build, goes_on, x, y) for x, y in zip(after, now, strict=True)] if goes_on.ndim else after
+        return [selected(build, goes_on, x, y) for x, y in zip(after, now, strict=True)] if goes_on.ndim else after
 
     def any_goes_on(now: Sequence[Numbers]) -> Any:
         return functools.reduce(lambda a, b: build("or", _BOOL, a, b), condition(now).reshape(-1))
 
     return _loop(build, start, any_goes_on, body)
-
-
-def _where(build: Builder, conditions: Numbers, x: Numbers, y: Numbers) -> Numbers:
-    """One array or the other, by conditions of their leading axes."""
-    inner = conditions.reshape(*conditions.shape, *(1,) * (x.ndim - conditions.ndim))
-    rows = zip(np.broadcast_to(inner, x.shape).reshape(-1), x.reshape(-1), y.reshape(-1), strict=True)
-    return array([build("select", p.dtype, c, p, q) for c, p, q in rows], x.shape)
 
 
 def _loop(
@@ -80,11 +68,7 @@ def _loop(
     """A loop of the builder, of arrays."""
 
     def arrays(numbers: Sequence[Any]) -> list[Numbers]:
-        given = iter(numbers)
-        return [array([next(given) for _ in range(x.size)], x.shape) for x in start]
-
-    def flat(xs: Sequence[Numbers]) -> list[Any]:
-        return [k for x in xs for k in x.reshape(-1)]
+        return unflattened(numbers, start)
 
     return arrays(build.loop(flat(start), lambda now: goes_on(arrays(now)), lambda now: (flat(body(arrays(now))), ())))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -20,6 +20,17 @@ def array(scalars: Sequence[Any], shape: Sequence[int]) -> Numbers:
     found = np.empty(len(scalars), object)
     found[:] = scalars
     return found.reshape(shape)
+
+
+def flat(arrays: Sequence[Numbers]) -> list[Any]:
+    """The numbers of arrays, one array after the other."""
+    return [x for numbers in arrays for x in numbers.reshape(-1)]
+
+
+def unflattened(numbers: Iterable[Any], like: Sequence[Any]) -> list[Numbers]:
+    """Numbers, one array after the other, in arrays of the shapes of others."""
+    given = iter(numbers)
+    return [array([next(given) for _ in range(x.size)], x.shape) for x in like]
 
 
 def known(x: Numbers) -> bool:

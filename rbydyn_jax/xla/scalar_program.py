@@ -25,7 +25,7 @@ from .layout import join_rows
 from .scalar_builder import Builder
 from .scalar_choices import CHOSEN
 from .scalar_flow import FLOW
-from .scalar_moves import MOVES, Numbers, array, constant, known, result_type, values_of
+from .scalar_moves import MOVES, Numbers, array, constant, flat, known, result_type, unflattened, values_of
 from .scalars import OPERATIONS, NotScalarError, Scalar, ScalarProgram, in_depth
 from .tiling import all_parts
 from .transpose import apply_operands, pruned
@@ -76,12 +76,8 @@ def scalar_program(
             too many.
     """
     inputs = [Scalar("input", x.dtype, ()) for x in program.in_avals for _ in range(x.size)]
-    given, operands = iter(inputs), []
-    for x in program.in_avals:
-        operands.append(array([next(given) for _ in range(x.size)], x.shape))
-    results = followed(Builder(most), program, operands, composed)
-    flat = [x for result in results for x in result.reshape(-1)]
-    return ScalarProgram(inputs, in_depth(flat), flat)
+    results = flat(followed(Builder(most), program, unflattened(inputs, program.in_avals), composed))
+    return ScalarProgram(inputs, in_depth(results), results)
 
 
 def followed(

@@ -167,9 +167,7 @@ class Humanoid(Robot):
             DtypeError: `index` is not an integer.
         """
         number = int(self._indices([check_integer(index, "index")])[0])
-        tree = self.model.tree
-        own = zip(tree.joint_names, tree.v_slices, tree.mimics, strict=True)
-        return next(name for name, s, mimic in own if mimic is None and s.start <= number < s.stop)
+        return self.model.tree.name_at(self.model.tree.v_slices, number)
 
     def set_pos(self, pos: Any) -> None:
         """Moves the base to a position [m]."""

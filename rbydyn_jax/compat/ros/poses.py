@@ -32,11 +32,16 @@ def from_pose(message: Any) -> np.ndarray:
     start = next((path for path in ("", "pose.", "pose.pose.") if has(message, f"{path}position")), "")
     p = components(message, f"{start}position", "xyz", _POSE)
     wxyz = components(message, f"{start}orientation", "wxyz", _POSE)
-    size = np.abs(wxyz).max()
+    return np.concatenate([_unit(wxyz, "orientation of a Pose"), p])
+
+
+def _unit(quaternion: np.ndarray, name: str) -> np.ndarray:
+    """A quaternion of any length with length 1."""
+    size = np.abs(quaternion).max()
     if not size:
-        raise ArgumentError("orientation of a Pose must not be zero")
-    wxyz = wxyz / size
-    return np.concatenate([wxyz / np.linalg.norm(wxyz), p])
+        raise ArgumentError(f"{name} must not be zero")
+    scaled = quaternion / size  # so that squares neither overflow nor vanish
+    return scaled / np.linalg.norm(scaled)
 
 
 def to_pose(pose: Any, message: Any = None) -> Any:
@@ -52,11 +57,7 @@ def to_pose(pose: Any, message: Any = None) -> Any:
         ShapeError: `pose` is not of shape (7,).
     """
     x = check_real(pose, "pose", (7,))
-    largest = np.abs(x[:4]).max()  # so that squares neither overflow nor vanish
-    if not largest:
-        raise ArgumentError("the quaternion of pose must not be zero")
-    quaternion = x[:4] / largest
-    wxyz, p = (quaternion / np.linalg.norm(quaternion)).tolist(), x[4:].tolist()
+    wxyz, p = _unit(x[:4], "the quaternion of pose").tolist(), x[4:].tolist()
     fields = {
         "position": dict(zip("xyz", p, strict=True)),
         "orientation": dict(zip("xyzw", [*wxyz[1:], wxyz[0]], strict=True)),
