@@ -6,7 +6,7 @@ builder produces it, `build_model` turns it into a `Model`, and the URDF writer 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -105,3 +105,10 @@ class RobotDescription:
     links: tuple[LinkDescription, ...]
     joints: tuple[JointDescription, ...]
     mobile_base: MobileBaseDescription | None = None
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Returns `name`, with underscores put to it until it is not taken."""
+    while name in taken:
+        name += "_"
+    return name

@@ -23,11 +23,11 @@ from .description import (
     JointDescription,
     LinkDescription,
     RobotDescription,
+    free_name,
 )
 from .findings import Findings, fail
 from .mjcf_unused import is_disabled, note_unused
 from .placement import compose, placement, rotation_from_wxyz
-from .save import free_name
 from .urdf import read_bytes
 
 _FREE_NV = 6  # degrees of freedom of a free joint

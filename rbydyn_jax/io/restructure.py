@@ -22,8 +22,8 @@ from ..shapes.capsule import Capsule
 from ..shapes.convex_hull import ConvexHull
 from ..shapes.cylinder import Cylinder
 from .build import build_model
-from .description import CollisionDescription, JointDescription, LinkDescription, RobotDescription
-from .save import free_name, outline
+from .description import CollisionDescription, JointDescription, LinkDescription, RobotDescription, free_name
+from .save import outline
 
 _PER_COORDINATE = (
     "position_lower",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -21,6 +20,7 @@ from .description import (
     Mimic,
     MobileBaseDescription,
     RobotDescription,
+    free_name,
 )
 from .urdf_writer import Capsules, write_urdf
 
@@ -142,13 +142,6 @@ def outline(model: Model) -> RobotDescription:
         joints.append((link, _joint(model, numbers, body, carrier[tree.parents[body]], names[link])))
     ordered = tuple(joint for _, joint in sorted(joints, key=lambda item: item[0]))
     return RobotDescription(model.name, tuple(links), ordered, _mobile_base(model))
-
-
-def free_name(name: str, taken: Collection[str]) -> str:
-    """Returns `name`, with underscores put to it until it is not taken."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _joint(model: Model, numbers: dict[str, np.ndarray], body: int, parent: str, child: str) -> JointDescription:

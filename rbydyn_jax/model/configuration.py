@@ -179,7 +179,7 @@ def check_within_limits(model: Model, q: Array, name: str) -> None:
     within = known(((model.position_lower <= q) & (q <= model.position_upper)).astype(int))
     if within is not None and not within.all():
         k = int(np.argmin(within))
-        joint, low, high = model.tree.name_at(model.tree.q_slices, k), model.position_lower[k], model.position_upper[k]
+        joint, low, high = model.tree.q_names[k], model.position_lower[k], model.position_upper[k]
         limits = f"[{float(low):g}, {float(high):g}]"
         raise ArgumentError(f"{name}[{k}] of joint {joint!r} must be within {limits}, got {float(q[k]):g}")
 

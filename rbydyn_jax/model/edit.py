@@ -169,8 +169,8 @@ def _with_each(model: Model, name: str, value: Any) -> Model:
 def _refuse(bad: np.ndarray, name: str, what: str, model: Model) -> None:
     if np.any(bad):
         k = int(np.flatnonzero(bad)[0])
-        slices = model.tree.q_slices if name.startswith("position") else model.tree.v_slices
-        raise ArgumentError(f"joint {model.tree.name_at(slices, k)!r}: {name}[{k}] {what}")
+        joints = model.tree.q_names if name.startswith("position") else model.tree.v_names
+        raise ArgumentError(f"joint {joints[k]!r}: {name}[{k}] {what}")
 
 
 def _no_negative_mass(mass: Any, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -145,6 +145,20 @@ class KinematicTree:
         """Size of v."""
         return sum(j.nv for j, m in zip(self.joints, self.mimics, strict=True) if m is None)
 
+    def _names(self, sizes: tuple[int, ...]) -> tuple[str, ...]:
+        own = zip(self.joint_names, sizes, self.mimics, strict=True)
+        return tuple(name for name, size, mimic in own if mimic is None for _ in range(size))
+
+    @cached_property
+    def q_names(self) -> tuple[str, ...]:
+        """The joint of each coordinate of q, never one that mimics another."""
+        return self._names(tuple(j.nq for j in self.joints))
+
+    @cached_property
+    def v_names(self) -> tuple[str, ...]:
+        """The joint of each coordinate of v, never one that mimics another."""
+        return self._names(tuple(j.nv for j in self.joints))
+
     @cached_property
     def singular_joints(self) -> tuple[tuple[str, JointType, slice], ...]:
         """Name, type and slice in q of the independent joints with singular positions, such as a quaternion zero."""
@@ -171,11 +185,6 @@ class KinematicTree:
         for joint_name, joint, place in self.singular_joints:
             if problem := joint.problem(x[place]):
                 raise ArgumentError(f"{name} of joint {joint_name!r} {problem}")
-
-    def name_at(self, slices: Sequence[slice], k: int) -> str:
-        """The name of the joint of coordinate k of `q_slices` or `v_slices`, not of one that mimics it."""
-        own = zip(self.joint_names, slices, self.mimics, strict=True)
-        return next(name for name, s, mimic in own if mimic is None and s.start <= k < s.stop)
 
     @cached_property
     def has_mimics(self) -> bool:

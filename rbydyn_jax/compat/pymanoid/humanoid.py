@@ -167,7 +167,7 @@ class Humanoid(Robot):
             DtypeError: `index` is not an integer.
         """
         number = int(self._indices([check_integer(index, "index")])[0])
-        return self.model.tree.name_at(self.model.tree.v_slices, number)
+        return self.model.tree.v_names[number]
 
     def set_pos(self, pos: Any) -> None:
         """Moves the base to a position [m]."""
