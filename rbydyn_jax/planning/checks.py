@@ -18,6 +18,7 @@ from ..model.model import Model, check_model
 from ..spatial import se3
 from ._arguments import checked_world, default_pairs, outside_jit, pose, warn_of_no_shapes
 from ._rows import joint_forces
+from .profiles import check_numbers
 from .trajectory import Motion, TrajectorySamples, check_motion, sample_trajectory
 
 
@@ -38,6 +39,8 @@ class TrajectoryReport(Result):
         velocity_ratio: Of joint velocities to their limits.
         acceleration_ratio: Of joint accelerations to their limits.
         torque_ratio: Of actuator torques and forces to their limits.
+        jerk_ratio: Of joint jerks to `jerk_limit`, of a `TimedPath` their means between neighbouring times; None if no
+            limit was given.
         smoothness: Integral of the squared joint jerks [rad^2/s^5, m^2/s^5].
         samples: The trajectory on the grid.
         torques: Actuator torques and forces on the grid [N m, N].
@@ -51,6 +54,7 @@ class TrajectoryReport(Result):
     velocity_ratio: Float[Array, ""]
     acceleration_ratio: Float[Array, ""]
     torque_ratio: Float[Array, ""]
+    jerk_ratio: Float[Array, ""] | None
     smoothness: Float[Array, ""]
     samples: TrajectorySamples
     torques: Float[Array, "t nv"]
@@ -74,7 +78,9 @@ class TrajectoryReport(Result):
         for name, x in (("position", position), ("orientation", orientation), ("limits", limits)):
             if not check_array(x, name, ()) >= 0.0:
                 raise ArgumentError(f"{name} must not be negative, got {float(x)}")
-        ratios = (self.position_ratio, self.velocity_ratio, self.acceleration_ratio, self.torque_ratio)
+        ratios = [self.position_ratio, self.velocity_ratio, self.acceleration_ratio, self.torque_ratio]
+        if self.jerk_ratio is not None:
+            ratios.append(self.jerk_ratio)
         reached = bool(self.position_error <= position) and bool(self.orientation_error <= orientation)
         apart = self.distance is None or bool(self.distance > 0.0)
         return reached and apart and all(bool(ratio <= 1.0 + limits) for ratio in ratios)
@@ -90,6 +96,7 @@ def check_trajectory(
     clearance: float | None = 0.0,
     collision_pairs: CapsulePairs | None = None,
     world: World | None = None,
+    jerk_limit: Float[Array, "nv"] | None = None,
 ) -> TrajectoryReport:
     """Measures a trajectory against its target, the limits, self-collision and the world.
 
@@ -102,12 +109,14 @@ def check_trajectory(
         clearance: None does not look at collisions; any other value does.
         collision_pairs: The pairs of shapes; default is `collision.pairs(model)`.
         world: Obstacles; default is none.
+        jerk_limit: Maximum joint jerks [rad/s^3, m/s^3]; default is none.
 
     Returns:
         Errors, ratios to the limits and distances, and the samples from which they were taken.
 
     Raises:
-        ArgumentError: `target` is not a pose, `points` is less than 2, or there is no link.
+        ArgumentError: `target` is not a pose, `points` is less than 2, `jerk_limit` is not positive, or there is no
+            link.
         DtypeError: An argument is of another type.
         ModelError: The trajectory, or a pair of capsules, is of another robot.
         NameNotFoundError: There is no such link.
@@ -119,7 +128,7 @@ def check_trajectory(
     """
     check_model(model)
     check_motion(trajectory, "trajectory")
-    outside_jit("check_trajectory", model, trajectory, target)
+    outside_jit("check_trajectory", model, trajectory, target, jerk_limit)
     check_array(trajectory.q_start, "trajectory.q_start", (model.nq,), "model.nq")
     if trajectory.nv != model.nv:
         raise ModelError(f"trajectory is of a robot with {trajectory.nv} velocities, the model has {model.nv}")
@@ -131,21 +140,25 @@ def check_trajectory(
         targets = jnp.stack([pose(T, f"target[{k}]").astype(dtype) for k, T in enumerate(each)])
     else:
         targets = pose(target, "target").astype(dtype)[None]
+    if jerk_limit is not None:
+        jerk_limit = check_array(jerk_limit, "jerk_limit", (model.nv,), "model.nv").astype(dtype)
+        check_numbers(jerk_limit, "jerk_limit", positive=True, bounded=False)
     at = sample_trajectory(trajectory, points)
     chosen = around = None
     if clearance is not None:
         warn_of_no_shapes(model)
         chosen = default_pairs(model, collision_pairs)
         around = None if world is None else checked_world(model, world, at.q.dtype)
-    return _measure(model, trajectory, at, targets, around, tuple(map(model.link_index, links)), chosen)
+    return _measure(model, trajectory, at, targets, jerk_limit, around, tuple(map(model.link_index, links)), chosen)
 
 
-@partial(jax.jit, static_argnums=(5, 6))
+@partial(jax.jit, static_argnums=(6, 7))
 def _measure(
     model: Model,
     trajectory: Motion,
     at: TrajectorySamples,
     targets: Array,
+    jerk_limit: Array | None,
     world: World | None,
     links: tuple[int, ...],
     chosen: CapsulePairs | None,
@@ -171,6 +184,7 @@ def _measure(
         velocity_ratio=_ratio(at.v, model.velocity_limit),
         acceleration_ratio=_ratio(at.a, model.acceleration_limit),
         torque_ratio=_ratio(tau, model.effort_limit),
+        jerk_ratio=None if jerk_limit is None else _ratio(trajectory.jerks(len(at.times)), jerk_limit),
         smoothness=trajectory.squared_jerk,
         samples=at,
         torques=tau,

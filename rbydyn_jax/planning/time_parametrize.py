@@ -113,6 +113,11 @@ class TimedPath(Result):
         parts = jnp.asarray(np.linspace(0.0, 1.0, check_integer(points, "points", 2)), self.times.dtype)
         return _evaluate(self, self.times[-1] * parts)
 
+    def jerks(self, points: int) -> Float[Array, "t nv"]:
+        """Mean joint jerks between equally spaced times, start and end included, at least 2 [rad/s^3, m/s^3]."""
+        at = self.samples(points)
+        return jnp.diff(at.a, axis=0) / jnp.diff(at.times)[:, None]
+
 
 @jit_public()
 def _evaluate(timed: TimedPath, t: Array) -> TrajectorySamples:

@@ -38,6 +38,10 @@ class Motion(Protocol):
         """Positions, velocities and accelerations at equally spaced times, start and end included."""
         ...
 
+    def jerks(self, points: int) -> Float[Array, "t nv"]:
+        """Jerks at these times, or their means between neighbouring ones [rad/s^3, m/s^3]."""
+        ...
+
 
 class Trajectory(Result):
     """A spline of degree 5 for each moving joint, with acceleration zero at both ends; all others are at rest.
@@ -72,6 +76,12 @@ class Trajectory(Result):
     def samples(self, points: int) -> TrajectorySamples:
         """Positions, velocities and accelerations at equally spaced times, start and end included, at least 2."""
         return on_grid(self, basis(self.coefficients.shape[0], check_integer(points, "points", 2)))
+
+    def jerks(self, points: int) -> Float[Array, "t nv"]:
+        """Joint jerks at equally spaced times, start and end included, at least 2 [rad/s^3, m/s^3]."""
+        grid = basis(self.coefficients.shape[0], check_integer(points, "points", 2))
+        still = jnp.zeros((points, self.nv), self.coefficients.dtype)
+        return still.at[:, np.array(self.v_indices, int)].set(motion(self, grid, orders=4)[3])
 
 
 class TrajectorySamples(Result):
@@ -157,15 +167,15 @@ def basis_at(count: int, phase: tuple[float, ...]) -> Basis:
     return Basis(at, rest, ends)
 
 
-def motion(trajectory: Trajectory, basis: Basis) -> tuple[Array, Array, Array]:
-    """Positions, velocities and accelerations (t, n) of the moving joints."""
+def motion(trajectory: Trajectory, basis: Basis, orders: int = 3) -> tuple[Array, ...]:
+    """Positions, velocities, accelerations, and with four orders jerks (t, n) of the moving joints."""
     z, T = trajectory.coefficients, trajectory.duration
-    rest = [jnp.asarray(B, z.dtype) @ z for B in basis.rest[:3]]
+    rest = [jnp.asarray(B, z.dtype) @ z for B in basis.rest[:orders]]
     if trajectory.end_velocities is not None:
-        carried = [jnp.asarray(E, z.dtype) @ trajectory.end_velocities for E in basis.ends[:3]]
+        carried = [jnp.asarray(E, z.dtype) @ trajectory.end_velocities for E in basis.ends[:orders]]
         rest = [x + T * y for x, y in zip(rest, carried, strict=True)]
     start = trajectory.q_start[np.array(trajectory.q_indices, int)]
-    return start[None] + rest[0], rest[1] / T, rest[2] / T**2
+    return start[None] + rest[0], *(x / T**k for k, x in enumerate(rest) if k)
 
 
 def on_grid(trajectory: Trajectory, basis: Basis) -> TrajectorySamples:

@@ -160,6 +160,33 @@ def test_smoothness_is_the_integral_of_the_squared_jerk_also_with_end_velocities
 
 
 @pytest.mark.ci
+def test_jerks_and_their_ratio_to_given_limits(dtype):
+    """The motion of least jerk begins and ends with 60 rad over the cube of the duration."""
+    model, motion = pole_arm(), least_jerk(pole_arm(), dtype)
+    largest = 60 * ANGLE / DURATION**3
+    target = link_pose(model, jnp.asarray([0.3, 0.5 + ANGLE], dtype), "tool")
+
+    def measure(elbow, shoulder=1.0):
+        limit = jnp.asarray([shoulder, elbow], dtype)
+        return check_trajectory(model, motion, "tool", target, points=11, clearance=None, jerk_limit=limit)
+
+    assert_close(measure(200.0).jerk_ratio, largest / 200.0)
+    assert measure(largest * 1.001).feasible() and not measure(largest * 0.999).feasible()
+    assert measure(np.inf, np.inf).jerk_ratio == 0.0
+    assert check_trajectory(model, motion, "tool", target, clearance=None).jerk_ratio is None
+    z, ends = 0.3 * normal(3, 5, 1), normal(4, 2, 1)
+    motion = Trajectory(jnp.zeros(2, dtype), z, jnp.asarray(DURATION, dtype), (1,), (1,), 2, ends)
+    at = sample_trajectory(motion, 4001)
+    slopes = np.diff(np.asarray(at.a, float), axis=0) / (DURATION / 4000)
+    middles = np.asarray(motion.jerks(8001), float)[1::2]
+    assert_close(middles, slopes, 1e-4 if X64 else 3e-2, scale=np.abs(slopes).max())
+    with pytest.raises(ArgumentError, match=r"jerk_limit\[1\]"):
+        measure(0.0)
+    with pytest.raises(ShapeError, match=r"jerk_limit must have shape \(2,\)"):
+        check_trajectory(model, motion, "tool", target, jerk_limit=jnp.ones(3))
+
+
+@pytest.mark.ci
 def test_what_is_not_finite_keeps_no_limit(dtype):
     report = check_trajectory(pole_arm(), least_jerk(pole_arm(), dtype, (0.3, np.nan)), "tool", jnp.eye(4))
     assert np.isnan([report.position_ratio, report.torque_ratio]).all() and report.velocity_ratio > 0.0
