@@ -182,8 +182,8 @@ def _reversed(separation: Separation) -> Separation:
 
 def _across(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
     """Along the normal of a face, or of two edges: perpendicular to two of all half axes."""
-    halves = (*a.halves, *b.halves)
-    g, h = combined(choice[: len(halves)], halves), combined(choice[len(halves) :], halves)
+    edges = (*a.edges, *b.edges)
+    g, h = combined(choice[: len(edges)], edges), combined(choice[len(edges) :], edges)
     return _along(a, b, direction(cross(g, h), dot(g, g) * dot(h, h)))
 
 
@@ -209,6 +209,8 @@ def _from_rim(a: Solid, b: Solid, choice: Sequence[Array]) -> Array:
 
     def chosen(a: Solid, b: Solid, choice: Sequence[Array]) -> tuple[Rim, Vector, Vector]:
         count = len(b.halves)
+        if b.disc is not None:
+            return _rim(a, choice[0]), b.center, b.disc.axis
         edge = combined(choice[1 : 1 + count], b.halves)
         return _rim(a, choice[0]), b.corner(choice[1 + count :]), direction(edge, dot(edge, edge))
 
@@ -233,7 +235,13 @@ def _rim(a: Solid, end: Array) -> Rim:
 def _on_both(a: Solid, b: Solid, core: Array, normal: Vector, p: Vector, q: Vector) -> tuple[Vector, Vector]:
     """Points of both cores at the distance that is known, from points that are so unless many are."""
     shift = lax.stop_gradient(scaled(core, normal))
-    a, b, start = lax.stop_gradient((a, b, p))
+    a, b, n, start = lax.stop_gradient((a, b, normal, p))
+    # A point or a disc, if it meets the other face at all, does so where that is nearest to its middle.
+    on_a, a_has_edges = a.face(n)
+    on_b, b_has_edges = b.face(scaled(-jnp.ones_like(core), n))
+    at_b = add(on_b.nearest(sub(on_a.center, shift)), shift)
+    start = map_components(lambda x, y: where(a_has_edges, x, y), start, at_b)
+    start = map_components(lambda x, y: where(b_has_edges, x, y), start, on_a.nearest(add(on_b.center, shift)))
 
     def alternated(_: int, x: Vector) -> Vector:
         return a.nearest(add(b.nearest(sub(x, shift)), shift))

@@ -28,6 +28,7 @@ from .vectors import (
     direction,
     dot,
     map_components,
+    otherwise,
     perpendicular,
     rounding,
     safe_norm,
@@ -55,12 +56,21 @@ class Solid(NamedTuple):
         halves: The half axes $g_i$ [m], perpendicular to each other.
         disc: The disc, if there is one; then the only half axis is along its axis.
         radius: Radius of the ball [m].
+        axes: Unit vectors along the half axes of a box, which count as constants: those of sides without length.
     """
 
     center: Vector
     halves: tuple[Vector, ...]
     disc: Disc | None
     radius: Array
+    axes: tuple[Vector, ...] = ()
+
+    @property
+    def edges(self) -> tuple[Vector, ...]:
+        """The directions of the half axes, of any length; of a box they are there whatever its sides."""
+        if not self.axes:
+            return self.halves
+        return tuple(otherwise(g, axis) for g, axis in zip(self.halves, self.axes, strict=True))
 
     def reach(self, n: Vector) -> Array:
         """How far the core reaches from its centre along unit vectors.
@@ -86,6 +96,22 @@ class Solid(NamedTuple):
         if self.disc is None:
             return found
         return add_scaled(found, -self.disc.radius, direction(perpendicular(n, self.disc.axis), jnp.ones_like(n[0])))
+
+    def face(self, n: Vector) -> tuple[Solid, Array]:
+        """All points of the core that are deepest against unit vectors, to rounding, and whether they have edges.
+
+        Those without are a point or a disc.
+        """
+        has_edges, halves = jnp.zeros_like(n[0], bool), []
+        for g in self.halves:
+            level = _is_level(dot(n, g), g)
+            has_edges |= level & (dot(g, g) > 0)
+            halves.append(map_components(lambda x, level=level: where(level, x, 0.0), g))
+        disc = self.disc
+        if disc is not None:
+            across = perpendicular(n, disc.axis)
+            disc = Disc(disc.axis, where(dot(across, across) <= rounding(n[0]), disc.radius, 0.0))
+        return Solid(self.support(n), tuple(halves), disc, jnp.zeros_like(self.radius)), has_edges
 
     def nearest(self, p: Vector) -> Vector:
         """The points of the core that are nearest to points."""
@@ -115,7 +141,7 @@ class Solid(NamedTuple):
             return x[0] + (b * x[2] - c * x[1]), x[1] + (c * x[0] - a * x[2]), x[2] + (a * x[1] - b * x[0])
 
         disc = None if self.disc is None else Disc(turn(self.disc.axis), self.disc.radius)
-        return Solid(self.center, tuple(turn(g) for g in self.halves), disc, self.radius)
+        return self._replace(halves=tuple(turn(g) for g in self.halves), disc=disc)
 
 
 def _is_level(t: Array, g: Vector) -> Array:
@@ -168,6 +194,6 @@ def solid(placed: Placed) -> Solid:
     no_ball = jnp.zeros_like(placed.center[0])
     if isinstance(placed, PlacedBoxes):
         halves = tuple(scaled(h, axis) for h, axis in zip(placed.half, placed.axes, strict=True))
-        return Solid(placed.center, halves, None, no_ball)
+        return Solid(placed.center, halves, None, no_ball, lax.stop_gradient(placed.axes))
     disc = Disc(placed.axis, placed.radius)
     return Solid(placed.center, (scaled(placed.half_length, placed.axis),), disc, no_ball)

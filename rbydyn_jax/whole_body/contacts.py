@@ -27,6 +27,9 @@ from ..spatial.safe import safe_norm
 class ContactModel(eqx.Module):
     """A contact of a link, which has no acceleration and bears a force within a cone.
 
+    Of a contact that moves, the rate of its velocity in the axes of its link is zero, so that several points of a link
+    that turns do not contradict one another.
+
     Attributes:
         size: Number of components of its force.
     """
@@ -109,12 +112,12 @@ class PatchContact(ContactModel):
         """A pose that is not given is the identity; `most` that is not given is infinite.
 
         Raises:
-            ArgumentError: The pose is no rigid transform, the friction is not positive, a number is negative, or
-                `least` is more than `most`, where values are known.
+            ArgumentError: `link` and `ref` are the same, or, where values are known, the pose is no rigid transform,
+                the friction is not positive, a number is negative, or `least` is more than `most`.
             DtypeError: An argument is not numeric, or a link is neither a name nor an index.
             ShapeError: An argument has another shape.
         """
-        self.link, self.ref = check_link(link, "link"), check_link(ref, "ref", True)
+        self.link, self.ref = _links(link, ref)
         self.pose = rigid(pose, "pose")
         traced = isinstance(half_sizes, jax.Array)
         self.half_sizes = (
@@ -185,12 +188,12 @@ class PointContact(ContactModel):
         """The normal may be of any length; `most` that is not given is infinite.
 
         Raises:
-            ArgumentError: The normal has no length, the friction is not positive, a number is negative, or `least` is
-                more than `most`, where values are known.
+            ArgumentError: `link` and `ref` are the same, or, where values are known, the normal has no length, the
+                friction is not positive, a number is negative, or `least` is more than `most`.
             DtypeError: An argument is not numeric, or a link is neither a name nor an index.
             ShapeError: An argument has another shape.
         """
-        self.link, self.ref = check_link(link, "link"), check_link(ref, "ref", True)
+        self.link, self.ref = _links(link, ref)
         self.point, self.normal = vector(point, "point"), direction(normal, "normal")
         self.friction = positive(friction, "friction")
         self.least, self.most = _between(least, most)
@@ -211,6 +214,13 @@ class PointContact(ContactModel):
 
     def faces(self) -> Array:
         return cones.friction_cone_faces(jnp.asarray(self.friction))
+
+
+def _links(link: Any, ref: Any) -> tuple[str | int, str | int | None]:
+    """The two links of a contact, not the same one."""
+    if check_link(link, "link") == check_link(ref, "ref", True):
+        raise ArgumentError(f"link and ref must be two links, got {link!r} for both: a link does not touch itself")
+    return link, ref
 
 
 def _frame(normal: Float[Array, "3"]) -> Float[Array, "3 3"]:
@@ -235,15 +245,17 @@ def check_contacts(model: Model, contacts: Any, dtype: Any) -> tuple[ContactMode
     """The contacts, cast to one dtype.
 
     Raises:
+        ArgumentError: One is of a link that touches itself.
         DtypeError: They are no sequence of `PatchContact` and `PointContact`.
         NameNotFoundError: One names a link that the robot does not have.
     """
     if isinstance(contacts, ContactModel) or not isinstance(contacts, Sequence) or isinstance(contacts, str | bytes):
         raise DtypeError(f"contacts must be a sequence of PatchContact or PointContact, got {type(contacts).__name__}")
-    for contact in contacts:
+    for i, contact in enumerate(contacts):
         if not isinstance(contact, ContactModel):
             raise DtypeError(f"contacts must hold PatchContact or PointContact, got {type(contact).__name__}")
-        for link in (contact.link, contact.ref):
-            if link is not None:
-                model.link_index(link)
+        link, ref = (None if k is None else model.link_index(k) for k in (contact.link, contact.ref))
+        if link == ref:
+            same = f"{contact.link!r} and {contact.ref!r}, which are the same"
+            raise ArgumentError(f"link and ref of contacts[{i}] must be two links, got {same}")
     return tuple(jax.tree.map(lambda x: jnp.asarray(x, dtype), contact) for contact in contacts)

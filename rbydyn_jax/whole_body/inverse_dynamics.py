@@ -17,6 +17,7 @@ from .._result import Result, outcomes
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import bias_forces
+from ..constraints._bodies import body_of
 from ..constraints.dynamics import DEFAULT_STABILIZATION, Stabilization, each_stabilization
 from ..constraints.loops import LoopJoint, assemble, check_loops
 from ..model.model import Model
@@ -34,7 +35,8 @@ class WholeBodyStatus(IntEnum):
     INFEASIBLE = 1
     """No accelerations and forces keep the contacts, the loops and the limits."""
     NOT_CONVERGED = 2
-    """Neither the optimum nor a proof that there is none was found; rounding is in the way."""
+    """Neither the optimum nor a proof that there is none was found; rounding is in the way, or contacts that happen to
+    depend on one another."""
     SINGULAR = 3
     """Contacts depend on one another in this configuration alone: within all limits, but maybe not the optimum."""
     NOT_FINITE = 4
@@ -154,7 +156,7 @@ def inverse_dynamics(
     state = State(model, q, v)
     joints = [contact.joint().cast(dtype) for contact in touching]
     held = assemble(model, state.bodies, v, [*joints, *closing], [*(contact.gain for contact in touching), *gains])
-    K, k = _turned(model, state, touching, held.jacobian, held.bias)
+    K, k = _turned(state, touching, held.jacobian, held.bias)
     equations = Equations(crba(model, q), bias_forces(model, q, v, f_ext), K, k, _sure(model, touching, len(k)))
     problem = Problem(state, wanted, touching, equations, driven, T, mu)
     found = optimum(problem)
@@ -165,7 +167,8 @@ def inverse_dynamics(
         finite &= (number > 0.0) & (number < jnp.inf)
     status = jnp.where(found.optimal, WholeBodyStatus.OPTIMAL, WholeBodyStatus.NOT_CONVERGED)
     status = jnp.where(found.optimal & ~found.regular, WholeBodyStatus.SINGULAR, status)
-    status = jnp.where(found.infeasible, WholeBodyStatus.INFEASIBLE, status)
+    # Of equations that happen to depend on one another some of the solutions are left out.
+    status = jnp.where(found.infeasible & found.regular, WholeBodyStatus.INFEASIBLE, status)
     status = jnp.where(finite, status, WholeBodyStatus.NOT_FINITE)
     ends = np.cumsum([0, *(contact.size for contact in touching)])
     return WholeBodyResult(
@@ -197,11 +200,11 @@ def _driven(model: Model, actuated: Any) -> np.ndarray:
     return np.array(sorted({k for at in slices for k in range(at.start, at.stop)}), int)
 
 
-def _turned(model: Model, state: State, contacts: Sequence[ContactModel], K: Array, k: Array) -> tuple[Array, Array]:
+def _turned(state: State, contacts: Sequence[ContactModel], K: Array, k: Array) -> tuple[Array, Array]:
     """The equations with those of contacts in the contacts' axes."""
     rows, biases, at = [], [], 0
     for contact in contacts:
-        axes, here = contact.axes(model, state.bodies), slice(at, at + contact.size)
+        axes, here = contact.axes(state.model, state.bodies), slice(at, at + contact.size)
         rows.append(axes @ K[here])
         biases.append(axes @ k[here])
         at += contact.size
@@ -209,18 +212,24 @@ def _turned(model: Model, state: State, contacts: Sequence[ContactModel], K: Arr
 
 
 def _sure(model: Model, contacts: Sequence[ContactModel], size: int) -> np.ndarray:
-    """The equations that are independent but in singular configurations: of contacts of different bodies with the
-    world whose joints are at least as many."""
+    """The equations that are independent but in singular configurations.
+
+    They are those of contacts with the world, each by joints that move none of the contacts before it, at least as many
+    as its equations. A toe beside a sole depends on the sole, but for one joint.
+    """
     sure, at = np.zeros(size, bool), 0
-    bodies: set[int] = set()
-    used, count = set(), 0
+    used: set[int] = set()
     for contact in contacts:
-        body = model.tree.link_bodies[model.link_index(contact.link)]
-        path = set(model.tree.path(body)) if body >= 0 else set()
-        more = used | {k for i in path for k in range(model.tree.v_slices[i].start, model.tree.v_slices[i].stop)}
-        if contact.ref is None and body not in bodies and len(more) >= count + contact.size:
+        paths = [_velocities(model, link) for link in (contact.link, contact.ref) if link is not None]
+        if contact.ref is None and len(paths[0] - used) >= contact.size:
             sure[at : at + contact.size] = True
-            used, count = more, count + contact.size
-            bodies.add(body)
+        used.update(*paths)
         at += contact.size
     return sure
+
+
+def _velocities(model: Model, link: str | int) -> set[int]:
+    """Those that move a link."""
+    tree, body = model.tree, body_of(model, link)
+    on_path = tree.path(body) if body >= 0 else ()
+    return {k for i in on_path for k in range(tree.v_slices[i].start, tree.v_slices[i].stop)}

@@ -10,7 +10,17 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax.engines.pinocchio import pin_model
 from rbydyn_jax.spatial import cones
-from rbydyn_jax.whole_body import Com, Effort, Force, PointContact, Pose, Posture, WholeBodyStatus, inverse_dynamics
+from rbydyn_jax.whole_body import (
+    Com,
+    Effort,
+    Force,
+    PatchContact,
+    PointContact,
+    Pose,
+    Posture,
+    WholeBodyStatus,
+    inverse_dynamics,
+)
 from tests.helpers import assert_close
 from tests.whole_body import reference
 
@@ -205,3 +215,74 @@ def test_more_contacts_of_a_foot_than_it_needs_do_not_slip():
     result = inverse_dynamics(MODEL, q, v, [Com(PIN.center_of_mass(q), 5.0), Posture(Q, 0.1)], contacts)
     assert result.status == WholeBodyStatus.OPTIMAL
     assert float(jnp.abs(result.slip).max()) < 1e-9
+
+
+def _heel_and_toe() -> rb.Model:
+    """A pelvis on two legs of six hinges; the left foot has a toe on a hinge of its own."""
+    builder = rb.RobotBuilder("walker").link("w").link("pelvis", 10.0, inertia=0.2).floating("base", "w", "pelvis")
+    axes = ((0, 0, 1), (1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 1, 0), (1, 0, 0))
+    for side, y in (("l", 0.1), ("r", -0.1)):
+        above = "pelvis"
+        for k, axis in enumerate(axes):
+            name, at = f"{side}{k}", (0.0, y if k == 0 else 0.0, -0.3 if k in (3, 4) else 0.0)
+            builder.link(name, 1.0, (0.0, 0.0, -0.1 if k in (2, 3) else 0.0), 0.01)
+            builder.revolute(f"{side}j{k}", above, name, xyz=at, axis=axis, lower=-2, upper=2, effort=200)
+            above = name
+    builder.link("toe", 0.2, inertia=1e-3)
+    builder.revolute("toe_joint", "l5", "toe", xyz=(0.12, 0.0, 0.0), axis=(0, 1, 0), lower=-1, upper=1, effort=50)
+    return rb.build_model(builder)
+
+
+@pytest.mark.slow
+def test_a_heel_and_its_toe_share_all_joints_but_one_and_their_order_does_not_matter():
+    """Whatever the order, the objective is the same, and what is said to be feasible keeps every condition."""
+    model = _heel_and_toe()
+    soles = {name: PatchContact(name, None, size) for name, size in (("l5", (0.05, 0.04)), ("r5", (0.1, 0.04)))}
+    soles["toe"] = PatchContact("toe", None, (0.03, 0.04))
+    bent = rb.neutral(model).at[jnp.array([9, 10, 11, 15, 16, 17])].set(jnp.array([-0.3, 0.6, -0.3] * 2))
+    tasks = [Com(rb.center_of_mass(model, bent), 10.0), Posture(bent, 0.1)]
+    keys = jax.random.split(jax.random.key(0), 8)
+    random = jax.vmap(rb.random_configuration, (None, 0))(model, keys)
+    orders = (("l5", "r5", "toe"), ("l5", "toe", "r5"), ("toe", "r5", "l5"))
+    driven, mass = np.arange(6, model.nv), float(rb.total_mass(model))
+    costs = []
+    for order in orders:
+        solve = jax.jit(
+            jax.vmap(lambda q, order=order: inverse_dynamics(model, q, jnp.zeros(19), tasks, [soles[x] for x in order]))
+        )
+        found = solve(jnp.concatenate([bent[None], random]))
+        assert (found.status == WholeBodyStatus.OPTIMAL).all()
+        assert_close(found.slip, np.zeros_like(found.slip), 1e-9, scale=1.0)
+        assert_close(found.residual[:, :6], np.zeros((9, 6)), 1e-9, scale=1.0)
+        for name, force in zip(order, found.forces, strict=True):
+            faces = np.asarray(soles[name].faces())
+            assert (np.einsum("ij,nj->ni", faces, force) <= 1e-6).all() and (np.asarray(force)[:, 5] >= -1e-6).all()
+        com, posture = found.errors
+        size = (np.asarray(found.a)[:, driven] ** 2).sum(1) + sum(
+            (np.asarray(f) ** 2).sum(1) for f in found.forces
+        ) / mass**2
+        costs.append(10.0 * (com**2).sum(1) + 0.1 * (posture[:, 6:] ** 2).sum(1) + 1e-4 * size)
+    assert_close(costs[1], costs[0], 1e-6)
+    assert_close(costs[2], costs[0], 1e-6)
+
+
+@pytest.mark.slow
+def test_the_velocities_of_points_that_move_keep_their_components_in_the_axes_of_the_link():
+    rng = np.random.default_rng(3)
+    contacts = [PointContact(foot, (0.0, 0.02, 0.01), (0.1, 0.2, 1.0), friction=FRICTION) for foot in FEET]
+    solve = jax.jit(lambda q, v: inverse_dynamics(MODEL, q, v, [Posture(Q, 0.1), Com(jnp.zeros(3), 1.0)], contacts))
+    for _ in range(4):
+        q = rb.integrate(MODEL, Q, jnp.asarray(rng.uniform(-0.2, 0.2, MODEL.nv)))
+        v = jnp.asarray(rng.uniform(-0.5, 0.5, MODEL.nv))
+        a = solve(q, v).a
+
+        def placed(t, q=q, v=v, a=a):
+            poses = rb.fk(MODEL, rb.integrate(MODEL, q, v * t + 0.5 * a * t**2))
+            return jnp.stack([poses[MODEL.link_index(foot)] for foot in FEET])
+
+        def seen(t, placed=placed):
+            speed = jax.jacfwd(lambda t: placed(t) @ jnp.array([0.0, 0.02, 0.01, 1.0]))(t)
+            return jnp.einsum("fji,fj->fi", placed(t)[:, :3, :3], speed[:, :3])
+
+        assert float(jnp.abs(seen(0.0)).max()) > 0.05
+        assert_close(jax.jacfwd(seen)(0.0), np.zeros((3, 3)), 1e-9, scale=1.0)
