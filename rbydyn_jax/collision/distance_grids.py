@@ -93,7 +93,7 @@ def grid_from_mesh(path: str | Path, spacing: float, *, margin: float = 0.2) -> 
     found, rows = [], grid.reshape(-1, 3)
     for some in np.array_split(rows, -(-len(rows) * len(triangles) // _TOGETHER)):
         _, distance, _ = trimesh.proximity.closest_point_naive(mesh, some)
-        found.append(np.where(_windings(triangles, some) > 0.5, -distance, distance))
+        found.append(np.where(np.abs(_windings(triangles, some)) > 0.5, -distance, distance))
     return _made(np.concatenate(found).reshape(grid.shape[:3]), origin, spacing, jnp.zeros(()).dtype)
 
 

@@ -25,6 +25,7 @@ from .bounding import bounding_ball, bounding_capsule, bounding_hull, covering_b
 _FEATURE = "collision.mesh_shapes"
 _FINEST = 20  # edges are cut to this part of a mesh's size before it is covered by spheres
 _MOST_VERTICES = 32  # of a hull
+_FLAT = 1e-6  # thickness of a flat mesh, relative to its size: files have float32
 _THRESHOLD = 0.05  # concavity at which coacd stops cutting
 # Of coacd: a quarter of its own default search, which takes 20 s for a link of a UR5 instead of over a minute.
 _SEARCH = {"mcts_iterations": 60, "mcts_max_depth": 2, "resolution": 1000, "preprocess_resolution": 30}
@@ -63,7 +64,7 @@ def mesh_shapes(
         ArgumentError: `fit` is unknown, or `parts` less than 1.
         DtypeError: `path` is no path, `parts` no integer, or `progress` neither a bool nor a function.
         MissingExtraError: trimesh, scipy or coacd is not installed (extra ``meshes``), or tqdm for a progress bar.
-        ParseError: The file or a mesh is not there or cannot be read.
+        ParseError: The file or a mesh is not there or cannot be read, or a mesh is flat and has no hull.
 
     Example:
         ```python
@@ -88,6 +89,9 @@ def mesh_shapes(
     found: dict[str, list[Shape]] = {}
     for link, geometry, origin in reported(meshes, progress, len(meshes), _FEATURE):
         mesh = _mesh(geometry, origin, path, packages, link)
+        if fit == "hull" and _is_flat(np.asarray(mesh.vertices)):
+            message = f'link {link!r}: the mesh {geometry.filename!r} is flat and has no hull; use fit="box"'
+            raise fail(message, os.fspath(path))
         found.setdefault(link, []).extend(_fitted(mesh, fit, parts))
     return found
 
@@ -150,9 +154,41 @@ def _capsule(mesh: Any) -> Capsule:
     return Capsule(ends, np.array(radius))
 
 
+def _plane(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Axes as rows, the last normal to the plane next to points (n, 3), and how far they extend along these."""
+    axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]
+    return axes, np.ptp(points @ axes.T, axis=0)
+
+
+def _is_flat(points: np.ndarray) -> bool:
+    _, extents = _plane(points)
+    return bool(extents[2] <= _FLAT * extents[0])
+
+
+def _flat_bounds(trimesh: Any, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What `oriented_bounds` finds of points in space, for those in a plane."""
+    axes, extents = _plane(points)
+    to_plane = np.eye(4)
+    to_plane[:3, :3] = axes * [[1.0], [1.0], [np.linalg.det(axes)]]
+    to_plane[2, 3] = -(to_plane[2, :3] @ points.mean(axis=0))
+    in_plane = trimesh.transform_points(points, to_plane)[:, :2]
+    try:
+        turned, rectangle = trimesh.bounds.oriented_bounds_2D(in_plane)
+    except Exception:  # of the hull's library, of points on a line
+        turned, rectangle = np.eye(3), extents[:2]
+        turned[:2, 2] = -0.5 * (in_plane.max(axis=0) + in_plane.min(axis=0))
+    to_box = np.eye(4)
+    to_box[:2, :2], to_box[:2, 3] = turned[:2, :2], turned[:2, 2]
+    return to_box @ to_plane, np.append(rectangle, 0.0)
+
+
 def _box(mesh: Any) -> Box:
     trimesh = require("trimesh", "meshes", _FEATURE)
-    to_box, extents = trimesh.bounds.oriented_bounds(mesh, ordered=False)
+    points = np.asarray(mesh.vertices)
+    if _is_flat(points):
+        to_box, extents = _flat_bounds(trimesh, points)
+    else:
+        to_box, extents = trimesh.bounds.oriented_bounds(mesh, ordered=False)
     T = np.linalg.inv(to_box)
     x = np.asarray(mesh.vertices) @ T[:3, :3] - T[:3, 3] @ T[:3, :3]
     return Box(T[:3, 3], T[:3, :3].T, np.maximum(0.5 * np.asarray(extents), np.abs(x).max(axis=0)))

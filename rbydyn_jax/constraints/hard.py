@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_each, check_not_negative
+from .._check import check_array, check_each, check_not_negative
 from .._errors import DtypeError
 from ..algorithms.crba import mass_matrix_inverse
 from ..collision.contact_points import contact_points, contact_shapes, owners
@@ -69,6 +69,7 @@ def check_contact_world(
         ShapeError: `friction` has another shape.
     """
     if world is None:
+        check_not_negative(check_array(friction, "friction"), "friction")
         return HardContacts(None, jnp.zeros(0, dtype), dry, None)
     if not isinstance(world, World):
         raise DtypeError(f"world must be a collision.World, got {type(world).__name__}")

@@ -210,6 +210,8 @@ def simulate(
     if stops is not None and not isinstance(stops, Stops):
         raise DtypeError(f"stops must be a Stops, got {type(stops).__name__}")
     stops = jax.tree.map(lambda x: jnp.asarray(x, q.dtype), stops)
+    if world is None and contact_links is not None:
+        raise ArgumentError("contact_links needs a world, got world=None")
     touching = check_contact_world(model, world, friction, contact_links, dry, q.dtype)
     if servo is not None and not callable(servo):
         servo = check_servo(model, servo, "servo", q.dtype)

@@ -213,8 +213,8 @@ def with_shapes(
         name = model.link_names[model.link_index(link)]
         if (isinstance(of_link, tuple) and hasattr(of_link, "_fields")) or not isinstance(of_link, Sequence):
             raise DtypeError(f"shapes[{link!r}] must be a sequence of shapes, got {type(of_link).__name__}")
-        for k, shape in enumerate(of_link):
-            added.setdefault(name, []).append(_described(shape, f"shapes[{link!r}][{k}]", masks))
+        own = added.setdefault(name, [])
+        own += [_described(shape, f"shapes[{link!r}][{k}]", masks) for k, shape in enumerate(of_link)]
 
     def extended(link: LinkDescription) -> LinkDescription:
         if link.name not in added:

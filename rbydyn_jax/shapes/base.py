@@ -48,11 +48,13 @@ class Geometry(abc.ABC):
     Attributes:
         tag: Name of the shape and of its URDF element.
         sizes: The fields that are lengths, which must be finite and not negative.
+        size_shape: The shape of each of them.
         unused: Attributes that URDF files of some makers have and that are not used.
     """
 
     tag: ClassVar[str]
     sizes: ClassVar[tuple[str, ...]] = ()
+    size_shape: ClassVar[tuple[int, ...]] = ()
     unused: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
@@ -62,7 +64,17 @@ class Geometry(abc.ABC):
 
     def problem(self) -> str:
         """What is wrong with its numbers; empty if nothing."""
-        sizes = [x for size in self.sizes for x in np.ravel(getattr(self, size)).tolist()]
+        sizes: list[float] = []
+        for name in self.sizes:
+            given = getattr(self, name)
+            try:
+                x = np.asarray(given, float)
+            except (TypeError, ValueError):
+                x = None
+            if x is None or x.shape != self.size_shape:
+                expected = "three numbers" if self.size_shape else "a number"
+                return f"{self.tag} has the {name} {given!r}, expected {expected}"
+            sizes += x.reshape(-1).tolist()
         if all(math.isfinite(size) and size >= 0.0 for size in sizes):
             return ""
         return f"collision shape has the sizes {sizes}, expected finite numbers >= 0"

@@ -21,6 +21,7 @@ class BoxGeometry(CollisionGeometry):
 
     tag = "box"
     sizes = ("size",)
+    size_shape = (3,)
     mujoco = "box"
 
     size: np.ndarray

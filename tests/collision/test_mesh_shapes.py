@@ -10,7 +10,7 @@ from scipy.spatial import ConvexHull
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
 from rbydyn_jax.collision.bounding import bounding_ball, bounding_capsule
-from tests.helpers import example_robot, oracle
+from tests.helpers import assert_close, example_robot, oracle
 
 URDF = """<robot name="one">
   <link name="base"/>
@@ -120,6 +120,9 @@ def test_a_robot_gets_shapes_in_the_axes_of_its_links():
     assert len(alone.tree.shape_kinds) == len(both.tree.shape_kinds) - on_tool
     assert both.link_names == arm.link_names
     assert both.joint_names == arm.joint_names
+    bare = collision.with_shapes(both, {"tool": [], 0: []}, keep=False)
+    kept = [link for link in both.tree.shape_links if link not in (0, arm.link_index("tool"))]
+    assert list(bare.tree.shape_links) == kept and len(kept) < len(both.tree.shape_links)
 
 
 @pytest.mark.slow
@@ -164,6 +167,25 @@ def test_lists_of_spheres(tmp_path):
         path.write_text(text)
         with pytest.raises(rb.ParseError, match=problem):
             collision.read_spheres(path)
+
+
+@pytest.mark.parametrize("outline", [[[0, 0], [0.3, 0], [0.3, 0.1], [0, 0.1]], [[0, 0], [0.2, 0], [0, 0.3]]])
+def test_flat_meshes_have_flat_boxes_and_no_hull(tmp_path, outline):
+    trimesh = oracle("trimesh")
+    corners = np.column_stack([outline, np.full(len(outline), 0.2)]) @ np.linalg.qr(np.arange(9).reshape(3, 3) ** 2)[0]
+    faces = [[0, 1, 2], [0, 2, 3]][: len(outline) - 2]
+    trimesh.Trimesh(corners, faces, process=False).export(tmp_path / "plate.stl")
+    path = tmp_path / "robot.urdf"
+    path.write_text(URDF.format("plate.stl").replace('scale="2 1 0.5"', ""))
+    (plate,) = collision.mesh_shapes(path, "box")["tool"]
+    R = np.asarray(rb.spatial.rpy.to_matrix(jnp.array([0.4, 0.5, -0.6])))
+    assert distance_outside([plate], corners @ R.T + [0.3, -0.2, 0.1]) < 1e-7
+    assert_close(4 * np.prod(np.sort(plate.half)[1:]), np.prod(np.ptp(outline, axis=0)), 1e-6)  # the least area
+    assert plate.half.min() < 1e-7 and np.isclose(np.linalg.det(plate.axes), 1.0)
+    for fit in ("capsule", "sphere"):
+        assert distance_outside(collision.mesh_shapes(path, fit)["tool"], corners @ R.T + [0.3, -0.2, 0.1]) < 1e-7
+    with pytest.raises(rb.ParseError, match=r"link 'tool': the mesh 'plate.stl' is flat and has no hull"):
+        collision.mesh_shapes(path, "hull")
 
 
 def test_what_cannot_be_done_is_said(tmp_path, robot_file):

@@ -126,6 +126,10 @@ def test_grids_of_clouds_and_meshes(tmp_path):
     away = np.abs(low + 0.05 * index) - half
     want = np.linalg.norm(np.maximum(away, 0), axis=-1) + np.minimum(away.max(axis=-1), 0)
     assert np.abs(np.asarray(grid.values) - want).max() < 1e-6  # STL files have float32
+    box.invert()
+    box.export(tmp_path / "inverted.stl")  # triangles that face inward bound the same body
+    inverted = collision.grid_from_mesh(tmp_path / "inverted.stl", 0.05, margin=0.1)
+    assert_close(inverted.values, grid.values, 1e-6)
     drawn = jax.tree.map(np.asarray, grid).surface(np.eye(4))
     assert np.abs(drawn).max(axis=(0, 1)).max() < 0.25
 

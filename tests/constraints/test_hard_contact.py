@@ -194,6 +194,9 @@ def test_errors_say_what_is_wrong():
         ({"world": slope(), "method": "implicit", "friction": -1.0}, rb.ArgumentError, "friction must be"),
         ({"world": slope(), "method": "implicit", "friction": jnp.ones(2)}, rb.ShapeError, "friction must have shape"),
         ({"world": slope(), "method": "implicit", "contact_links": ("w",)}, rb.ModelError, "none of the links"),
+        ({"contact_links": ("block",)}, rb.ArgumentError, "contact_links needs a world"),
+        ({"friction": -1.0}, rb.ArgumentError, "friction must be finite and not negative"),
+        ({"friction": "smooth"}, rb.DtypeError, "friction"),
         ({"world": collision.World(points=jnp.zeros((1, 3))), "method": "implicit"}, rb.ModelError, "no obstacles"),
     ]
     for options, error, match in wrong:

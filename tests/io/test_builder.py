@@ -18,7 +18,7 @@ from rbydyn_jax import (
 )
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string
 from rbydyn_jax.io.description import Mimic
-from rbydyn_jax.shapes import CapsuleGeometry, SphereGeometry
+from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, SphereGeometry
 from tests.helpers import assert_close, untyped
 
 from .crane import CRANE, spoil
@@ -112,6 +112,22 @@ def test_links_and_capsules_of_the_wrong_form_are_named():
         b.link("a", 1.0, inertia="big")  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="capsule of link 'b': xyz"):
         b.link("b").capsule("b", 0.1, 0.1, xyz=(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("shape", "match"),
+    [
+        (BoxGeometry(0.1), "box has the size 0.1, expected three numbers"),  # pyright: ignore[reportArgumentType]
+        (BoxGeometry(np.ones(2)), "box has the size .*, expected three numbers"),
+        (SphereGeometry("a"), "sphere has the radius 'a', expected a number"),  # pyright: ignore[reportArgumentType]
+        (SphereGeometry(None), "sizes .nan., expected finite numbers"),  # pyright: ignore[reportArgumentType]
+        (CapsuleGeometry(np.ones(2), 0.1), "capsule has the length"),  # pyright: ignore[reportArgumentType]
+    ],
+)
+def test_sizes_of_shapes_of_the_wrong_form_are_named(shape, match):
+    builder = RobotBuilder().link("w").link("body", 1.0, inertia=0.1).revolute("j", "w", "body", lower=-1, upper=1)
+    with pytest.raises(ModelError, match=match):
+        build_model(builder.collision("body", shape))
 
 
 def test_a_builder_is_built_as_its_description():
