@@ -13,7 +13,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_finite, check_flag, check_integer, check_mapping
-from .._errors import ArgumentError, DtypeError, Finding, ModelError
+from .._errors import ArgumentError, DtypeError, Finding, ModelError, ShapeError
 from ..joints import JOINT_TYPES
 from ..model.model import Model, check_model
 from ..model.tree import KinematicTree
@@ -49,7 +49,7 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
             coordinates.
 
     Raises:
-        ArgumentError: A position is not finite, or its quaternion is zero.
+        ArgumentError: A position is not finite, or its quaternion is zero, or a joint is named twice.
         DtypeError: `positions` is not a mapping, or a position is traced or not numbers.
         ModelError: A joint mimics another one, which is to be locked in its place.
         NameNotFoundError: There is no such joint.
@@ -70,6 +70,8 @@ def lock_joints(model: Model, positions: Mapping[str | int, Float[Array, "n"] | 
         if tree.mimics[index] is not None:
             source = tree.joint_names[tree.mimics[index].source]  # type: ignore[union-attr]
             raise ModelError(f"joint {tree.joint_names[index]!r} mimics {source!r}: lock that joint instead")
+        if index in locked:
+            raise ArgumentError(f"positions names the joint {tree.joint_names[index]!r} twice, by name and by index")
         locked[index] = _position(position, f"positions[{joint!r}]", tree.joint_types[index])
     for index, mimic in enumerate(tree.mimics):
         if mimic is not None and mimic.source in locked:
@@ -196,6 +198,7 @@ def with_shapes(
         ArgumentError: A shape has no finite extent on a link (a half-space), or a number is negative or not finite.
         DtypeError: `shapes` is no mapping from links to sequences of shapes, or something is traced.
         NameNotFoundError: There is no such link.
+        ShapeError: What is said to be a shape is a batch of them.
 
     Example:
         >>> from rbydyn_jax import collision
@@ -234,7 +237,11 @@ def _described(shape: Any, name: str, masks: tuple[int, int]) -> CollisionDescri
         raise DtypeError(f"{name} is traced; a robot is restructured outside of jit, vmap and grad")
     for field, own in zip(shape._fields, shape, strict=True):
         check_finite(own, f"{name}.{field}")
-    geometry, origin = jax.tree.map(lambda x: np.asarray(x, float), shape).described()
+    try:
+        geometry, origin = jax.tree.map(lambda x: np.asarray(x, float), shape).described()
+    except (TypeError, ValueError):
+        arrays = ", ".join(f"{field} {np.shape(own)}" for field, own in zip(shape._fields, shape, strict=True))
+        raise ShapeError(f"{name} must be one shape, got arrays of the shapes {arrays}") from None
     return CollisionDescription(geometry, origin, "", *masks)
 
 

@@ -84,6 +84,7 @@ def save_urdf(model: Model, path: str | Path, *, collisions: bool = True, capsul
         ArgumentError: `capsules` is another word.
         DtypeError: `path` is not a path.
         FileNotFoundError: The directory does not exist.
+        IsADirectoryError: `path` is one.
         ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
             URDF does not support.
     """

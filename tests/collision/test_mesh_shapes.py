@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -194,6 +195,11 @@ def test_what_cannot_be_done_is_said(tmp_path, robot_file):
         collision.with_shapes(arm, {"tool": ball})
     with pytest.raises(rb.DtypeError, match=r"shapes\['tool'\]\[0\] must be a sphere"):
         collision.with_shapes(arm, {"tool": [collision.half_space(jnp.zeros(3), jnp.ones(3))]})
+    balls = jax.vmap(lambda p: collision.sphere(p, 0.1))(jnp.zeros((3, 3)))
+    boxes = jax.vmap(lambda p: collision.box(jnp.eye(4), p))(jnp.ones((2, 3)))
+    for batch, error in ((balls, rb.ShapeError), (boxes, (rb.ShapeError, rb.ModelError))):
+        with pytest.raises(error):
+            collision.with_shapes(arm, {"tool": [batch]})
     with pytest.raises(rb.NameNotFoundError, match="tol"):
         collision.with_shapes(arm, {"tol": [ball]})
     with pytest.raises(rb.ArgumentError, match="fit"):

@@ -125,6 +125,8 @@ def test_wrong_use_is_refused(model):
     arm = robots.two_link_arm()
     with pytest.raises(rb.NameNotFoundError, match="elbow"):
         rb.lock_joints(arm, {"elbw": 0.0})
+    with pytest.raises(rb.ArgumentError, match="names the joint 'elbow' twice"):
+        rb.lock_joints(arm, {"elbow": 0.0, 1: 0.1})
     with pytest.raises(rb.NameNotFoundError, match="did you mean 'lower'"):
         rb.submodel(arm, "lowr")
     with pytest.raises(rb.RbydynError, match="base"):
