@@ -62,6 +62,15 @@ def pose(x: Any, name: str) -> Float[Array, "4 4"]:
     return array
 
 
+def related(model: Model, link: Any, ref: Any, name: str) -> tuple[int, int | None]:
+    """A link and what it is relative to, None for the world, as indices."""
+    of, base = model.link_index(link), None if ref is None else model.link_index(ref)
+    if of == base:
+        it = model.link_names[of]
+        raise ArgumentError(f"{name}link and {name}ref must be two links, got {it!r} for both: it moves with itself")
+    return of, base
+
+
 def default_pairs(model: Model, chosen: CapsulePairs | None) -> CapsulePairs | None:
     """The given pairs, or the default pairs of the robot, or None if there are none."""
     if chosen is None and model.tree.shape_links:

@@ -11,10 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_not_negative, check_pose, check_sequence
+from .._check import check_array, check_finite, check_not_negative, check_pose, check_sequence, known
 from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
 from ..model.configuration import neutral
 from ..model.model import Model
+from ._arguments import related
 from ._ik_tasks import Wanted
 from .costs import Cost, LinkVelocity, Manipulability, SoftGoal
 from .goals import Goal, PoseGoal
@@ -48,7 +49,7 @@ def checked_poses(model: Model, link: Any, target: Any, ref: Any) -> Poses:
     single = isinstance(link, str | int)
     if not single and not isinstance(link, tuple):
         raise DtypeError(f"link must be a name, an index, or a tuple of these, got {link!r}")
-    links = tuple(model.link_index(k) for k in ((link,) if single else link))
+    links = tuple(related(model, k, ref, "")[0] for k in ((link,) if single else link))
     target = check_array(target, "target")
     shape = (4, 4) if single else (len(links), 4, 4)
     batch = (None,) if target.ndim == len(shape) + 1 else ()
@@ -108,13 +109,28 @@ def ends(model: Model, items: Sequence[Goal | Cost]) -> Ends:
 
 
 def check_goal_values(goals: Any, name: str) -> None:
-    """Raises for targets of goals that are no rigid transforms and for negative weights, where they are known."""
+    """Raises for targets of goals that are no rigid transforms or not finite and for negative weights, where known.
+
+    Of a batch, what is not finite concerns some problems only, whose status tells it.
+    """
     for i, goal in enumerate(goals if isinstance(goals, list | tuple) else ()):
         inner = _varying(goal)
         if isinstance(goal, SoftGoal | Manipulability | LinkVelocity):
             check_not_negative(goal.weight, f"{name}[{i}].weight")
         if isinstance(inner, PoseGoal):
             check_pose(inner.target, f"{name}[{i}].target")
+        if isinstance(goal, LinkVelocity):
+            _check_one(goal.velocity, 1, f"{name}[{i}].velocity")
+        if inner is not None:
+            key, rank = inner.varies
+            within = "" if inner is goal else ".goal"
+            _check_one(getattr(inner, key), rank, f"{name}[{i}]{within}.{key}")
+
+
+def _check_one(x: Any, rank: int, name: str) -> None:
+    """Raises unless an array without an axis for a batch is finite, where it is known."""
+    if getattr(x, "ndim", None) == rank and known(x) is not None:
+        check_finite(x, name)
 
 
 def start(model: Model, q0: Any, count: int | None) -> Float[Array, "*b nq"]:

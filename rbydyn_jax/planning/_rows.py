@@ -21,6 +21,7 @@ from ..collision.world import clearances
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..xla.transpose import values_and_pulls
+from ._functions import returned
 from .goals import ALONG, LENGTH, Moving
 from .problem import TrajectoryProblem
 
@@ -69,7 +70,7 @@ def path_rows(problem: TrajectoryProblem, q: Array, v: Array, a: Array, t: Array
         found["path"] = _along(problem, q, slopes)
     for kind, low, functions in (("constraints", -jnp.inf, problem.constraints), ("costs", 0.0, problem.costs)):
         if functions:
-            found[kind] = _given(problem, functions, low, q, v, a, t, slopes)
+            found[kind] = _given(problem, kind, functions, low, q, v, a, t, slopes)
     return found
 
 
@@ -130,14 +131,15 @@ def _along(problem: TrajectoryProblem, q: Array, slopes: bool) -> Rows:
     return Rows(jnp.concatenate([e for e, _ in found]), -band, band, slope)
 
 
-def _given(problem, functions, low: float, q: Array, v: Array, a: Array, t: Array, slopes: bool) -> Rows:
+def _given(problem, kind: str, functions, low: float, q: Array, v: Array, a: Array, t: Array, slopes: bool) -> Rows:
     """The rows of functions that the user gave."""
     at_q, at_v = np.array(problem.moving.q), np.array(problem.moving.v)
 
     def values(x: Array, t: Array) -> Array:
         own = q.at[at_q].set(x[0]), v.at[at_v].set(x[1]), a.at[at_v].set(x[2])
         tau = joint_forces(problem.model, *own)
-        return jnp.concatenate([jnp.atleast_1d(f(problem.model, *own, tau, t)).astype(q.dtype) for f in functions])
+        found = [returned(f(problem.model, *own, tau, t), f"{kind}[{i}]", (0, 1)) for i, f in enumerate(functions)]
+        return jnp.concatenate([jnp.atleast_1d(x).astype(q.dtype) for x in found])
 
     x, slope, later = jnp.stack([q[at_q], v[at_v], a[at_v]]), None, None
     y = values(x, t)

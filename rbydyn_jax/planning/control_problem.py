@@ -50,8 +50,9 @@ class ControlProblem(eqx.Module):
         tau_upper: Largest torques and forces; the same.
 
     Raises:
-        ArgumentError: `dt` is not positive, `steps` is less than 1, or a lower limit is above the upper one.
-        DtypeError: An argument is of another type.
+        ArgumentError: `dt` is not positive, `steps` is less than 1, a lower limit is above the upper one, or a cost has
+            a wrong value.
+        DtypeError: An argument is of another type, or a function takes other arguments.
         NameNotFoundError: There is no such link.
         ShapeError: An argument has another shape.
     """
@@ -123,8 +124,8 @@ class ControlProblem(eqx.Module):
         """The cost of a motion that begins at time t.
 
         Raises:
-            DtypeError: An argument is not an array of floats.
-            ShapeError: An argument has another shape.
+            DtypeError: An argument is not an array of floats, or a cost returns none.
+            ShapeError: An argument, or what a cost returns, has another shape.
         """
         n, nq, nv = self.steps, self.model.nq, self.model.nv
         qs, vs = self._array(qs, "qs", n + 1, nq), self._array(vs, "vs", n + 1, nv)

@@ -16,6 +16,7 @@ from .._errors import DtypeError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..model.configuration import integrate
 from ..model.model import Model
+from ._arguments import related
 from ._ik_problem import product
 from .goals import LENGTH, Goal, Moving
 
@@ -110,9 +111,9 @@ class Manipulability(Cost):
         return Expansion(value, gradient, self.weight * jnp.eye(len(at), dtype=q.dtype))
 
     def checked(self, model: Model, dtype: Any, name: str) -> Manipulability:
-        ref = None if self.ref is None else model.link_index(self.ref)
+        link, ref = related(model, self.link, self.ref, f"{name}.")
         weight = _weight(self.weight, dtype, f"{name}.weight", ())
-        return Manipulability(model.link_index(self.link), weight, ref)
+        return Manipulability(link, weight, ref)
 
 
 class LinkVelocity(Cost):
@@ -142,11 +143,11 @@ class LinkVelocity(Cost):
     def checked(self, model: Model, dtype: Any, name: str) -> LinkVelocity:
         velocity = check_array(self.velocity, f"{name}.velocity", (6,)).astype(dtype)
         check_finite(velocity, f"{name}.velocity")
-        ref = None if self.ref is None else model.link_index(self.ref)
+        link, ref = related(model, self.link, self.ref, f"{name}.")
         weight = _weight(self.weight, dtype, f"{name}.weight")
         if weight.shape not in ((), (6,)):
             raise ShapeError(f"{name}.weight must be a number or have shape (6,), got {weight.shape}")
-        return LinkVelocity(model.link_index(self.link), velocity, weight, ref)
+        return LinkVelocity(link, velocity, weight, ref)
 
 
 def _squares(e: Array, J: Array, weight: Any) -> Expansion:

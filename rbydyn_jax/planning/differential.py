@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .._check import check_array, check_positive, check_sequence, jit_public, known
-from .._errors import ArgumentError, DtypeError
+from .._errors import ArgumentError, DtypeError, ShapeError
 from .._result import Result, count_of
 from ..algorithms.arguments import arguments
 from ..collision import CapsulePairs, World
@@ -31,8 +31,9 @@ class DifferentialIkResult(Result):
 
     Args:
         v: The velocity [rad/s, m/s]; zero if there is no solution.
-        solved: Whether it is the minimum, within the limits. False where arguments are not finite, where a traced
-            number that has to be positive, or at most 1, is not, or where rounding keeps the program from being solved.
+        solved: Whether it is the minimum, within the limits. False where `q`, `motions` or traced numbers are not
+            finite, where a traced number that has to be positive, or at most 1, is not, or where rounding keeps the
+            program from being solved.
     """
 
     v: Float[Array, "nv"]
@@ -107,8 +108,9 @@ def differential_ik(
         world: Obstacles to stay clear of; default is none.
 
     Raises:
-        ArgumentError: There is no cost, a number is not positive or not finite where it is known, or `limit_gain` not
-            in (0, 1], there is a world or pairs and no clearance, or both joints and motions are given.
+        ArgumentError: There is no cost, a cost is of a link relative to itself, a goal or velocity is not finite where
+            it is known, a number is not positive or not finite where it is known, or `limit_gain` not in (0, 1], there
+            is a world or pairs and no clearance, or both joints and motions are given.
         DtypeError: An argument is of another type.
         ModelError: No joint moves a link of the costs, a joint is a mimic joint or is listed twice, or there is a
             clearance and the robot has no collision shapes that could keep it.
@@ -133,6 +135,8 @@ def differential_ik(
         if joints is not None:
             raise ArgumentError("joints and motions must not both be given: motions says what may move")
         basis = check_array(motions, "motions", (model.nv, None), "model.nv, and the number of motions").astype(q.dtype)
+        if not basis.shape[1]:
+            raise ShapeError(f"motions must have at least one column, or nothing may move, got shape {basis.shape}")
         indices = _indices(model, tuple(i for i, m in enumerate(model.tree.mimics) if m is None))
     else:
         indices = _indices(model, moving(model, ends(model, wanted), joints))
@@ -202,9 +206,11 @@ def _scaled(P: Array, c: Array, basis: Array, F: Array, h: Array, v_max: Array) 
     columns = basis * unit[None]
     P, c, F = product(columns.T, product(P, columns)), product(columns.T, c), product(F, columns)
     size = jnp.maximum(jnp.max(jnp.diagonal(P)), jnp.max(jnp.abs(c)))
+    size = jnp.where(size == 0.0, 1.0, size)
+    idle = jnp.diag((basis == 0.0).all(axis=0).astype(c.dtype))  # motions that are none: of these nothing, exactly
     height = jnp.abs(F).max(axis=1)
     limited = ~(h >= _FAR * height)  # others hold whatever the joints do; NaN is not one of them
     height = jnp.where(limited, height, 1.0)
     F, h = jnp.where(limited[:, None], F / height[:, None], 0.0), jnp.where(limited, h / height, 1.0)
     none = jnp.zeros((0, len(c)), c.dtype)
-    return Program(P / size, c / size, none, none[:, 0], F, h), unit
+    return Program(P / size + idle, c / size, none, none[:, 0], F, h), unit

@@ -21,7 +21,7 @@ from ..model.configuration import difference, integrate, is_vector_space
 from ..model.model import Model
 from ..spatial import so3
 from ..spatial._small import matmul
-from ._arguments import pose
+from ._arguments import pose, related
 
 ALONG = "path"
 LENGTH = 0.1  # [m] that count as much as 1 rad
@@ -130,9 +130,9 @@ class PoseGoal(Goal):
             if isinstance(target, Tracer)
             else pose(target, f"{name}.target")
         )
-        ref = None if self.ref is None else model.link_index(self.ref)
+        link, ref = related(model, self.link, self.ref, f"{name}.")
         given = bands(name, dtype, position_band=self.position_band, orientation_band=self.orientation_band)
-        return PoseGoal(model.link_index(self.link), target.astype(dtype), ref, time(self.at, name), *given)
+        return PoseGoal(link, target.astype(dtype), ref, time(self.at, name), *given)
 
 
 class PositionGoal(Goal):
@@ -179,9 +179,9 @@ class PositionGoal(Goal):
     def checked(self, model: Model, dtype: Any, name: str) -> PositionGoal:
         position = check_array(self.position, f"{name}.position", (3,)).astype(dtype)
         check_finite(position, f"{name}.position")
-        ref = None if self.ref is None else model.link_index(self.ref)
+        link, ref = related(model, self.link, self.ref, f"{name}.")
         given = bands(name, dtype, position_band=self.position_band)
-        return PositionGoal(model.link_index(self.link), position, ref, time(self.at, name), *given)
+        return PositionGoal(link, position, ref, time(self.at, name), *given)
 
 
 class ComGoal(Goal):

@@ -147,12 +147,13 @@ def solve_ik(
         iterations: Maximum number of steps from each start.
 
     Returns:
-        The first solution, or else the nearest configuration found; `status` tells which.
+        The first solution, or else the nearest configuration found; `status` tells which. Where the target, `q0`, or a
+        goal that is traced or in a batch is not finite, it is NOT_FINITE.
 
     Raises:
-        ArgumentError: There is nothing to reach, `attempts` or `iterations` is less than 1, a tolerance is not
-            positive, a clearance is not finite, a target is no rigid transform, where values are known, or there is a
-            world or pairs and no clearance.
+        ArgumentError: There is nothing to reach, a link is relative to itself, `attempts` or `iterations` is less than
+            1, there is a world or pairs and no clearance, or, where values are known: a tolerance is not positive, a
+            clearance or a goal without a batch axis is not finite, or a finite target is no rigid transform.
         DtypeError: An argument is of another type.
         ModelError: No joint moves a link, a joint that may move is a mimic joint or is listed twice, or there is a
             clearance and the robot has no collision shapes that could keep it.

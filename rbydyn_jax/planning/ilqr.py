@@ -127,7 +127,7 @@ def ilqr(
 
     Raises:
         ArgumentError: A number is negative, or `iterations` is less than 1.
-        DtypeError: An argument is of another type.
+        DtypeError: An argument is of another type, or a cost returns no array of floats.
         ShapeError: An argument has another shape.
 
     Example:

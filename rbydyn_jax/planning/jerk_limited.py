@@ -7,7 +7,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, jit_public
+from .._check import check_array, check_size, jit_public
 from .._errors import ArgumentError
 from .._result import Result
 from ._moving_target import meeting
@@ -97,8 +97,8 @@ def jerk_limited_profile(
         The profile. If a traced limit or target velocity is invalid, the duration is NaN.
 
     Raises:
-        ArgumentError: A limit is not positive and finite, another value is not finite, or a target velocity exceeds its
-            limit.
+        ArgumentError: A limit is not positive and finite, another value is not finite, a target velocity exceeds its
+            limit, or `minimum_time` is negative.
         DtypeError: An argument is not an array of floats.
         ShapeError: An argument has another shape than `start`.
 
@@ -130,9 +130,9 @@ def jerk_limited_profile(
     }
     arrays = {name: check_array(x, name, start.shape, "that of start") for name, x in vectors.items()}
     dtype = jnp.result_type(*arrays.values())
-    arrays["minimum_time"] = check_array(minimum_time, "minimum_time", ())
     for name, x in arrays.items():
         check_numbers(x, name, positive=name.endswith("_limit"), bounded=True)
+    arrays["minimum_time"] = check_size(minimum_time, "minimum_time")
     _check_target_velocity(arrays["target_velocity"], arrays["velocity_limit"])
     return _profile(*(x.astype(dtype) for x in arrays.values()), moving=target_velocity is not None)
 

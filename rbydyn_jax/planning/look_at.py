@@ -10,16 +10,26 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite
-from .._errors import ArgumentError, DtypeError, ShapeError
+from .._check import check_array, check_finite, check_real
+from .._errors import ArgumentError, DtypeError
+from .._lazy import is_traced
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
 from ..model.model import Model
 from ..spatial._small import matmul, matvec
 from ..spatial.safe import safe_norm
+from ._arguments import related
 from .goals import Goal, Moving, bands, time
 
 _PARALLEL = 1e-4  # sine of the angle below which its ratio to the angle is a series
+
+
+def _axis(axis: Any) -> tuple[float, float, float]:
+    """Three known numbers as a tuple: static fields are compared, and arrays cannot be."""
+    if is_traced(axis):
+        raise DtypeError("axis must be known while tracing: it is static")
+    x, y, z = check_real(axis, "axis", (3,)).tolist()
+    return x, y, z
 
 
 class LookAtGoal(Goal):
@@ -28,15 +38,19 @@ class LookAtGoal(Goal):
     Args:
         link: The link, by name or index; static.
         point: The point in the axes of `ref` [m].
-        axis: The axis in the axes of the link, of any length; static.
+        axis: The axis in the axes of the link, of any length: three numbers that are known while tracing; static.
         ref: The link relative to which the point is given; None is the world; static.
         at: When: a share of the duration in [0, 1], or ``"path"`` for the whole motion; static.
         orientation_band: Along the path: the largest deviation about each of two axes that counts as none [rad].
+
+    Raises:
+        DtypeError: The axis does not consist of real numbers, or is traced.
+        ShapeError: It does not consist of three.
     """
 
     link: str | int = eqx.field(static=True)
     point: Float[Array, "3"]
-    axis: tuple[float, float, float] = eqx.field(static=True, default=(0.0, 0.0, 1.0))
+    axis: tuple[float, float, float] = eqx.field(converter=_axis, static=True, default=(0.0, 0.0, 1.0))
     ref: str | int | None = eqx.field(static=True, default=None)
     at: float | str = eqx.field(static=True, default=1.0)
     orientation_band: Float[Array, ""] | float = 1e-2
@@ -67,10 +81,11 @@ class LookAtGoal(Goal):
     def checked(self, model: Model, dtype: Any, name: str) -> LookAtGoal:
         point = check_array(self.point, f"{name}.point", (3,)).astype(dtype)
         check_finite(point, f"{name}.point")
-        ref = None if self.ref is None else model.link_index(self.ref)
+        link, ref = related(model, self.link, self.ref, f"{name}.")
+        if not np.isfinite(self.axis).all() or not np.linalg.norm(self.axis) > 0:
+            raise ArgumentError(f"{name}.axis must be finite and not zero, got {self.axis}")
         (band,) = bands(name, dtype, orientation_band=self.orientation_band)
-        axis = _axis(self.axis, f"{name}.axis")
-        return LookAtGoal(model.link_index(self.link), point, axis, ref, time(self.at, name), band)
+        return LookAtGoal(link, point, self.axis, ref, time(self.at, name), band)
 
 
 def _deviation(w: Float[Array, "3"]) -> Float[Array, "2"]:
@@ -91,14 +106,3 @@ def _frame(axis: tuple[float, float, float]) -> np.ndarray:
     x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(z, x), z])
-
-
-def _axis(axis: Any, name: str) -> tuple[float, float, float]:
-    if not isinstance(axis, tuple) or not all(isinstance(x, int | float) for x in axis):
-        raise DtypeError(f"{name} must be a tuple of three numbers, got {axis!r}")
-    if len(axis) != 3:
-        raise ShapeError(f"{name} must be a tuple of three numbers, got {len(axis)}")
-    x, y, z = (float(x) for x in axis)
-    if not np.isfinite(axis).all() or not np.linalg.norm(axis) > 0:
-        raise ArgumentError(f"{name} must be finite and not zero, got {axis}")
-    return x, y, z

@@ -10,7 +10,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_not_negative, full_precision
@@ -18,6 +17,7 @@ from .._errors import DtypeError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..model.configuration import integrate
 from ..model.model import Model
+from ._functions import checked_function, returned
 from .costs import Cost, LinkVelocity
 from .goals import Moving
 
@@ -131,13 +131,14 @@ class Residuals(MotionCost):
 
     Args:
         function: A pytree that is called with (model, q, v, tau, t).
+        name: What the user gave it as, for messages; static.
     """
 
     function: Any
+    name: str = eqx.field(static=True)
 
     def _residuals(self, model: Model, q: Array, v: Array, tau: Array, t: Array) -> Array:
-        found = check_array(self.function(model, q, v, tau, t), "what a cost returns", (None,))
-        return found.astype(q.dtype)
+        return returned(self.function(model, q, v, tau, t), self.name, (1,)).astype(q.dtype)
 
     def value(self, model: Model, q: Array, v: Array, tau: Array, t: Array) -> Array:
         return 0.5 * jnp.sum(self._residuals(model, q, v, tau, t) ** 2)
@@ -190,13 +191,12 @@ def _one(cost: Any, name: str) -> MotionCost:
     if isinstance(cost, MotionCost):
         return cost
     if isinstance(cost, LinkVelocity):
-        return _LinkVelocityCost(cost)
+        return _LinkVelocityCost(cost, name)
     if isinstance(cost, Cost):
         return OfConfiguration(cost)
-    if not callable(cost):
-        kind = type(cost).__name__
-        raise DtypeError(f"{name} must be a cost such as SoftGoal or a function of (model, q, v, tau, t), got {kind}")
-    return Residuals(cost if isinstance(cost, eqx.Module | Partial) else Partial(cost))
+    return Residuals(
+        checked_function(cost, name, "(model, q, v, tau, t)", "a cost such as SoftGoal or a function"), name
+    )
 
 
 class _LinkVelocityCost(Residuals):
@@ -210,7 +210,7 @@ class _LinkVelocityCost(Residuals):
         return jnp.sqrt(jnp.asarray(cost.weight)) * (moving - cost.velocity)
 
     def checked(self, model: Model, dtype: Any, name: str) -> _LinkVelocityCost:
-        return _LinkVelocityCost(self.function.checked(model, dtype, name))
+        return _LinkVelocityCost(self.function.checked(model, dtype, name), name)
 
 
 def total(costs: Sequence[MotionCost], model: Model, q: Array, v: Array, tau: Array, t: Array) -> Array:

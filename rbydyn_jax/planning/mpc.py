@@ -51,7 +51,7 @@ class Controller:
 
         Raises:
             ArgumentError: A number is not finite.
-            DtypeError: An argument is of another type.
+            DtypeError: An argument is of another type, or a cost returns no array of floats.
             ShapeError: An argument has another shape.
         """
         if problem is not None:

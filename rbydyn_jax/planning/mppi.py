@@ -98,7 +98,7 @@ def mppi(
 
     Raises:
         ArgumentError: A number is out of its range.
-        DtypeError: An argument is of another type.
+        DtypeError: An argument is of another type, or a cost returns no array of floats.
         ShapeError: An argument has another shape.
 
     Example:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 from jaxtyping import Array, Float
 
 from .._check import check_array
-from .._errors import ArgumentError
+from .._errors import ArgumentError, DtypeError
 from ..collision import CapsulePairs
 from ..model.model import Model, check_model
 from ._arguments import outside_jit, warn_of_no_shapes
@@ -16,6 +17,8 @@ from .goals import PoseGoal
 from .problem import TrajectoryProblem
 from .solve import TrajectoryResult, solve_trajectory
 from .trajectory import Trajectory
+
+_OPTIONS = tuple(p.name for p in signature(TrajectoryProblem.__init__).parameters.values() if p.kind is p.KEYWORD_ONLY)
 
 
 def optimize_trajectory(
@@ -58,7 +61,7 @@ def optimize_trajectory(
     Raises:
         ArgumentError: A value is wrong: `duration` is not positive, `q_start` is not finite, `target` is not a pose,
             `initial` moves other joints, or a count is less than 1.
-        DtypeError: An argument is of another type.
+        DtypeError: An argument is of another type, or there is no such argument.
         ModelError: A joint has no coordinate of its own or more than one, or is listed twice.
         NameNotFoundError: There is no such link or joint.
         RbydynError: The call is traced by jit, vmap or grad.
@@ -76,6 +79,10 @@ def optimize_trajectory(
         >>> bool(result.solved)
         True
     """
+    for name in options:
+        if name not in _OPTIONS:
+            hint = "; link and target are the goals, TrajectoryProblem takes others" if name == "goals" else ""
+            raise DtypeError(f"optimize_trajectory has no argument {name!r}{hint}")
     check_model(model)
     outside_jit(
         "optimize_trajectory", model, q_start, target, duration, initial, clearance, options, use="solve_trajectory"

@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.tree_util import Partial
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_finite, check_integer, check_key, known
+from .._check import check_array, check_finite, check_integer, check_key, check_sequence, known
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..collision import CapsulePairs, World
 from ..model.model import Model, check_model
 from ._arguments import checked_world, default_pairs
+from ._functions import checked_function
 from .goals import ALONG, Goal, Moving
 from .profiles import check_numbers
 from .trajectory import Trajectory, check_kind
@@ -70,7 +70,7 @@ class TrajectoryProblem(eqx.Module):
 
     Raises:
         ArgumentError: An argument has a wrong value, or there is a world and no clearance from it.
-        DtypeError: An argument is of another type.
+        DtypeError: An argument is of another type, or a function takes other arguments.
         ModelError: A joint has no coordinate of its own or more than one, or is listed twice, or none moves.
         NameNotFoundError: There is no such link or joint.
         ShapeError: An argument has another shape.
@@ -135,6 +135,8 @@ class TrajectoryProblem(eqx.Module):
         if start_velocity is not None or end_velocity is not None:
             given = {"start_velocity": start_velocity, "end_velocity": end_velocity}
             rows = [jnp.zeros(model.nv) if x is None else check_array(x, k, (model.nv,)) for k, x in given.items()]
+            for k, row in zip(given, rows, strict=True):
+                check_finite(row[at], k)
             self.end_velocities = jnp.stack([x.astype(dtype)[at] for x in rows])
         self.jerk_limit = None
         if jerk_limit is not None:
@@ -210,7 +212,7 @@ def _moving(model: Model, goals: Sequence[Goal], joints: Sequence[str | int] | N
         if not chosen:
             raise ModelError(f"no joint moves link {tree.link_names[links[0]]!r}; name the moving joints with joints=")
     else:
-        chosen = [model.joint_index(joint) for joint in joints]
+        chosen = [model.joint_index(k) for k in check_sequence(joints, "joints", "joints, by name or index")]
         if not chosen:
             raise ArgumentError("joints must name at least one joint")
     for i in chosen:
@@ -221,13 +223,9 @@ def _moving(model: Model, goals: Sequence[Goal], joints: Sequence[str | int] | N
 
 
 def _functions(functions: Any, name: str) -> tuple[Any, ...]:
-    """Each as a pytree: plain functions are wrapped."""
-    if not isinstance(functions, Sequence):
+    if not isinstance(functions, Sequence) or isinstance(functions, str | bytes):
         raise DtypeError(f"{name} must be a list of functions, got {type(functions).__name__}")
-    for i, f in enumerate(functions):
-        if not callable(f):
-            raise DtypeError(f"{name}[{i}] must be a function of (model, q, v, a, tau, t), got {type(f).__name__}")
-    return tuple(f if isinstance(f, eqx.Module | Partial) else Partial(f) for f in functions)
+    return tuple(checked_function(f, f"{name}[{i}]", "(model, q, v, a, tau, t)") for i, f in enumerate(functions))
 
 
 def _check_bound(clearance: Any, name: str) -> None:

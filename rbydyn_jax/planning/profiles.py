@@ -8,7 +8,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, jit_public
+from .._check import check_array, check_size, jit_public
 from .._errors import ArgumentError
 from .._result import Result
 from ..spatial.safe import safe_divide, safe_sqrt
@@ -99,7 +99,9 @@ def trapezoidal_profile(
         The profile. If a traced limit is invalid, the duration is NaN.
 
     Raises:
-        ArgumentError: A limit is not positive, or an acceleration limit or another value is not finite.
+        ArgumentError: A limit is not positive, an acceleration limit or another value is not finite, or `minimum_time`
+            is negative.
+        DtypeError: An argument is not an array of floats.
         ShapeError: An argument has another shape than `start`.
 
     Example:
@@ -121,9 +123,9 @@ def trapezoidal_profile(
     }
     arrays = {name: check_array(x, name, n, "that of start") for name, x in vectors.items()}
     dtype = jnp.result_type(*arrays.values())
-    arrays["minimum_time"] = check_array(minimum_time, "minimum_time", ())
     for name, x in arrays.items():
         check_numbers(x, name, positive=name.endswith("_limit"), bounded=name != "velocity_limit")
+    arrays["minimum_time"] = check_size(minimum_time, "minimum_time")
     return _profile(*(x.astype(dtype) for x in arrays.values()))
 
 

@@ -129,8 +129,9 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
         The motion with its status; where none was found, the one with the smallest violation.
 
     Raises:
-        DtypeError: `problem` is not a `TrajectoryProblem`.
+        DtypeError: `problem` is not a `TrajectoryProblem`, or a cost or constraint returns no array of floats.
         RbydynError: Second derivatives are asked for.
+        ShapeError: A cost or constraint returns an array of more than one axis.
 
     Example:
         >>> from rbydyn_jax import robots

@@ -142,6 +142,26 @@ def test_float32_follows_small_weights():
     assert_close(got.v, want.v, 5e-3, scale=1.0)
 
 
+@pytest.mark.ci
+def test_of_motions_that_are_none_nothing_is_done():
+    """Columns of zeros change neither the solution nor its derivatives."""
+    arm, q = robots.two_link_arm(), jnp.zeros(2)
+    up, away = (LinkVelocity("tool", jnp.ones(6) * x) for x in (1.0, jnp.nan))
+
+    def step(motions, cost=up):
+        return differential_ik(arm, q, [cost], dt=0.1, motions=motions)
+
+    none = step(jnp.zeros((2, 1)))
+    assert none.solved and (none.v == 0.0).all()
+    one = jnp.array([[1.0], [0.2]])
+    alone, beside = step(one), step(jnp.concatenate([jnp.zeros((2, 1)), one], axis=1))
+    assert alone.solved and beside.solved and jnp.abs(alone.v).max() > 0.1
+    assert_close(beside.v, alone.v, 1e-9 if X64 else 1e-4)
+    slopes = [jax.jacfwd(lambda m, k=k: step(jnp.pad(m, ((0, 0), (0, k)))).v)(one) for k in (0, 2)]
+    assert_close(slopes[1], slopes[0], 1e-7 if X64 else 1e-3)
+    assert not jax.jit(step)(jnp.zeros((2, 1)), away).solved
+
+
 def test_wrong_arguments_are_named():
     arm, q = robots.two_link_arm(), jnp.zeros(2)
     still = LinkVelocity("tool", jnp.zeros(6))
@@ -163,6 +183,22 @@ def test_wrong_arguments_are_named():
         *((ArgumentError, r"limit_gain must be in \(0, 1\]", {"limit_gain": x}) for x in (0.0, 3.0, jnp.nan)),
         (ArgumentError, "joints and motions must not both", {"joints": ("elbow",), "motions": jnp.eye(2)}),
         (ShapeError, r"motions must have shape \(2, ...\)", {"motions": jnp.eye(3)}),
+        (ShapeError, r"motions must have at least one column, .* got shape \(2, 0\)", {"motions": jnp.ones((2, 0))}),
+        (
+            ArgumentError,
+            r"costs\[0\].velocity must be finite",
+            {"costs": [LinkVelocity("tool", jnp.full(6, jnp.nan))]},
+        ),
+        (
+            ArgumentError,
+            r"costs\[0\].goal.position must be finite",
+            {"costs": [SoftGoal(PositionGoal("tool", jnp.full(3, jnp.inf)))]},
+        ),
+        (
+            ArgumentError,
+            r"costs\[0\].link and costs\[0\].ref must be two links, got 'tool' for both",
+            {"costs": [LinkVelocity("tool", jnp.zeros(6), ref="tool")]},
+        ),
         (ArgumentError, "world needs a clearance", {"world": world}),
         (
             ModelError,

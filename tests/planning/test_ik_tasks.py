@@ -22,6 +22,8 @@ from rbydyn_jax.planning import (
     solve_ik,
 )
 from rbydyn_jax.rby1.mobility import with_planar_base
+from rbydyn_jax.whole_body import PatchContact, PointContact
+from rbydyn_jax.whole_body.contacts import check_contacts
 from tests.helpers import X64, assert_close, oracle, untyped
 from tests.planning.arms import pole_arm, pole_pairs
 
@@ -268,6 +270,7 @@ def test_wrong_arguments_are_named():
     arm, pole = robots.two_link_arm(), pole_arm()
     goal = PositionGoal("tool", jnp.array([0.3, 0.5, 0.0]))
     pendulum = planar_arm()
+    none, pose = jnp.full(3, jnp.nan), jnp.eye(4)
     cases = [
         (ArgumentError, "there is nothing to reach", arm, {}),
         (ArgumentError, "target must be given with link", arm, {"link": "tool"}),
@@ -322,7 +325,69 @@ def test_wrong_arguments_are_named():
             arm,
             {"goals": [LookAtGoal("tool", jnp.ones(3), axis=(0.0, 0.0, 0.0))]},
         ),
+        (ArgumentError, r"goals\[0\].point must be finite", arm, {"goals": [LookAtGoal("tool", none)]}),
+        (ArgumentError, r"goals\[1\].position must be finite", arm, {"goals": [goal, PositionGoal("tool", none)]}),
+        (ArgumentError, r"goals\[0\].position must be finite", arm, {"goals": [ComGoal(none)]}),
+        (ArgumentError, r"goals\[0\].q must be finite", arm, {"goals": [ConfigurationGoal(none[:2])]}),
+        (ArgumentError, r"goals\[0\].target must be finite", arm, {"goals": [PoseGoal("tool", none[0] * jnp.eye(4))]}),
+        (ArgumentError, r"costs\[0\].goal.position must", arm, {"goals": [goal], "costs": [SoftGoal(ComGoal(none))]}),
+        (ArgumentError, "link and ref must be two links, got 'tool'", arm, {"link": "tool", "ref": 3, "target": pose}),
+        *(
+            (
+                ArgumentError,
+                r"goals\[0\].link and goals\[0\].ref must be two links, got 'tool'",
+                arm,
+                {"goals": [itself]},
+            )
+            for itself in (
+                PoseGoal("tool", pose, "tool"),
+                PositionGoal("tool", jnp.ones(3), 3),
+                LookAtGoal(3, jnp.ones(3), ref="tool"),
+            )
+        ),
+        (
+            ArgumentError,
+            r"costs\[0\].link and costs\[0\].ref must be two links, got 'tool'",
+            arm,
+            {"goals": [goal], "costs": [Manipulability("tool", ref="tool")]},
+        ),
     ]
     for error, message, model, options in cases:
         with pytest.raises(error, match=message):
             solve_ik(model, **untyped(options))
+
+
+@pytest.mark.ci
+def test_goals_that_are_not_finite_are_told_by_their_status_in_a_batch_and_a_trace():
+    arm = robots.two_link_arm()
+    places = jnp.array([[0.3, 0.5, 0.0], [jnp.nan, 0.5, 0.0]])
+    batch = solve_ik(arm, goals=[PositionGoal("tool", places)], attempts=8)
+    assert batch.status.tolist() == [IkStatus.SOLVED, IkStatus.NOT_FINITE]
+    traced = jax.jit(lambda p: solve_ik(arm, goals=[PositionGoal("tool", p)], attempts=8).status)
+    assert [int(traced(p)) for p in places] == [IkStatus.SOLVED, IkStatus.NOT_FINITE]
+
+
+@pytest.mark.ci
+def test_the_axis_that_is_to_point_may_be_given_in_any_form():
+    forms = ((0, 0, 1), [0.0, 0.0, 1.0], np.array([0, 0, 1]), jnp.array([0.0, 0.0, 1.0]))
+    for axis in forms:
+        goal = LookAtGoal("tool", jnp.ones(3), axis=untyped(axis))
+        assert goal.axis == (0.0, 0.0, 1.0) and isinstance(hash(goal.axis), int)
+    assert jax.jit(lambda goal: goal.point)(LookAtGoal("tool", jnp.ones(3), axis=untyped(forms[3]))).shape == (3,)
+    for error, message, wrong in [
+        (DtypeError, "axis must be 3 real numbers, got 'z'", "z"),
+        (DtypeError, "axis must be 3 real numbers", None),
+        (ShapeError, r"axis must have shape \(3,\), got \(2,\)", [0.0, 1.0]),
+    ]:
+        with pytest.raises(error, match=message):
+            LookAtGoal("tool", jnp.ones(3), axis=untyped(wrong))
+    with pytest.raises(DtypeError, match="axis must be known while tracing"):
+        jax.jit(lambda axis: LookAtGoal("tool", jnp.ones(3), axis=axis).point)(jnp.ones(3))
+
+
+def test_a_link_does_not_touch_itself():
+    for contact in (PatchContact, PointContact):
+        with pytest.raises(ArgumentError, match="link and ref must be two links, got 'tool' for both"):
+            contact("tool", ref="tool")
+    with pytest.raises(ArgumentError, match=r"link and ref of contacts\[1\] must be two links, got 'tool' and 3"):
+        check_contacts(robots.two_link_arm(), [PatchContact("tool"), PatchContact("tool", ref=3)], jnp.float32)

@@ -314,7 +314,14 @@ def test_what_is_not_finite_is_said():
         (ShapeError, "tau must have shape", lambda m: ilqr(two(m), X1, X1, tau=X3)),
         (ArgumentError, "tolerance must be", lambda m: ilqr(two(m), X1, X1, tolerance=-1.0)),
         (ArgumentError, "iterations must be at least 1", lambda m: ilqr(two(m), X1, X1, iterations=0)),
-        (ShapeError, "what a cost returns", lambda m: ilqr(two(m, costs=[lambda *x: x[1][0]]), X1, X1)),
+        (ShapeError, r"costs\[0\] must return res", lambda m: ilqr(two(m, costs=[lambda *x: x[1][0]]), X1, X1)),
+        (DtypeError, r"costs\[0\] must return .* NoneType", lambda m: ilqr(two(m, costs=[lambda *x: None]), X1, X1)),
+        (DtypeError, r"costs\[0\] must return .* bool", lambda m: ilqr(two(m, costs=[lambda *x: x[1] > 0]), X1, X1)),
+        (
+            DtypeError,
+            r"costs\[0\] must be .* of \(m.*\), got one of \(q, v\)",
+            lambda m: two(m, costs=[lambda q, v: q]),
+        ),
     ],
 )
 def test_wrong_calls_are_explained(error, message, call):

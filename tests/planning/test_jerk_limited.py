@@ -152,4 +152,7 @@ def test_wrong_arguments():
                 jerk_limited_profile(*arguments)
     with pytest.raises(ArgumentError, match=r"start_acceleration\[0\] must be finite"):
         jerk_limited_profile(one, one, one, one, one, start_acceleration=one * jnp.nan)
+    for wrong in (-1.0, jnp.inf):
+        with pytest.raises(ArgumentError, match="minimum_time must be finite and not negative"):
+            jerk_limited_profile(one, one, one, one, one, minimum_time=wrong)
     assert jnp.isnan(jax.jit(lambda j: jerk_limited_profile(one, 2 * one, one, one, j).duration)(0 * one))

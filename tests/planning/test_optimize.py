@@ -91,6 +91,9 @@ def test_wrong_arguments():
         given: dict[str, Any] = {"duration": 1.0} | options
         return optimize_trajectory(model, q, link, goal, **given)
 
+    def f(*x):
+        return x[1]
+
     for error, message, wrong in [
         (ShapeError, r"q_start must have shape \(2,\)", {"q": jnp.zeros(3)}),
         (DtypeError, "q_start must be an array of floats, got list", {"q": [0.0, 0.0]}),
@@ -101,6 +104,10 @@ def test_wrong_arguments():
         (NameNotFoundError, "did you mean 'elbow'", {"joints": ["elbw"]}),
         (ModelError, "joint 'elbow' is listed twice", {"joints": ["elbow", 1]}),
         (ArgumentError, "joints must name at least one joint", {"joints": []}),
+        (DtypeError, "joints must be a tuple of joints, by name or index, got int", {"joints": 0}),
+        (DtypeError, "joints must be a tuple of joints, by name or index, got str", {"joints": "shoulder"}),
+        (DtypeError, "optimize_trajectory has no argument 'foo'", {"foo": 3}),
+        (DtypeError, "optimize_trajectory has no argument 'goals'; link and target are the goals", {"goals": []}),
         (ModelError, "no joint moves link 'base'", {"link": "base"}),
         (ArgumentError, "iterations must be at least 1", {"iterations": 0}),
         (ArgumentError, "attempts must be at least 1", {"attempts": 0}),
@@ -112,7 +119,17 @@ def test_wrong_arguments():
         (ShapeError, "duration must have shape", {"duration": jnp.ones(2)}),
         (DtypeError, "clearance must be an array of floats, got str", {"clearance": "much"}),
         (ShapeError, r"start_velocity must have shape \(2,\)", {"start_velocity": jnp.zeros(3)}),
+        *(
+            (ArgumentError, f"{k} must be finite", {k: jnp.array([jnp.nan, 0.0])})
+            for k in ("start_velocity", "end_velocity")
+        ),
         (DtypeError, r"costs\[0\] must be a function of \(model, q, v, a, tau, t\), got float", {"costs": [3.0]}),
+        (DtypeError, "costs must be a list of functions, got str", {"costs": "effort"}),
+        (
+            DtypeError,
+            r"constraints\[1\] must be a function of \(model, .*, got one of \(q\)",
+            {"constraints": [f, lambda q: q]},
+        ),
         (DtypeError, "constraints must be a list of functions, got function", {"constraints": lambda *_: 0.0}),
         (DtypeError, "initial must be a Trajectory, got int", {"initial": 5}),
         (DtypeError, r"collision_pairs must be what .* got list", {"collision_pairs": [("base", "lower")]}),
@@ -123,6 +140,8 @@ def test_wrong_arguments():
     ]:
         with pytest.raises(error, match=message):
             call(**wrong)
+    with pytest.raises(TypeError, match=r"optimize_trajectory\(\) got multiple values for argument 'q_start'"):
+        call(q_start=q)
     with pytest.raises(DtypeError, match="model must be a Model"):
         optimize_trajectory(untyped("arm"), q, "tool", goal, duration=1.0)
 
@@ -147,6 +166,7 @@ def test_wrong_problems():
         (ArgumentError, r"goals\[0\].position_band must not be negative", [PoseGoal("tool", pose, position_band=-1.0)]),
         (ShapeError, r"goals\[0\].q must have shape \(2,\)", [ConfigurationGoal(jnp.zeros(3))]),
         (NameNotFoundError, "did you mean 'lower'", [PoseGoal("tool", pose, ref="lowr")]),
+        (ArgumentError, r"goals\[0\].link and goals\[0\].ref must be two links", [PoseGoal("tool", pose, ref="tool")]),
         (
             DtypeError,
             r"goals\[0\].axes\[0\] must be an integer, got 0.0",

@@ -212,6 +212,9 @@ def test_wrong_arguments():
             trapezoidal_profile(*arguments)
     with pytest.raises(ArgumentError, match=r"target\[0\] must be finite, got nan"):
         trapezoidal_profile(one, one * jnp.nan, one, one)
+    for wrong in (-1.0, jnp.nan):
+        with pytest.raises(ArgumentError, match="minimum_time must be finite and not negative"):
+            trapezoidal_profile(one, one, one, one, minimum_time=wrong)
     assert jnp.isnan(jax.jit(lambda a: trapezoidal_profile(one, one, one, a).duration)(0 * one))
     free = trapezoidal_profile(0 * one, one, one * jnp.inf, one)
     assert float(free.duration) == 2.0
