@@ -115,7 +115,7 @@ def check_integer(x: Any, name: str, minimum: int | None = None) -> int:
     except TypeError:
         number = None
     if number is None:
-        raise DtypeError(f"{name} must be an integer, got {x!r}")
+        raise DtypeError(f"{name} must be an integer, got {x!r:.200}")
     if minimum is not None and number < minimum:
         raise ArgumentError(f"{name} must be at least {minimum}, got {number}")
     if not -_LARGEST_INTEGER <= number <= _LARGEST_INTEGER:
@@ -133,11 +133,11 @@ def check_number(x: Any, name: str) -> float:
     if is_traced(x):
         raise DtypeError(f"{name} must be known while tracing: a static argument of jax.jit, not mapped by jax.vmap")
     if isinstance(x, bool | str | bytes) or getattr(x, "ndim", 0):
-        raise DtypeError(f"{name} must be a number, got {x!r}")
+        raise DtypeError(f"{name} must be a number, got {x!r:.200}")
     try:
         number = float(x)
     except (TypeError, ValueError):
-        raise DtypeError(f"{name} must be a number, got {x!r}") from None
+        raise DtypeError(f"{name} must be a number, got {x!r:.200}") from None
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
@@ -164,7 +164,7 @@ def check_choice(x: Any, name: str, choices: Iterable[str]) -> str:
         ArgumentError: It is none of them.
     """
     if not isinstance(x, str) or x not in choices:
-        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {x!r}")
+        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {x!r:.200}")
     return x
 
 
@@ -240,7 +240,7 @@ def check_key(key: Any, name: str = "key") -> jax.Array:
         new_style = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
         if key.shape == () if new_style else key.dtype == np.uint32 and key.ndim == 1:
             return jnp.asarray(key)
-    got = f"{key.dtype}{list(key.shape)}" if isinstance(key, jax.Array | np.ndarray) else repr(key)
+    got = f"{key.dtype}{list(key.shape)}" if isinstance(key, jax.Array | np.ndarray) else f"{key!r:.200}"
     raise DtypeError(f"{name} must be one key of jax.random, such as jax.random.key(0), got {got}")
 
 
@@ -250,8 +250,25 @@ def check_finite(x: Any, name: str) -> None:
     Raises:
         ArgumentError: A value is NaN or infinite.
     """
-    if not is_traced(x) and not np.isfinite(x).all():
-        raise ArgumentError(f"{name} must be finite, got {np.asarray(x).tolist()}")
+    if not is_traced(x):
+        numbers = np.asarray(x)
+        _check_all(np.isfinite(numbers), numbers, name, "finite")
+
+
+_SHOWN = 10  # numbers of an array in a message
+
+
+def _check_all(good: np.ndarray, numbers: np.ndarray, name: str, wanted: str) -> None:
+    """Raises unless all numbers are good: with the array where it is short, or else with the first that is not."""
+    if good.all():
+        return
+    got: Any = numbers.tolist()
+    if numbers.size > _SHOWN:
+        bad = np.argwhere(~good)
+        first = tuple(bad[0].tolist())
+        others = f", and {len(bad) - 1} more that are not" if len(bad) > 1 else ""
+        got = f"{numbers[first].item()} at {list(first)}{others}"
+    raise ArgumentError(f"{name} must be {wanted}, got {got}")
 
 
 def known(x: Any) -> np.ndarray | None:
@@ -272,8 +289,8 @@ def check_positive(x: Any, name: str) -> None:
         ArgumentError: A number is not.
     """
     numbers = known(x)
-    if numbers is not None and not (np.isfinite(numbers) & (numbers > 0.0)).all():
-        raise ArgumentError(f"{name} must be finite and positive, got {numbers.tolist()}")
+    if numbers is not None:
+        _check_all(np.isfinite(numbers) & (numbers > 0.0), numbers, name, "finite and positive")
 
 
 def check_not_negative(x: Any, name: str) -> None:
@@ -283,8 +300,8 @@ def check_not_negative(x: Any, name: str) -> None:
         ArgumentError: A number is not.
     """
     numbers = known(x)
-    if numbers is not None and not (np.isfinite(numbers) & (numbers >= 0.0)).all():
-        raise ArgumentError(f"{name} must be finite and not negative, got {numbers.tolist()}")
+    if numbers is not None:
+        _check_all(np.isfinite(numbers) & (numbers >= 0.0), numbers, name, "finite and not negative")
 
 
 def check_size(x: Any, name: str, shape: tuple[int, ...] = ()) -> jax.Array:
@@ -424,6 +441,12 @@ def explained(
                 check(kwargs[name], name)
         try:
             return compiled(*args, **kwargs)
+        except DtypeError:  # inside of the trace an array is a tracer
+            if names[:1] == ["model"] and args and isinstance(args[0], jax.Array | np.ndarray):
+                raise DtypeError(
+                    "model must be a Model (from load_urdf, build_model or robots), got an array"
+                ) from None
+            raise
         except RbydynError:
             raise
         except (TypeError, ValueError, OverflowError):  # from JAX, for objects that cannot be arguments
@@ -472,9 +495,11 @@ def require(package: str, extra: str, feature: str) -> ModuleType:
     """Imports an optional package; if it is missing, the error names the extra that installs it.
 
     Raises:
-        MissingExtraError: The package is not installed.
+        MissingExtraError: The package is not installed, or cannot be imported; the message says which.
     """
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise MissingExtraError(package, extra, feature) from error
+        is_absent = isinstance(error, ModuleNotFoundError) and f"{package}.".startswith(f"{error.name or ''}.")
+        cause = "" if is_absent else f"{type(error).__name__}: {error}"
+        raise MissingExtraError(package, extra, feature, cause) from error

@@ -145,17 +145,20 @@ class NotConnectedError(RbydynError, RuntimeError):
 
 
 class MissingExtraError(RbydynError, ImportError):
-    """An optional package is missing.
+    """An optional package is missing, or cannot be imported.
 
     Args:
         package: The package that could not be imported.
         extra: The extra of this library that installs it.
         feature: What needs it.
+        cause: Why it cannot be imported, if it is installed.
     """
 
-    def __init__(self, package: str, extra: str, feature: str) -> None:
-        self.package, self.extra, self.feature = package, extra, feature
-        super().__init__(f"{feature} needs the package {package!r}: pip install 'rbydyn_jax[{extra}]'")
+    def __init__(self, package: str, extra: str, feature: str, cause: str = "") -> None:
+        self.package, self.extra, self.feature, self.cause = package, extra, feature, cause
+        instead = f", which is installed but cannot be imported: {cause}"
+        cure = instead if cause else f": pip install 'rbydyn_jax[{extra}]'"
+        super().__init__(f"{feature} needs the package {package!r}{cure}")
 
     def __reduce__(self):
-        return (MissingExtraError, (self.package, self.extra, self.feature))
+        return (MissingExtraError, (self.package, self.extra, self.feature, self.cause))

@@ -69,7 +69,7 @@ def load_result(path: str | PathLike[str]) -> Any:
             arrays = _arrays(stream)
             tree = json.loads(str(arrays.pop(_TREE)))
         except Exception as error:  # the readers of archives, of arrays and of text raise whatever they raise
-            raise ArgumentError(f"{file} must be a file of a result: {error}") from error
+            raise _foreign(str(file)) from error
     return _decoded(tree, arrays, str(file))
 
 
@@ -134,8 +134,14 @@ def _decoded(tree: Any, arrays: dict[str, np.ndarray], file: str) -> Any:
             return {key: _decoded(x, arrays, file) for key, x in tree["dict"].items()}
         kind = tuple if "tuple" in tree else list
         return kind(_decoded(x, arrays, file) for x in tree[kind.__name__])
+    except ArgumentError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise ArgumentError(f"{file} must be a file of a result: {error}") from error
+        raise _foreign(file) from error
+
+
+def _foreign(file: str) -> ArgumentError:
+    return ArgumentError(f"{file} must be a file of a result, as `save` writes it")
 
 
 def _object(tree: dict[str, Any], fields: dict[str, Any], file: str) -> Any:

@@ -140,7 +140,7 @@ class PrecisionReport:
         return "\n".join(lines)
 
 
-def precision_report(model: Model, key: PRNGKeyArray, samples: int = 256) -> PrecisionReport:
+def precision_report(model: Model, key: PRNGKeyArray | None = None, samples: int = 256) -> PrecisionReport:
     r"""Compares float32 with float64 on random states inside the limits of a robot.
 
     The robot and its states are rounded from float64 to float32, so that errors include the rounding of the arguments.
@@ -151,12 +151,12 @@ def precision_report(model: Model, key: PRNGKeyArray, samples: int = 256) -> Pre
 
     Args:
         model: The robot, with at least one joint that moves.
-        key: A key of `jax.random` for the states.
+        key: A key of `jax.random` for the states; default is one of seed 0.
         samples: Number of states.
 
     Raises:
         ArgumentError: `samples` is less than 1.
-        DtypeError: `samples` is not an integer.
+        DtypeError: `samples` is not an integer, or `key` no key.
         ModelError: The robot has no joint that moves.
 
     Example:
@@ -168,7 +168,7 @@ def precision_report(model: Model, key: PRNGKeyArray, samples: int = 256) -> Pre
     """
     tree = check_model(model).tree
     check_integer(samples, "samples", 1)
-    key = check_key(key)
+    key = jax.random.key(0) if key is None else check_key(key)
     if tree.nv == 0:
         raise ModelError(f"{model.name} has no joint that moves")
     link = tree.principal_links[max(range(tree.nb), key=lambda i: len(tree.path(i)))]

@@ -12,6 +12,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import collision, constraints, planning, robots, spatial
+from rbydyn_jax._check import check_finite, check_not_negative, check_number, check_positive
 from rbydyn_jax.constraints import Contact, LoopJoint, simulate
 from rbydyn_jax.testing import random_tree
 from tests.helpers import untyped
@@ -75,6 +76,34 @@ def ik(**changed: Any) -> Any:
 def test_refused(call: Callable[[], Any], error: type[Exception], message: str):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "check, message",
+    [
+        (check_finite, r"x must be finite, got nan at \[2, 1\]"),
+        (check_positive, r"x must be finite and positive, got 0\.0 at \[0, 0\], and 19 more that are not"),
+        (check_not_negative, r"x must be finite and not negative, got nan at \[2, 1\]"),
+    ],
+)
+def test_a_long_array_is_not_printed_whole(check: Callable[[Any, str], None], message: str):
+    x = np.zeros((10, 2))
+    x[2, 1] = np.nan
+    for given in (x, jnp.asarray(x)):
+        with pytest.raises(rb.ArgumentError, match=f"^{message}$"):
+            check(given, "x")
+    with pytest.raises(rb.ArgumentError, match=r"must be finite.*, got \[\[0\.0, 0\.0\], \[0\.0, nan\]\]$"):
+        check(x[1:3], "x")
+    with pytest.raises(rb.DtypeError) as caught:
+        check_number([0.0] * 1000, "x")
+    assert len(str(caught.value)) < 300
+
+
+def test_swapped_arguments_are_arrays_and_no_tracers():
+    with pytest.raises(rb.DtypeError, match=r"model must be a Model \(from load_urdf.*\), got an array$"):
+        rb.gravity_forces(untyped(np.zeros(2)), untyped(ARM))
+    with pytest.raises(rb.DtypeError, match="q must be an array of floats, got Model"):
+        rb.gravity_forces(ARM, untyped(ARM))
 
 
 @pytest.mark.slow

@@ -86,6 +86,11 @@ def test_float32_is_told_from_float64_without_64_bit_numbers():
 
 
 @pytest.mark.slow
+def test_without_a_key_it_is_that_of_seed_0():
+    assert precision_report(robots.pendulum(), samples=4) == precision_report(robots.pendulum(), jax.random.key(0), 4)
+
+
+@pytest.mark.slow
 def test_float32_will_do_for_an_even_arm(arm):
     assert arm.condition_worst < 100
     assert arm.recommendation.endswith("float32 is sufficient.")

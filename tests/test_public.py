@@ -6,12 +6,15 @@ import copy
 import importlib.metadata
 import inspect
 import pickle
+import sys
 import traceback
+import types
 
 import jax.numpy as jnp
 import pytest
 
 import rbydyn_jax as rb
+from rbydyn_jax._check import require
 from tests.compilation.support import start
 
 SUBPACKAGES = ("collision", "compat", "constraints", "envs", "estimation", "identification", "planning", "rby1")
@@ -94,3 +97,36 @@ def test_a_bad_value_is_an_argument_error_and_a_value_error():
     assert type(caught.value) is rb.ArgumentError and isinstance(caught.value, rb.RbydynError)
     line = traceback.format_exception_only(caught.value)[0]
     assert line.startswith("rbydyn_jax.ArgumentError: frame must be one of")
+
+
+def test_a_package_that_is_missing_is_told_from_one_that_cannot_be_imported(monkeypatch, tmp_path):
+    """One that lacks another package, or is broken, is not to be installed once more."""
+    (tmp_path / "lacking.py").write_text("import no_such_package.inside")
+    (tmp_path / "broken.py").write_text("from os import no_such_name")
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("no_such_package", "no_such_package.inside", "whole.no_such_module"):
+        with pytest.raises(
+            rb.MissingExtraError, match=rf"^it needs the package '{name}': pip install 'rbydyn_jax\[x\]'$"
+        ):
+            require(name, "x", "it")
+    for name, cause in (
+        ("lacking", "No module named 'no_such_package'"),
+        ("broken", "cannot import name 'no_such_name'"),
+    ):
+        message = f"^it needs the package '{name}', which is installed but cannot be imported: .*Error: {cause}"
+        with pytest.raises(rb.MissingExtraError, match=message):
+            require(name, "x", "it")
+
+
+def test_the_version_of_the_sdk_is_passed_through(monkeypatch):
+    sdk = types.ModuleType("rby1_sdk")
+    sdk.__version__ = "1.2.3"  # type: ignore[attr-defined]
+    monkeypatch.setattr("rbydyn_jax.rby1.commands._sdk.load_sdk", lambda: sdk)
+    assert rb.rby1.__version__ == "1.2.3"
+    with pytest.raises(AttributeError):
+        _ = rb.rby1.__path_of_nothing__
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "rby1_sdk", None)
+    assert not hasattr(rb.rby1, "__version__")

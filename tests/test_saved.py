@@ -92,8 +92,9 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path):
         file.writestr("tree.npy", (tmp_path / "array.npy").read_bytes().replace(b"'shape'", b"'sh\0pe'"))
     np.savez(tmp_path / "deep.npz", tree=np.array("[" * 200_000))
     np.savez(tmp_path / "deeper.npz", tree=np.array('{"list": [' * 900 + "1" + "]}" * 900))
-    for name in ("text", "arrays.npz", "array.npy", "header.npz", "deep.npz", "deeper.npz"):
-        with pytest.raises(rb.ArgumentError, match="must be a file of a result"):
+    (tmp_path / "film.gif").write_bytes(b"GIF89a" + bytes(100))
+    for name in ("text", "arrays.npz", "array.npy", "header.npz", "deep.npz", "deeper.npz", "film.gif"):
+        with pytest.raises(rb.ArgumentError, match=rf"{name} must be a file of a result, as `save` writes it$"):
             rb.load_result(tmp_path / name)
 
 

@@ -310,7 +310,7 @@ SLOW = (
     "collision.world_distances", "collision.world_contacts", "collision.sdf", "rby1.impedance.impedance_torque",
     "whole_body.inverse_dynamics",
     "identification.base_parameters", "identification.calibrate", "identification.exciting_trajectory",
-    "identification.fit",
+    "identification.fit", "rb.precision_report",
 )  # fmt: skip
 # A call takes long: wrong arguments only.
 NOT_RUN = ("rb.precision_report", "rb.precompile", "rb.export_function", "rb.load_function")

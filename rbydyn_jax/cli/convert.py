@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from ..io.urdf_writer import Capsules, write_urdf
@@ -13,7 +14,8 @@ def convert(robot: str, output: Path | None = None, *, collisions: bool = True, 
 
     Args:
         robot: A file or a name.
-        output: The file, which is replaced if it exists; None is the standard output.
+        output: The file, which is replaced if it exists, and whose folder is made if there is none; None is the
+            standard output.
         collisions: Whether to write the collision shapes.
         capsules: As in `to_urdf`.
 
@@ -24,7 +26,13 @@ def convert(robot: str, output: Path | None = None, *, collisions: bool = True, 
     """
     text = write_urdf(find(robot).describe().description, collisions=collisions, capsules=capsules)
     if output is None:
-        print(text, end="")
+        buffer = getattr(sys.stdout, "buffer", None)
+        if buffer is None:  # a stream of text, such as io.StringIO
+            print(text, end="")
+        else:  # whose encoding may be another than that of the file
+            sys.stdout.flush()
+            buffer.write(text.encode("utf-8"))
     else:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf-8")
     return 0

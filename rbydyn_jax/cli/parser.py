@@ -15,7 +15,7 @@ TERMS = ("inertia", "armature", "damping", "friction")
 _EPILOG = """\
 Exit code: 0 if all is well; 1 if a result is not good enough: warnings with check --strict, no solution of ik,
 an error above the bound of compare, a fit of identify that predicts no better, a failed check of demo or doctor;
-2 if an argument or a file is wrong.
+2 if an argument or a file is wrong; 141 if the reader of the output has gone.
 Completion in bash and zsh: pip install 'rbydyn_jax[completion]'; eval "$(register-python-argcomplete rbydyn)"."""
 
 

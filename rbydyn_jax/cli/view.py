@@ -33,6 +33,8 @@ def view(
         block: Whether to wait.
 
     Raises:
+        ArgumentError: No server can listen at `host` and `port`.
+        ModelError: No joint moves a link that is to be dragged.
         NameNotFoundError: There is no such robot, or no such link.
         ParseError: The file describes no robot.
     """

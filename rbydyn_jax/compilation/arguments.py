@@ -99,7 +99,9 @@ def _by_name(name: str) -> Callable[..., Any]:
         return operator.attrgetter(last)(importlib.import_module(package))
     except (ImportError, AttributeError):
         public = vars(importlib.import_module("rbydyn_jax")).items()
-        known = [n for n, f in public if inspect.isfunction(f) and not n.startswith("_")]
+        known = [
+            n for n, f in public if inspect.isfunction(f) and next(iter(inspect.signature(f).parameters), "") == "model"
+        ]
         raise NameNotFoundError(name, "function", known) from None
 
 

@@ -188,6 +188,9 @@ def data_from_samples(
     return TrajectoryData(*(jnp.asarray(x, q.dtype) for x in arrays))
 
 
+_DELIMITERS = ";\t|"  # of files that are not separated by commas
+
+
 def _wrong(path: Path, message: str, line: int) -> ParseError:
     return ParseError([Finding("error", message, "", str(path), line)])
 
@@ -202,8 +205,8 @@ def read_csv(
 ) -> TrajectoryData:
     """The data of a CSV file with a header: `time` [s], and `q_<joint>` and `tau_<joint>` for every joint of the robot.
 
-    The text is UTF-8. Other columns are ignored. Times have to be equidistant to 1 %; positions are differentiated by
-    `data_from_samples`.
+    The text is UTF-8. Other columns are ignored, and so are empty rows at the end. Times have to be equidistant to 1 %;
+    positions are differentiated by `data_from_samples`.
 
     Args:
         model: The robot.
@@ -216,8 +219,8 @@ def read_csv(
         ArgumentError: `measured` is another word, or `window` does not fit; see `smooth`.
         DtypeError: `path` is neither a string nor a path.
         ModelError: A joint has more positions than velocities.
-        ParseError: The file is no CSV in UTF-8, a column is missing, a value is no number, or the times are not
-            equidistant.
+        ParseError: The file is no CSV in UTF-8, a column is missing, there are less than two rows, a value is no finite
+            number, or the times are not equidistant.
     """
     model = check_model(model)
     if not isinstance(path, str | os.PathLike):
@@ -234,11 +237,17 @@ def read_csv(
         rows = list(reader)
     except csv.Error as error:
         raise _wrong(path, str(error), reader.line_num) from None
+    while rows and not any(x.strip() for x in rows[-1]):
+        rows.pop()
     header = [x.strip() for x in rows[0]] if rows else []
     joints = velocity_names(model)
     wanted = ["time", *(f"q_{x}" for x in joints), *(f"{measured}_{x}" for x in joints)]
     if missing := [x for x in wanted if x not in header]:
-        raise _wrong(path, f"the file has no column {missing[0]!r}", 1)
+        other = next((x for x in _DELIMITERS if len(header) == 1 and x in header[0]), None)
+        hint = "" if other is None else f": columns are separated by commas, here it seems by {other!r}"
+        raise _wrong(path, f"the file has no column {missing[0]!r}{hint}", 1)
+    if len(rows) < 3:
+        raise _wrong(path, f"there {'are no rows' if len(rows) == 1 else 'is only one row'} below the header", 1)
     index = [header.index(x) for x in wanted]
     table = []
     for number, row in enumerate(rows[1:], start=2):
@@ -246,9 +255,11 @@ def read_csv(
             table.append([float(row[k]) for k in index])
         except (ValueError, IndexError):
             raise _wrong(path, "a value is missing or no number", number) from None
+        if bad := [x for x, value in zip(wanted, table[-1], strict=True) if not np.isfinite(value)]:
+            raise _wrong(path, f"column {bad[0]!r}: a value must be finite", number)
     values = np.array(table).reshape(-1, len(wanted))
     steps = np.diff(values[:, 0])
-    if len(steps) == 0 or not (np.abs(steps - steps.mean()) <= 0.01 * steps.mean()).all():
+    if not (np.abs(steps - steps.mean()) <= 0.01 * steps.mean()).all():
         raise _wrong(path, "the times are not equidistant", 2)
     dtype, nv = model.inertias.dtype, len(joints)
     q, tau = (jnp.asarray(x, dtype) for x in (values[:, 1 : 1 + nv], values[:, 1 + nv :]))

@@ -8,6 +8,7 @@ that a free joint has q = [w, x, y, z, position] and its velocity, angular part 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from .placement import compose, placement, rotation_from_wxyz
 from .urdf import read_bytes
 
 _FREE_NV = 6  # degrees of freedom of a free joint
+# What may stand before the root element, which MuJoCo takes for URDF if it is a robot.
+_URDF = re.compile(rb"(?>\xef\xbb\xbf|\s+|<\?.*?\?>|<!--.*?-->|<!(?!--)[^>]*>)*+<(robot)(?![\w:.-])", re.DOTALL | re.I)
 _Shapes = dict[int, type[CollisionGeometry]]  # by MuJoCo's number
 
 
@@ -40,10 +43,13 @@ def compile_mjcf(path: str | Path) -> Any:
     Raises:
         DtypeError: `path` is not a path.
         MissingExtraError: `mujoco` is not installed.
-        ParseError: The file cannot be read, or MuJoCo refuses it.
+        ParseError: The file cannot be read, or is URDF, or MuJoCo refuses it.
     """
     mujoco = require("mujoco", "mjcf", "load_mjcf")
-    read_bytes(path)  # raises this library's error for a wrong path
+    data = read_bytes(path)
+    if urdf := _URDF.match(data):
+        message = "the root element is <robot>, expected <mujoco>; this is URDF; use load_urdf"
+        raise fail(message, str(path), data.count(b"\n", 0, urdf.start(1)) + 1)
     try:
         return mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:

@@ -1,7 +1,8 @@
 """The RB-Y1: its SDK's dynamics, commands, controller, motion generator and mobile base.
 
 `import rbydyn_jax.rby1 as rby` instead of `import rby1_sdk as rby` serves a script for the SDK: `rby.dynamics` and
-`rby.math` are this library's, builders, robots and all other names those of `rby1.builders`.
+`rby.math` are this library's, builders, robots and all other names those of `rby1.builders`; `rby.__version__` is that
+of the SDK.
 """
 
 from typing import TYPE_CHECKING
@@ -25,9 +26,19 @@ else:
     _submodule, __dir__ = _lazy_submodules(__name__, *_SUBMODULES)
 
     def __getattr__(name):
+        if name == "__version__":
+            return _version_of_sdk()
         if name.startswith("_") or name in _SUBMODULES:
             return _submodule(name)
         try:
             return getattr(_submodule("builders"), name)
         except AttributeError as error:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}, nor has the SDK") from error
+
+    def _version_of_sdk():
+        from .commands._sdk import load_sdk
+
+        try:
+            return load_sdk().__version__
+        except ImportError as error:  # to tools that ask for it, such as pydoc, there is none
+            raise AttributeError(f"module {__name__!r} has no attribute '__version__': {error}") from error

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
+from .._errors import ModelError
+from ..model.model import Model
 from ..planning import IkResult, solve_ik
 from ..spatial.quaternions import to_matrix
 from .state import Poses
@@ -35,7 +37,7 @@ class Drag:
         self._clearance: float | None = None
         self._compiling: threading.Thread | None = None
         self.gizmos: dict[str, Any] = {}
-        self._choice = gui.add_dropdown("link", (_NONE, *_movable(viewer)), initial_value=_NONE)
+        self._choice = gui.add_dropdown("link", (_NONE, *_movable(viewer.model)), initial_value=_NONE)
         self._choice.on_update(lambda event: None if event.client is None else self._chosen())
         self.text = gui.add_markdown("", visible=False)
 
@@ -117,6 +119,16 @@ class Drag:
             )
 
 
-def _movable(viewer: Viewer) -> tuple[str, ...]:
-    tree = viewer.model.tree
+def _movable(model: Model) -> tuple[str, ...]:
+    tree = model.tree
     return tuple(name for name, body in zip(tree.link_names, tree.link_bodies, strict=True) if body >= 0)
+
+
+def check_movable(model: Model, links: tuple[str, ...]) -> None:
+    """Raises for a link that stands still.
+
+    Raises:
+        ModelError: There is one.
+    """
+    if still := [link for link in links if link not in _movable(model)]:
+        raise ModelError(f"no joint moves link {still[0]!r}: it cannot be dragged")

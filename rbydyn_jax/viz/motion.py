@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._check import require
+from .._check import check_finite, check_integer, check_pose, check_real, require
+from .._errors import DtypeError
 from ..algorithms.kinematics import fk
-from ..model.model import Model
+from ..model.model import Model, check_model
 from ..planning import Trajectory, TrajectoryReport
-from .robot import FEATURE, VIEW, draw_surfaces, robot_surface
+from .robot import FEATURE, VIEW, check_links, draw_surfaces, robot_surface
 
 _BEFORE, _AFTER = "tab:red", "tab:green"
 
@@ -46,10 +47,22 @@ def plot_motion(
         A `matplotlib.figure.Figure`; it belongs to no window. Save it with `savefig`.
 
     Raises:
+        ArgumentError: `poses` is less than 1, or the target no finite rigid transform.
+        DtypeError: An argument is of another type.
         MissingExtraError: matplotlib is not installed.
         NameNotFoundError: There is no such link.
+        ShapeError: `target` is not of shape (4, 4).
     """
     figure = require("matplotlib.figure", "viz", FEATURE).Figure(figsize=(15.0, 8.6), layout="constrained")
+    model, poses = check_model(model), check_integer(poses, "poses", 1)
+    _check_type(trajectory, "trajectory", Trajectory)
+    _check_type(report, "report", TrajectoryReport)
+    if before is not None:
+        _check_type(before, "before", TrajectoryReport)
+    moving_links = None if moving_links is None else check_links(moving_links, "moving_links")
+    target = check_real(target, "target", (4, 4))
+    check_finite(target, "target")
+    check_pose(target, "target")
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 0.95))
     scene = figure.add_subplot(grid[:, 0], projection="3d", computed_zorder=False)
     _draw_path(scene, model, report, link, target, before, moving_links, poses)
@@ -61,20 +74,26 @@ def plot_motion(
     return figure
 
 
+def _check_type(x: Any, name: str, kind: type) -> None:
+    if not isinstance(x, kind):
+        raise DtypeError(f"{name} must be a planning.{kind.__name__}, got {type(x).__name__}")
+
+
 def _draw_path(
     axes: Any,
     model: Model,
     report: TrajectoryReport,
     link: str,
-    target: Any,
+    T: np.ndarray,
     before: TrajectoryReport | None,
-    moving_links: Sequence[str] | None,
+    moving_links: Sequence[str | int] | None,
     poses: int,
 ) -> None:
     colormap = require("matplotlib", "viz", FEATURE).colormaps["viridis"]
     q = np.asarray(report.samples.q)
     times = np.asarray(report.samples.times)
-    others = [] if moving_links is None else [name for name in model.link_names if name not in set(moving_links)]
+    moving = set() if moving_links is None else {model.link_index(link) for link in moving_links}
+    others = [] if moving_links is None else [k for k in range(len(model.link_names)) if k not in moving]
     last, index = len(q) - 1, model.link_index(link)
     surfaces = []
     for k in np.linspace(0, last, poses).round().astype(int):
@@ -86,7 +105,6 @@ def _draw_path(
         if measured is not None:
             at = np.stack([np.asarray(fk(model, x))[index, :3, 3] for x in np.asarray(measured.samples.q)])
             axes.plot(*at.T, color=color, linestyle=style, linewidth=3, zorder=20, label=f"path of {link}, {name}")
-    T = np.asarray(target, float)
     for k, color in enumerate(("r", "g", "b")):
         axes.plot(*np.stack([T[:3, 3], T[:3, 3] + 0.12 * T[:3, k]], axis=1), color=color, linewidth=2.5, zorder=20)
     axes.plot(*T[:3, 3:4], "k*", markersize=12, zorder=21, label="target (axes x, y, z: red, green, blue)")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._check import require
+from .._check import check_finite, check_number, require
+from .._errors import ArgumentError, DtypeError
 from ..algorithms.kinematics import fk
 from ..model.model import Model, single_shapes
 from .skeleton import bones, has_body
@@ -23,7 +24,7 @@ def draw_robot(
     *,
     color: Any = "0.6",
     alpha: float = 0.25,
-    links: Iterable[str] | None = None,
+    links: Iterable[str | int] | None = None,
     skeleton: bool = True,
 ) -> None:
     """Draws a configuration into 3-D axes of matplotlib, which keep its proportions.
@@ -36,15 +37,25 @@ def draw_robot(
         q: Configuration (nq,) [rad, m].
         color: A colour of matplotlib.
         alpha: Opacity of the collision shapes.
-        links: The links to be drawn; default is all.
+        links: The links to be drawn, by name or index, at least one; default is all.
         skeleton: Whether to draw lines between the origins of the bodies.
 
     Raises:
+        ArgumentError: The configuration is not finite, the colour none, the opacity not from 0 to 1, or `links` empty.
+        DtypeError: An argument is of another type, or the axes are flat.
         MissingExtraError: matplotlib is not installed.
         NameNotFoundError: There is no such link.
+        ShapeError: `q` is not of shape (nq,).
     """
+    if not isinstance(axes, require("mpl_toolkits.mplot3d", "viz", FEATURE).Axes3D):
+        want = 'axes of matplotlib with projection="3d"'
+        raise DtypeError(f"axes must be {want}, got {type(axes).__name__}")
+    check_look(color, alpha)
     poses = np.asarray(fk(model, q), float)
+    check_finite(q, "q")
     shown = _indices(model, links)
+    if not shown:
+        raise ArgumentError("links must name at least one link, got none")
     quads = _quads(model, poses, shown)
     draw_surfaces(axes, [(quads, color, alpha)])
     origins = poses[sorted(shown), :3, 3]
@@ -56,7 +67,21 @@ def draw_robot(
     make_room(axes, np.concatenate([quads.reshape(-1, 3), origins]))
 
 
-def robot_surface(model: Model, q: Any, links: Iterable[str] | None = None) -> np.ndarray:
+def check_look(color: Any, alpha: Any) -> None:
+    """Raises unless these are a colour and an opacity.
+
+    Raises:
+        ArgumentError: It is no colour of matplotlib, or the opacity not from 0 to 1.
+        DtypeError: The opacity is not a number.
+        MissingExtraError: matplotlib is not installed.
+    """
+    if not require("matplotlib.colors", "viz", FEATURE).is_color_like(color):
+        raise ArgumentError(f'color must be a colour of matplotlib, such as "tab:blue" or "0.6", got {color!r:.200}')
+    if not 0.0 <= check_number(alpha, "alpha") <= 1.0:
+        raise ArgumentError(f"alpha must be from 0 to 1, got {alpha}")
+
+
+def robot_surface(model: Model, q: Any, links: Iterable[str | int] | None = None) -> np.ndarray:
     """The quadrilaterals (n, 4, 3) of the robot's collision shapes in world coordinates [m]; see `draw_robot`."""
     return _quads(model, np.asarray(fk(model, q), float), _indices(model, links))
 
@@ -112,8 +137,21 @@ def make_room(axes: Any, points: np.ndarray) -> None:
     axes.set_aspect("equal")
 
 
-def _indices(model: Model, links: Iterable[str] | None) -> set[int]:
-    return set(range(len(model.link_names)) if links is None else map(model.link_index, links))
+def _indices(model: Model, links: Iterable[str | int] | None) -> set[int]:
+    if links is None:
+        return set(range(len(model.link_names)))
+    return {model.link_index(link) for link in check_links(links, "links")}
+
+
+def check_links(links: Any, name: str) -> list[Any]:
+    """Returns links, by name or index, as a list.
+
+    Raises:
+        DtypeError: It is one name, or nothing that holds some.
+    """
+    if not isinstance(links, Iterable) or isinstance(links, str | bytes):
+        raise DtypeError(f"{name} must be a tuple of links, by name or index, got {type(links).__name__}")
+    return list(links)
 
 
 def _quads(model: Model, poses: np.ndarray, shown: set[int]) -> np.ndarray:

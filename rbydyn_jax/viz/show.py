@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from ..constraints import Contact
 from ..model.model import Model
-from .viewer import Viewer
+from .robot import check_links
+from .viewer import Viewer, configurations
 
 
 def show(
@@ -40,18 +41,19 @@ def show(
         The viewer; it is closed already if this waited.
 
     Raises:
-        ArgumentError: A configuration is not finite.
+        ArgumentError: A configuration is not finite, or no server can listen at `host` and `port`.
         DtypeError: An argument is of another type.
         MissingExtraError: viser is not installed.
+        ModelError: No joint moves a link that is to be dragged.
         NameNotFoundError: There is no such link.
         ShapeError: A configuration has another shape.
     """
     viewer = Viewer(model, q, **options)
     with _closed_on_error(viewer):
         if ghosts is not None:
-            viewer.show_ghosts(ghosts)
-        if drag:
-            viewer.drag(*((drag,) if isinstance(drag, str) else drag))
+            viewer.show_ghosts(configurations(viewer.model, ghosts, "ghosts"))
+        if links := check_links((drag,) if isinstance(drag, str) else drag, "drag"):
+            viewer.drag(*links)
     return _waited(viewer, block)
 
 
@@ -80,7 +82,8 @@ def play(
         The viewer; it is closed already if this waited.
 
     Raises:
-        ArgumentError: A value is not finite, or the motion has fewer than two times.
+        ArgumentError: A value is not finite, or the motion has fewer than two times, or no server can listen at `host`
+            and `port`.
         DtypeError: An argument is of another type.
         MissingExtraError: viser is not installed.
         NameNotFoundError: There is no such link.

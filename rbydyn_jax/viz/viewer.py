@@ -17,17 +17,19 @@ import numpy as np
 from jaxtyping import Float
 
 from .._check import check_finite, check_flag, check_integer, check_number, check_real, check_sequence, known, require
-from .._errors import ArgumentError, DtypeError
+from .._errors import ArgumentError, DtypeError, ShapeError
 from ..algorithms.centroidal import total_mass
 from ..collision import CapsulePairs, World
 from ..constraints import Contact
 from ..model.configuration import clamp, neutral
 from ..model.model import Model, check_model
-from .drag import Drag
+from ..planning._clearance import checked_clearance
+from .drag import Drag, check_movable
 from .joints import JointSliders
 from .meshes import FEATURE
 from .motion_data import motion_data
 from .playback import Playback
+from .port import free_port
 from .scene import FORCE, RobotScene, add_ghosts, add_world
 from .skeleton import has_body
 from .state import Gaps, Poses, batch_poses, default_pairs, numpy, robot_state
@@ -61,7 +63,8 @@ class Viewer:
         server: The `viser.ViserServer`, for what else is to be shown.
 
     Raises:
-        ArgumentError: `q` is not finite, or a joint has no position there, or `nearest` is less than 1.
+        ArgumentError: `q` is not finite, or a joint has no position there, or `nearest` is less than 1, or no server
+            can listen at `host` and `port`.
         DtypeError: An argument is of another type.
         MissingExtraError: viser is not installed.
         ModelError: The pairs are of another robot.
@@ -98,7 +101,7 @@ class Viewer:
         self._contacts: tuple[Contact, ...] = ()
         self._forces = np.zeros((0, 3))
         self.playback: Playback | None = None
-        port = check_integer(port, "port", 0)
+        port = free_port(host, port)
         with contextlib.redirect_stdout(io.StringIO()):  # viser prints its addresses, of websockets, too
             self.server = viser.ViserServer(host=host, port=port, verbose=False)
         try:
@@ -262,8 +265,7 @@ class Viewer:
             DtypeError: `q` is no array of numbers, or the opacity no number.
             ShapeError: `q` is not of shape (n, nq).
         """
-        q = check_real(q, "q", (_rows(q), self.model.nq))
-        check_finite(q, "q")
+        q = configurations(self.model, q, "q")
         if not 0.0 <= check_number(opacity, "opacity") <= 1.0:
             raise ArgumentError(f"opacity must be from 0 to 1, got {opacity}")
         with self._lock, self.precision():
@@ -307,10 +309,14 @@ class Viewer:
         Raises:
             ArgumentError: The clearance is not finite.
             DtypeError: It is not a number.
+            ModelError: No joint moves a link, or there is a clearance and the robot has no shapes that could keep it.
             NameNotFoundError: There is no such link.
         """
         clearance = None if clearance is None else check_number(clearance, "clearance")
         names = tuple(self.model.link_names[self.model.link_index(link)] for link in links)
+        check_movable(self.model, names)
+        if clearance is not None:
+            checked_clearance(self.model, clearance, self.pairs, self.world, self.model.inertias.dtype)
         with self._lock:
             self._drag.start(names, clearance)
 
@@ -401,10 +407,20 @@ class Viewer:
         return f'<iframe src="{self.url}" width="100%" height="600" style="border: 0"></iframe>'
 
 
-def _rows(x: Any) -> int:
-    """The number of rows of an array; 0 of what is none."""
+def configurations(model: Model, x: Any, name: str) -> np.ndarray:
+    """A batch of configurations (n, nq) [rad, m].
+
+    Raises:
+        ArgumentError: One is not finite.
+        DtypeError: It is no array of numbers.
+        ShapeError: It is of another shape.
+    """
     numbers = known(x)
-    return 0 if numbers is None or numbers.ndim != 2 else len(numbers)
+    if numbers is not None and numbers.ndim != 2:
+        raise ShapeError(f"{name} must have shape (n, {model.nq}), got {numbers.shape}")
+    q = check_real(x, name, (0 if numbers is None else len(numbers), model.nq))
+    check_finite(q, name)
+    return q
 
 
 def rotated(wxyz: Any, p: np.ndarray) -> np.ndarray:

@@ -115,6 +115,10 @@ def test_wrong_logs_and_words_end_with_2(robot, tmp_path, capsys):
     assert "log.csv:1: error: the file has no column" in capsys.readouterr().err
     assert main(["identify", str(tmp_path / "none.csv"), "--urdf", robot]) == 2
     assert "none.csv" in capsys.readouterr().err
+    t = 0.01 * np.arange(40)
+    log = write(tmp_path / "log.csv", robots.two_link_arm(), t, np.full((40, 2), np.nan), np.ones((40, 2)))
+    assert main(["identify", log, "--urdf", robot]) == 2
+    assert "log.csv:2: error: column 'q_shoulder': a value must be finite" in capsys.readouterr().err
     for options in (["--terms", "masses"], ["--held-out", "1"]):
         with pytest.raises(SystemExit) as stop:
             main(["identify", str(empty), "--urdf", robot, *options])

@@ -134,12 +134,67 @@ def test_convert_writes_what_the_file_has(tmp_path, capsys):
     assert main(["convert", str(path)]) == 0
     text = capsys.readouterr().out
     assert '<joint name="mount" type="fixed">' in text and 'effort="4.0"' in text
+    out = tmp_path / "no" / "such" / "a.urdf"
+    assert main(["convert", str(path), "--output", str(out)]) == 0
+    assert out.read_text() == text
     assert main(["convert", "two_link_arm", "--capsules", "cylinder"]) == 0
     text = capsys.readouterr().out
     assert (text.count("<cylinder"), text.count("<sphere"), text.count("<capsule")) == (2, 4, 0)
     (tmp_path / "a.sdf").write_text('<sdf version="1.9"><model name="a"/></sdf>')
     assert main(["check", str(tmp_path / "a.sdf")]) == 2
     assert "this is SDF; convert it to URDF first" in capsys.readouterr().out
+
+
+def run(arguments, **environment):
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "rbydyn_jax.cli", *arguments]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, check=False)
+
+
+def test_names_that_the_terminal_does_not_have(tmp_path):
+    """A converted file is UTF-8 whatever the encoding of the terminal is; there, such names are written in ASCII."""
+    path = tmp_path / "a.urdf"
+    path.write_text(ROBOT.replace('"tip"', '"Spitze \u00fc\u2192"'), encoding="utf-8")
+    for encoding in ("ascii", "latin-1"):
+        done = run(["convert", str(path)], PYTHONIOENCODING=encoding)
+        assert done.returncode == 0 and not done.stderr
+        (tmp_path / "b.urdf").write_bytes(done.stdout)
+        assert find(str(tmp_path / "b.urdf")).load().link_names[-1] == "Spitze \u00fc\u2192"
+    for arguments, message in ((["info", str(path)], b""), (["fk", str(path), "--link", "Spitze"], b"did you mean")):
+        done = run(arguments, PYTHONIOENCODING="ascii")
+        assert rb"Spitze \xfc\u2192" in done.stdout + done.stderr
+        assert b"Traceback" not in done.stderr and message in done.stderr
+
+
+def test_a_reader_that_goes_is_no_error():
+    read, write = os.pipe()
+    os.close(read)
+    for arguments in (["info", "two_link_arm"], ["--help"], ["convert", "two_link_arm"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "rbydyn_jax.cli", *arguments], stdout=write, stderr=subprocess.PIPE, check=False
+        )
+        codes = (0, 141) if arguments == ["--help"] else (141,)  # argparse itself overlooks it
+        assert done.returncode in codes and not done.stderr
+    os.close(write)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_is_an_error():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rbydyn_jax.cli", "info", "two_link_arm"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2 and done.stderr.startswith(b"rbydyn: error: ") and done.stderr.count(b"\n") == 1
+
+
+def test_completion_without_its_package_is_said(monkeypatch, capsys):
+    monkeypatch.setenv("_ARGCOMPLETE", "1")
+    monkeypatch.setitem(sys.modules, "argcomplete", None)
+    assert main(["info", "two_link_arm"]) == 2
+    assert "pip install 'rbydyn_jax[completion]'" in capsys.readouterr().err
 
 
 def test_the_shell_completes_commands(tmp_path):

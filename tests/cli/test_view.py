@@ -21,7 +21,14 @@ def test_the_address_and_what_is_missing_are_printed(tmp_path, capsys):
 
 
 def test_wrong_arguments_end_with_2(tmp_path, capsys):
-    for arguments in (["none.urdf"], ["two_link_arm", "--q", "1,2,3"], ["two_link_arm", "--drag", "nose"], ["nobody"]):
+    for arguments, message in (
+        (["none.urdf"], "no such file"),
+        (["nobody"], "no robot named 'nobody'"),
+        (["two_link_arm", "--q", "1,2,3"], "q must have shape (2,)"),
+        (["two_link_arm", "--drag", "nose"], "no link named 'nose'"),
+        (["two_link_arm", "--drag", "base", "--port", "0"], "no joint moves link 'base'"),
+        (["two_link_arm", "--port", "99999999"], "port must be from 0 to 65535, got 99999999"),
+    ):
         assert main(["view", *arguments]) == 2
         told = capsys.readouterr()
-        assert told.err and "Traceback" not in told.err
+        assert message in told.err and "Traceback" not in told.err

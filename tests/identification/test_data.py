@@ -48,6 +48,9 @@ def test_a_file_of_polynomials_is_read_exactly(tmp_path):
     for times, extra, message in (
         (t**2, "", "log.csv:2: error: the times are not equidistant"),
         (t, "\n-,0.4,x,0,0,0", "log.csv:42: error: a value is missing or no number"),
+        (t, "\n-,0.4,0,nan,0,0", "log.csv:42: error: column 'q_elbow': a value must be finite"),
+        (t, "\n-,0.4,0,0,0,-inf\n", "log.csv:42: error: column 'tau_elbow': a value must be finite"),
+        (t, "\n\n-,0.4,0,0,0,0", "log.csv:42: error: a value is missing or no number"),
     ):
         write(tmp_path / "log.csv", times, q, tau, model.joint_names, extra)
         with pytest.raises(rb.ParseError, match=message):
@@ -75,12 +78,33 @@ def test_files_of_spreadsheets(tmp_path):
             read_csv(model, path)
 
 
+def test_files_with_the_wrong_rows(tmp_path):
+    model, t, path = robots.two_link_arm(), np.arange(40) * 0.01, tmp_path / "log.csv"
+    q = np.stack([t, t], axis=1)
+    write(path, t, q, q, model.joint_names, extra="\n\n,,,,,\n  \n\n")
+    assert len(read_csv(model, path)) == 40
+    lines = path.read_text().splitlines()
+    for text, message in (
+        (lines[0], "log.csv:1: error: there are no rows below the header"),
+        ("\n".join(lines[:2]) + "\n\n", "log.csv:1: error: there is only one row below the header"),
+        ("", "log.csv:1: error: the file has no column 'time'$"),
+        ("\n".join(lines).replace(",", ";"), "no column 'time': columns are separated by commas, here it seems by ';'"),
+        ("\n".join(lines).replace(",", "\t"), r"separated by commas, here it seems by '\\t'"),
+    ):
+        path.write_text(text)
+        with pytest.raises(rb.ParseError, match=message):
+            read_csv(model, path)
+
+
 def test_wrong_data():
     rows = jnp.zeros((5, 2))
     with pytest.raises(rb.ShapeError, match="tau must have shape"):
         TrajectoryData(rows, rows, rows, rows[:4])
     with pytest.raises(rb.ArgumentError, match="a must be finite"):
         TrajectoryData(rows, rows, rows.at[0, 0].set(jnp.nan), rows)
+    many = jnp.zeros((500, 2)).at[7, 1].set(jnp.nan).at[9].set(jnp.inf)
+    with pytest.raises(rb.ArgumentError, match=r"^q must be finite, got nan at \[7, 1\], and 2 more that are not$"):
+        TrajectoryData(many, *(jnp.zeros((500, 2)) for _ in range(3)))
     ball = rb.build_model(rb.RobotBuilder("r").link("a").link("b", 1.0, inertia=0.1).spherical("j", "a", "b"))
     with pytest.raises(rb.ModelError, match="joint 'j': only positions whose rates are velocities"):
         rb.identification.data_from_samples(ball, jnp.zeros((50, 4)), jnp.zeros((50, 3)), 0.1)

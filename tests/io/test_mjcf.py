@@ -201,9 +201,22 @@ def test_a_file_is_read_with_options_and_a_broken_one_refused(tmp_path):
         load_mjcf(path)
 
 
+@pytest.mark.parametrize("before", ["", "<?xml version='1.0'?>\n", "\ufeff<!-- a > --><!-- <mujoco> -->\n<!-- b -->\n"])
+def test_urdf_is_refused(before, tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(f'{before}<robot name="r"><link name="a"/></robot>', encoding="utf-8")
+    line = 1 + before.count("\n")
+    with pytest.raises(ParseError, match=rf"arm.urdf:{line}: error: the root element is <robot>.*use load_urdf"):
+        load_mjcf(path)
+    path.write_text(f'{before}<mujoco model="robot"><!-- <robot> --></mujoco>', encoding="utf-8")
+    assert load_mjcf(path).name == "robot"
+    path.write_text("<!-- a -->" * 5000 + "<mujoco/>", encoding="utf-8")
+    assert load_mjcf(path).nq == 0
+
+
 def test_missing_package_names_the_extra(monkeypatch, tmp_path):
     def missing(name):
-        raise ImportError(name)
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(rbydyn_jax._check.importlib, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"rbydyn_jax\[mjcf\]"):

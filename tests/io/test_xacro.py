@@ -71,7 +71,7 @@ def test_the_extra_is_named_where_it_is_missing(path, monkeypatch):
 
     def without(name, *args, **kwargs):
         if name.startswith("xacrodoc"):
-            raise ImportError(name)
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr("importlib.import_module", lambda name: without(name))

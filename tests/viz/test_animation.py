@@ -19,7 +19,7 @@ SWING = np.linspace([0.0, 0.0], [1.5, 0.0], 11)
 
 @pytest.mark.ci
 def test_a_film_has_a_frame_for_each_time_and_shows_the_motion(tmp_path):
-    path = tmp_path / "swing.gif"
+    path = tmp_path / "swing.GIF"
     told = []
     animate(ARM, SWING, path, dt=0.1, fps=5.0, speed=2.0, progress=lambda *done: told.append(done))
     assert told == [(1, 3), (2, 3), (3, 3)]
@@ -33,6 +33,20 @@ def test_a_film_has_a_frame_for_each_time_and_shows_the_motion(tmp_path):
     arms = [(frame[..., 2] - frame[..., 0] > 60) for frame in frames]
     assert all(arm.mean() > 0.005 for arm in arms)
     assert (arms[0] & arms[2]).sum() < 0.5 * arms[0].sum()  # a quarter of a turn later
+
+
+@pytest.mark.parametrize("fps", [0.5, 7.0, 30.0, 60.0, 200.0])
+def test_a_gif_lasts_as_long_as_the_motion(fps, tmp_path):
+    path = tmp_path / "swing.gif"
+    animate(ARM, SWING, path, dt=0.04, fps=fps)
+    durations = []
+    with image.open(path) as film:
+        for k in range(film.n_frames):
+            film.seek(k)
+            durations.append(film.info["duration"])
+    delay = 10 * max(round(100.0 / fps), 2)  # a GIF has whole hundredths of a second
+    assert set(durations[:-1]) <= {delay} and min(durations) >= 20
+    assert 400 - delay <= sum(durations) - delay <= 400 + delay  # the last frame stays as long as the others
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="the program ffmpeg is not installed")
@@ -57,6 +71,13 @@ def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
         animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, progress="bar")  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="trajectory must have shape"):
         animate(ARM, np.zeros((4, 3)), tmp_path / "x.gif", dt=0.1)
+    for wrong in (None, b"x.gif", 3):
+        with pytest.raises(DtypeError, match=f"path must be a string or a path, got {type(wrong).__name__}"):
+            animate(ARM, SWING, wrong, dt=0.1)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"color must be a colour of matplotlib.*'foo'"):
+        animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, color="foo")
+    with pytest.raises(ArgumentError, match="alpha must be from 0 to 1, got 7"):
+        animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, alpha=7)
     monkeypatch.setattr("matplotlib.animation.writers.is_available", lambda kind: kind != "ffmpeg")
     with pytest.raises(RbydynError, match="needs the program ffmpeg"):
         animate(ARM, SWING, tmp_path / "x.mp4", dt=0.1)

@@ -9,7 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbydyn_jax import MissingExtraError, NameNotFoundError, link_pose, robots, with_limits
+from rbydyn_jax import (
+    ArgumentError,
+    DtypeError,
+    MissingExtraError,
+    NameNotFoundError,
+    ShapeError,
+    link_pose,
+    robots,
+    with_limits,
+)
 from rbydyn_jax.planning import Trajectory, check_trajectory
 from rbydyn_jax.viz import plot_motion
 from tests.helpers import assert_close
@@ -147,3 +156,22 @@ def test_wrong_link_and_missing_matplotlib(motion, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'rbydyn_jax\[viz\]'"):
         plot_motion(model, slow, after, "tool", target)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"trajectory": np.zeros(2)}, DtypeError, "trajectory must be a planning.Trajectory, got ndarray"),
+        ({"report": None}, DtypeError, "report must be a planning.TrajectoryReport, got NoneType"),
+        ({"before": "x"}, DtypeError, "before must be a planning.TrajectoryReport, got str"),
+        ({"target": np.eye(3)}, ShapeError, r"target must have shape \(4, 4\)"),
+        ({"target": 2.0 * np.eye(4)}, ArgumentError, "target must be a rigid transform"),
+        ({"poses": 0}, ArgumentError, "poses must be at least 1, got 0"),
+        ({"moving_links": "tool"}, DtypeError, "moving_links must be a tuple of links"),
+    ],
+)
+def test_wrong_arguments_are_named(motion, changed, error, message):
+    model, slow, after, _, target = motion
+    given = {"model": model, "trajectory": slow, "report": after, "link": "tool", "target": target} | changed
+    with pytest.raises(error, match=message):
+        plot_motion(**given)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from rbydyn_jax import MissingExtraError, NameNotFoundError, neutral, robots
+from rbydyn_jax import ArgumentError, DtypeError, MissingExtraError, NameNotFoundError, neutral, robots
 from rbydyn_jax.viz import capsule_surface, draw_robot
 from rbydyn_jax.viz.robot import robot_surface
 from tests.helpers import assert_close
@@ -91,6 +91,28 @@ def test_frames_stand_where_there_are_no_shapes():
     length = np.linalg.norm(ends[0][2, 1] - ends[0][2, 0])
     assert_close(ends[0][2, 1] - ends[0][2, 0], np.array([0.0, 0.0, -length]), TOL, scale=1.0)
     assert_close(ends[1][2, 1] - ends[1][2, 0], np.array([length, 0.0, 0.0]), TOL, scale=1.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"color": "foo"}, ArgumentError, "color must be a colour of matplotlib, .* got 'foo'"),
+        ({"alpha": 7}, ArgumentError, "alpha must be from 0 to 1, got 7"),
+        ({"alpha": "x"}, DtypeError, "alpha must be a number"),
+        ({"links": []}, ArgumentError, "links must name at least one link"),
+        ({"links": "tool"}, DtypeError, "links must be a tuple of links, by name or index, got str"),
+        ({"links": 3}, DtypeError, "links must be a tuple of links, by name or index, got int"),
+        ({"q": np.array([np.nan, 0.0])}, ArgumentError, "q must be finite"),
+        ({"axes": figure.Figure().add_subplot()}, DtypeError, 'axes must be .*projection="3d", got Axes'),
+        ({"axes": None}, DtypeError, "axes must be .*, got NoneType"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(changed, error, message):
+    axes = figure.Figure().add_subplot(projection="3d")
+    given = {"axes": axes, "model": robots.two_link_arm(), "q": np.zeros(2)} | changed
+    with pytest.raises(error, match=message):
+        draw_robot(**given)
+    assert not axes.collections
 
 
 def test_missing_matplotlib_is_named(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ from rbydyn_jax import (
     ArgumentError,
     DtypeError,
     MissingExtraError,
+    ModelError,
     NameNotFoundError,
     ShapeError,
     collision,
@@ -30,7 +32,7 @@ from rbydyn_jax.constraints import Contact
 from rbydyn_jax.planning import Trajectory, check_trajectory, sample_trajectory
 from rbydyn_jax.viz.meshes import visual_mesh
 from rbydyn_jax.viz.visuals import read_visuals
-from tests.helpers import assert_close
+from tests.helpers import assert_close, untyped
 
 trimesh = pytest.importorskip("trimesh")
 pytest.importorskip("viser")
@@ -208,6 +210,9 @@ def until(holds, seconds: float = 20.0) -> None:
 def test_wrong_arguments_are_named(viewer):
     with pytest.raises(NameNotFoundError, match="did you mean 'tool'"):
         viewer.drag("tol")
+    for still in ("base", 0):
+        with pytest.raises(ModelError, match="no joint moves link 'base'"):
+            viewer.drag("tool", still)
     with pytest.raises(ArgumentError, match="clearance must be finite"):
         viewer.drag("tool", clearance=np.nan)
     with pytest.raises(DtypeError, match="clearance must be a number"):
@@ -223,9 +228,41 @@ def test_wrong_arguments_are_named(viewer):
     with pytest.raises(DtypeError, match="world must be"):
         viz.Viewer(ARM, world=collision.sphere(jnp.zeros(3), 1.0), **QUIET)  # type: ignore[arg-type]
     before = threading.active_count()
-    with pytest.raises(NameNotFoundError):
-        viz.show(ARM, world=BALL, drag="nothing", block=False, **QUIET)
+    for wrong, error, message in (
+        ({"drag": "nothing"}, NameNotFoundError, "no link named 'nothing'"),
+        ({"drag": ["tool", "base"]}, ModelError, "no joint moves link 'base'"),
+        ({"drag": 0.5}, DtypeError, "drag must be a tuple of links, by name or index, got float"),
+        ({"ghosts": np.zeros(2)}, ShapeError, r"ghosts must have shape \(n, 2\), got \(2,\)"),
+        ({"ghosts": np.full((1, 2), np.nan)}, ArgumentError, "ghosts must be finite"),
+    ):
+        with pytest.raises(error, match=message):
+            viz.show(ARM, world=BALL, block=False, **untyped(QUIET | wrong))
     until(lambda: threading.active_count() <= before)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"port": 70000}, ArgumentError, "port must be from 0 to 65535, got 70000"),
+        ({"port": -1}, ArgumentError, "port must be from 0 to 65535, got -1"),
+        ({"port": "x"}, DtypeError, "port must be an integer"),
+        ({"host": None}, DtypeError, "host must be a string, got NoneType"),
+        ({"host": "203.0.113.1"}, ArgumentError, "host '203.0.113.1', port 0: no server can listen there"),
+        ({"host": "no.such.host.invalid"}, ArgumentError, "host 'no.such.host.invalid', port 0: no server can listen"),
+    ],
+)
+def test_a_server_that_cannot_listen_is_an_error(changed, error, message):
+    """viser would wait for it forever."""
+    with pytest.raises(error, match=message):
+        viz.show(ARM, world=BALL, block=False, **untyped(QUIET | changed))
+
+
+def test_a_port_that_is_taken_is_skipped_up_to_the_last():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 65535))
+        other.listen()
+        with pytest.raises(ArgumentError, match="port 65535: neither this port nor one of the next is free"):
+            viz.show(ARM, world=BALL, block=False, port=65535, quiet=True)
 
 
 def test_missing_viser_is_named(monkeypatch):
@@ -286,6 +323,8 @@ def test_a_robot_without_shapes_has_bones_and_no_distances():
     with viz.show(model, block=False, ghosts=np.asarray(neutral(model))[None], **QUIET) as viewer:
         free = [f"floating_base.{x}" for x in ("rx", "ry", "rz", "x", "y", "z")]
         assert list(viewer.sliders) == [*free, "shoulder", "elbow"]
+        with pytest.raises(ModelError, match="model 'double_pendulum' has no collision shapes"):
+            viewer.drag("lower", clearance=0.1)
         viewer.sliders["shoulder"].value = np.pi / 2
         at = {name: handle(viewer, f"/robot/{name}").position for name in model.link_names}
         assert_close(at["lower"].astype(np.float32), np.array([-1.0, 0.0, 0.0]), TOL)
