@@ -55,15 +55,17 @@ def apart(a: Polytope, b: Polytope) -> tuple[Simplex, Array]:
 
     Pairs of a batch are lanes of one search, which ends with the last of them; what is found does not change any more.
     """
-    return in_lanes(_search)(a.vertices, b.vertices)
+    return in_lanes(nearest_points)(a.vertices, b.vertices)
 
 
-def _search(a: Vector, b: Vector) -> tuple[Simplex, Array]:
+def nearest_points(a: Vector, b: Vector, wanted: Array | None = None) -> tuple[Simplex, Array]:
+    """The same of vertices (v, ...) in lanes; only in those lanes that are `wanted`, if these are given."""
     start_a, start_b = (map_components(lambda x: x[0], x) for x in (a, b))
     scale = dot(start_a, start_a) + dot(start_b, start_b)
     zero = jnp.zeros_like(scale)
     first = _Vertex(sub(start_a, start_b), zero, zero)
-    start = _State(jnp.int32(0), zero + 1, zero, first.w, zero + 1, (first, first, first))
+    goes_on = zero + 1 if wanted is None else wanted.astype(zero.dtype)
+    start = _State(jnp.int32(0), goes_on, zero, first.w, zero + 1, (first, first, first))
 
     def step(s: _State) -> _State:
         new = kernel(_farthest)(a, b, s.point)
@@ -71,7 +73,8 @@ def _search(a: Vector, b: Vector) -> tuple[Simplex, Array]:
 
     found = while_loop(lambda s: jnp.any(s.goes_on > 0) & (s.step < _STEPS), step, start)
     at_a, at_b = (jnp.stack([getattr(v, side) for v in found.vertices]).astype(jnp.int32) for side in "ab")
-    return Simplex(at_a, at_b, found.count.astype(jnp.int32), found.point), found.overlap > 0
+    count = found.count.astype(jnp.int32)
+    return Simplex(at_a, at_b, count, count == 3, found.point), found.overlap > 0
 
 
 def _farthest(a: Vector, b: Vector, n: Vector) -> _Vertex:

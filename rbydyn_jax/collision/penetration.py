@@ -4,6 +4,10 @@ A face of the polytope of all differences $a - b$ is that of a face and a vertex
 direction $\pm e_a \times e_b$ is the normal of a face just where both edges are farthest along it, and an edge of a
 convex body is so where the third vertices of both adjacent faces are not beyond it, unless these are in one plane.
 The nearest face is the one along whose normal the polytopes overlap least.
+
+Where faces or edges are parallel, the face of the differences has more vertices than three, and the foot of the origin
+may be outside of those that are known. Other vertices of it follow from the algorithm of `gjk`, of the polytopes moved
+apart along the normal: the foot is then the point that is nearest.
 """
 
 from __future__ import annotations
@@ -21,10 +25,12 @@ from ..xla.batch_last import in_lanes
 from ..xla.control_flow import fori_loop, while_loop
 from ..xla.fusion import kernel
 from ..xla.loops import in_kernels
-from .polytopes import Polytope, Simplex, lowest
+from .gjk import nearest_points
+from .polytopes import Polytope, Simplex, foot_weights, lowest
 from .vectors import cross, dot, map_components, rounding, sub, tiny
 
 T = TypeVar("T")
+_Pair = tuple[Array, Array, Vector]  # a vertex of each polytope, and their difference
 _PART = 64  # pairs at a time, so that what is kept of their edges stays in cache
 
 
@@ -64,7 +70,7 @@ def _of_some(a: Polytope, b: Polytope, overlap: Array) -> Simplex:
         of_part = _deepest(*jax.tree.map(lambda x: x[..., at], (a, b)))
         return k + part, jax.tree.map(lambda x, y: x.at[..., at].set(y), found, of_part)
 
-    start = jnp.int32(0), Simplex(three, three, zero + 3, nothing)
+    start = jnp.int32(0), Simplex(three, three, zero + 3, zero == 0, nothing)
     found = while_loop(lambda s: s[0] < count, step, start)[1]
     return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *overlap.shape), found)
 
@@ -73,17 +79,60 @@ def _deepest(a: Polytope, b: Polytope) -> Simplex:
     """Of pairs in lanes, all of which overlap."""
     behind = _faces(b, a)
     found = _least_deep(_faces(a, b), _Found(behind.separation, _exchanged(behind.simplex)))
-    return _least_deep(found, _edges(a, b)).simplex
+    return _with_foot(a, b, _least_deep(found, _edges(a, b)))
+
+
+def _with_foot(a: Polytope, b: Polytope, found: _Found) -> Simplex:
+    """The simplex of the face, of vertices between which the foot of the origin is."""
+    plane = found.simplex
+    first, second, third = (_pair(a, b, plane, k)[2] for k in range(3))
+    weights = jnp.stack(foot_weights((first, second, third), plane.count)[1])
+    outside = ~(_are_positive(plane.a, weights) & _are_positive(plane.b, weights))
+    size = jnp.sum(jnp.stack([jnp.max(x, axis=0) - jnp.min(x, axis=0) for x in (*a.vertices, *b.vertices)]), axis=0)
+    # The smaller the gap, the less far from the foot are points that are as near; but the gap itself is rounded.
+    shift = rounding(size) ** (1 / 3) * size - found.separation
+    moved = map_components(lambda x, n: x + (shift * n)[None], a.vertices, plane.facing)
+    nearest, overlap = nearest_points(moved, b.vertices, outside)
+    return _where(outside & ~overlap, _spanning(a, b, nearest, plane), plane)
+
+
+def _are_positive(vertices: Array, weights: Array) -> Array:
+    """Whether no vertex has a negative weight, to rounding; one may be there twice."""
+    of_each = jnp.sum(jnp.where(vertices[:, None] == vertices[None], weights[None], 0), axis=1)
+    return jnp.all(of_each >= -rounding(weights), axis=0)
+
+
+def _spanning(a: Polytope, b: Polytope, foot: Simplex, plane: Simplex) -> Simplex:
+    """The pairs of vertices at a foot, with as many of a plane as make them three that are far from a line."""
+    first, second, third = (_pair(a, b, foot, k) for k in range(3))
+    of_plane = jax.tree.map(lambda *x: jnp.stack(x), *(_pair(a, b, plane, k) for k in range(3)))
+    arms = map_components(lambda x, o: x - o[None], of_plane[2], first[2])
+
+    def farthest(x: Vector) -> _Pair:
+        return _row(of_plane, jnp.argmax(dot(x, x), axis=0))
+
+    second = _where(foot.count > 1, second, farthest(arms))
+    side = map_components(lambda x, o: (x - o)[None], second[2], first[2])
+    third = _where(foot.count > 2, third, farthest(cross(side, arms)))
+    at_a, at_b, _ = jax.tree.map(lambda *x: jnp.stack(x), first, second, third)
+    return plane._replace(a=at_a, b=at_b, count=foot.count)
+
+
+def _pair(a: Polytope, b: Polytope, s: Simplex, k: int) -> _Pair:
+    return s.a[k], s.b[k], sub(_row(a.vertices, s.a[k]), _row(b.vertices, s.b[k]))
 
 
 def _least_deep(x: _Found, y: _Found) -> _Found:
-    less = y.separation > x.separation
-    return jax.tree.map(lambda p, q: jnp.where(jnp.broadcast_to(less, p.shape), q, p), x, y)
+    return _where(y.separation > x.separation, y, x)
+
+
+def _where(chosen: Array, x: T, y: T) -> T:
+    return jax.tree.map(lambda p, q: jnp.where(jnp.broadcast_to(chosen, p.shape), p, q), x, y)
 
 
 def _exchanged(s: Simplex) -> Simplex:
     """The same with the polytopes in the other order."""
-    return Simplex(s.b, s.a, s.count, map_components(lambda x: -x, s.facing))
+    return s._replace(a=s.b, b=s.a, facing=map_components(lambda x: -x, s.facing))
 
 
 def _corners(vertices: Vector, index: Array) -> list[Vector]:
@@ -104,7 +153,7 @@ def _faces(a: Polytope, b: Polytope) -> _Found:
     if not a.faces.shape[0]:
         none = jnp.zeros((3, *a.radius.shape), jnp.int32)
         zero = jnp.zeros_like(a.radius)
-        return _Found(zero - jnp.inf, Simplex(none, none, none[0] + 3, (zero, zero, zero)))
+        return _Found(zero - jnp.inf, _plane(none, none, (zero, zero, zero)))
 
     def separations(corners: list[Vector], vertices: Vector) -> tuple[Array, Array, Vector]:
         p, q, r = corners
@@ -119,7 +168,7 @@ def _faces(a: Polytope, b: Polytope) -> _Found:
     at_a = jnp.stack([_row(a.faces[:, i], k) for i in range(3)])
     at_b = jnp.broadcast_to(_row(vertex, k).astype(jnp.int32), at_a.shape)
     facing = map_components(lambda x: -x, _row(n, k))
-    return _Found(_row(separation, k), Simplex(at_a, at_b, jnp.full_like(at_a[0], 3), facing))
+    return _Found(_row(separation, k), _plane(at_a, at_b, facing))
 
 
 def _edges(a: Polytope, b: Polytope) -> _Found:
@@ -142,8 +191,12 @@ def _edges(a: Polytope, b: Polytope) -> _Found:
     first = _row(first, second).astype(jnp.int32)
     i, j = (jnp.stack([_row(x.edges[:, m], k) for m in range(2)]) for x, k in ((a, first), (b, second)))
     _, facing = _between_edges(_row(of_a, first), _row(of_b, second), _row(separation, second) > -jnp.inf)
-    simplex = Simplex(jnp.stack([i[0], i[1], i[0]]), jnp.stack([j[0], j[0], j[1]]), jnp.full_like(i[0], 3), facing)
+    simplex = _plane(jnp.stack([i[0], i[1], i[0]]), jnp.stack([j[0], j[0], j[1]]), facing)
     return _Found(_row(separation, second), simplex)
+
+
+def _plane(a: Array, b: Array, facing: Vector) -> Simplex:
+    return Simplex(a, b, jnp.full_like(a[0], 3), jnp.ones_like(a[0], bool), facing)
 
 
 def _between_edges(of_a: list[Vector], of_b: list[Vector], sharp: Array) -> tuple[Array, Vector]:

@@ -5,7 +5,8 @@ are apart, and whose face nearest to the origin the depth where they overlap [Ca
 plane, on the line or in the point of three vertices $w_k = a_k - b_k$ at most: with the weights $\lambda_k$ of the
 foot of the origin there and the unit normal n, the distance is $n \cdot \sum_k \lambda_k w_k$. Which vertices these
 are counts as constant, and since the foot is optimal, the derivative is that with n and the weights held fixed
-(Danskin); both are functions of the vertices, so that the second derivative is exact as well.
+(Danskin); both are functions of the vertices, so that the second derivative is exact as well. Of polytopes that
+overlap n is always the normal of the plane of all three, also where one or two of them make up the foot.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from .witness import Witness
 
 Polytopal = PlacedCapsules | PlacedBoxes | PlacedConvexHulls
 Three = tuple[Vector, Vector, Vector]
+Weights = tuple[Array, Array, Array]
 
 _SIGNS: list[tuple[int, ...]] = list(itertools.product((1, -1), repeat=3))  # of the corners of a box
 
@@ -115,13 +117,15 @@ class Simplex(NamedTuple):
     Args:
         a: Indices of the vertices of the first (3,).
         b: Of the second (3,).
-        count: 3 for a plane, 2 for the line of the first two pairs, 1 for a point.
+        count: 3 if the foot of the origin is in the plane, 2 if on the line of the first two pairs, 1 in a point.
+        flat: Whether the normal is that of the plane of all three, and not the direction of the foot.
         facing: About the direction of the normal, from the second to the first; it tells the sides of a plane.
     """
 
     a: Array
     b: Array
     count: Array
+    flat: Array
     facing: Vector
 
 
@@ -159,20 +163,24 @@ def simplex_witness(a: Polytope, b: Polytope, simplex: Simplex) -> Witness:
 
 def simplex_core(a: Polytope, b: Polytope, simplex: Simplex) -> tuple[Array, Vector, Vector, Vector]:
     """The distance without the balls, the normal from the second to the first, and the nearest points."""
-    return simplex_distance(_three(a.at(simplex.a)), _three(b.at(simplex.b)), simplex.count, simplex.facing)
+    corners = _three(a.at(simplex.a)), _three(b.at(simplex.b))
+    return simplex_distance(*corners, simplex.count, simplex.facing, simplex.flat)
 
 
-def simplex_distance(a: Three, b: Three, count: Array, facing: Vector) -> tuple[Array, Vector, Vector, Vector]:
+def simplex_distance(
+    a: Three, b: Three, count: Array, facing: Vector, flat: Array | None = None
+) -> tuple[Array, Vector, Vector, Vector]:
     """The distance of the polytopes of these vertices, its normal, and the points of both, for any one shape."""
-    normal, weights = _normal_and_weights(a, b, count, facing)
-    return _distance(a, b, count, facing), normal, combined(weights, a), combined(weights, b)
+    flat = count == 3 if flat is None else flat
+    normal, weights = _normal_and_weights(a, b, count, facing, flat)
+    return _distance(a, b, count, facing, flat), normal, combined(weights, a), combined(weights, b)
 
 
 @jax.custom_jvp
-def _distance(a: Three, b: Three, count: Array, facing: Vector) -> Array:
-    normal, weights = _normal_and_weights(a, b, count, facing)
+def _distance(a: Three, b: Three, count: Array, facing: Vector, flat: Array) -> Array:
+    normal, weights = _normal_and_weights(a, b, count, facing, flat)
     w = [sub(p, q) for p, q in zip(a, b, strict=True)]
-    return jnp.where(count == 3, dot(normal, w[0]), norm(combined(weights, w)))
+    return jnp.where(flat, dot(normal, w[0]), norm(combined(weights, w)))
 
 
 @_distance.defjvp
@@ -182,9 +190,19 @@ def _distance_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     return _distance(*primals), dot(normal, sub(by_a, by_b))
 
 
-def _normal_and_weights(a: Three, b: Three, count: Array, facing: Vector) -> tuple[Vector, tuple[Array, Array, Array]]:
+def _normal_and_weights(a: Three, b: Three, count: Array, facing: Vector, flat: Array) -> tuple[Vector, Weights]:
     """The unit normal, and the weights of the vertices whose sum is nearest to the origin."""
     w = [sub(p, q) for p, q in zip(a, b, strict=True)]
+    n, weights = foot_weights((w[0], w[1], w[2]), count)
+    gap = map_components(lambda p, q: jnp.where(flat, p, q), n, combined(weights, w))
+    turned = flat & (dot(n, facing) < 0)
+    square = dot(gap, gap)
+    length = jnp.sqrt(jnp.where(square > tiny(square), square, jnp.ones_like(square)))
+    return map_components(lambda x: jnp.where(turned, -x, x) / length, gap), weights
+
+
+def foot_weights(w: Three, count: Array) -> tuple[Vector, Weights]:
+    """A normal of the plane of three points, and the weights of the foot of the origin on what `count` of them span."""
     e, f, back = sub(w[1], w[0]), sub(w[2], w[0]), scaled(-jnp.ones_like(w[0][0]), w[0])
     n = cross(e, f)
     nn, ee = dot(n, n), dot(e, e)
@@ -193,12 +211,7 @@ def _normal_and_weights(a: Three, b: Three, count: Array, facing: Vector) -> tup
     one, zero = jnp.ones_like(nn), jnp.zeros_like(nn)
     second = jnp.where(plane, dot(cross(back, f), n) * per_n, jnp.where(line, dot(back, e) * per_e, zero))
     third = jnp.where(plane, dot(cross(e, back), n) * per_n, zero)
-    weights = one - second - third, second, third
-    gap = map_components(lambda p, q: jnp.where(plane, p, q), n, combined(weights, w))
-    turned = plane & (dot(n, facing) < 0)
-    square = dot(gap, gap)
-    length = jnp.sqrt(jnp.where(square > tiny(square), square, one))
-    return map_components(lambda x: jnp.where(turned, -x, x) / length, gap), weights
+    return n, (one - second - third, second, third)
 
 
 def _inverse(x: Array, used: Array) -> Array:

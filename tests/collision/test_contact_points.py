@@ -13,6 +13,7 @@ from rbydyn_jax import collision
 from rbydyn_jax.collision.field_contacts import ball_on_map
 from rbydyn_jax.collision.obstacle_fields import surface
 from rbydyn_jax.collision.obstacles import placed_obstacles
+from rbydyn_jax.constraints import simulate
 from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, ConvexHullGeometry, CylinderGeometry, Geometry
 from rbydyn_jax.shapes.convex_hull import ConvexHull
 from rbydyn_jax.shapes.distance_grid import DistanceGrid
@@ -102,6 +103,28 @@ def test_a_hull_of_eight_corners_rests_on_those_of_the_box():
     assert np.abs(hull.distance).max() < 1e-15
     order = [np.lexsort(np.round(x.point, 9).T) for x in (box, hull)]
     assert_close(hull.point[order[1]], box.point[order[0]], 1e-12)
+
+
+@needs_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("of", ["box", "convex_hull"])
+def test_a_hull_that_overhangs_a_table_is_held_where_it_is(of):
+    """It lies flat and spins: what holds it acts on points of the hull, and so it does on the box of that size."""
+    T = jnp.eye(4).at[:3, 3].set(jnp.array([-0.5, 0.0, -0.5]))
+    block = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-1, 1) for z in (-0.5, 0.5)])
+    table = collision.box(T, jnp.array([1.0, 2.0, 1.0])) if of == "box" else collision.convex_hull(block, T)
+    model, world = free_body(ConvexHullGeometry(CORNERS)), collision.World(table)
+    start = jnp.array([1.0, 0, 0, 0, -0.02, 0.0, 0.05])
+    spin = jnp.zeros(6).at[2].set(4.0)
+    motion = simulate(model, start, spin, 0.1, 0.005, method="implicit", world=world, friction=0.5)
+    found = jax.jit(jax.vmap(lambda q: collision.contact_points(model, q, world)))(motion.qs[:-1])
+    arms = np.asarray(found.point - motion.qs[:-1, None, 4:])
+    R = np.asarray(jax.vmap(lambda q: rb.link_pose(model, q, "body")[:3, :3])(motion.qs[:-1]))
+    outside = (np.abs(np.einsum("tji,tkj->tki", R, arms)) - 0.5 * SIZE).max(axis=-1)
+    touching = np.abs(found.distance) < 1e-3
+    assert touching.any(axis=1).all()
+    assert outside[touching].max() < 2e-3
+    assert (np.linalg.norm(motion.forces[1:], axis=-1).sum(axis=1) > 1.0).all()
 
 
 @needs_x64

@@ -178,6 +178,76 @@ def test_derivatives_are_finite_where_faces_edges_and_corners_meet(kind):
     assert max(np.abs(x).max() for x in jax.tree.leaves(slope)) < 20.0
 
 
+@functools.cache
+def parallel(kind: str, wedges: float = 0.0, count: int = 60):
+    """Hulls with faces along the axes, at places on a grid, that touch or overlap a box or a hull of that sort."""
+    rng, hulls, others, T = np.random.default_rng(11), [], [], np.tile(np.eye(4), (2, count, 1, 1))
+    wedge = np.delete(CUBE, 7, axis=0)  # a cube with a triangle in place of a corner
+    while len(hulls) < count:
+        sizes, place = rng.integers(1, 4, (2, 3)), 0.15 * rng.integers(-6, 7, 3)
+        depths = 0.3 * sizes.sum(axis=0) - np.abs(place)
+        first, second, _ = np.sort(depths)
+        if first > -1e-9 and second > first + 0.01 and place[depths.argmin()] != 0.0:  # nearest along one axis
+            T[0, len(hulls), :3, 3] = place
+            x, y = ((wedge if rng.random() < wedges else CUBE) * size for size in sizes)
+            hulls.append(ConvexHullGeometry(x))
+            others.append(ConvexHullGeometry(y) if kind == "convex_hull" else BoxGeometry(0.6 * sizes[1]))
+    return (hulls, T[0]), (others, T[1])
+
+
+def planes_of(geometry) -> np.ndarray:
+    points = geometry.vertices if isinstance(geometry, ConvexHullGeometry) else CUBE * geometry.size / 0.6
+    return ConvexHull(points).equations
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("kind", ["box", "convex_hull"])
+def test_points_of_parallel_faces_are_on_both_bodies(kind):
+    """Of faces that touch or overlap: where several vertices are equally deep, the points are in both faces."""
+    sides, tol = parallel(kind, wedges=0.3), 1e-9 if X64 else 1e-5
+    a, b = (jax.tree.map(lambda x: x.astype(FLOAT), placed(*side)) for side in sides)
+    found = witness(kind)(a, b)
+    slope = jax.jit(jax.grad(lambda a: jax.vmap(PAIR_FUNCTIONS["convex_hull", kind])(a, b).distance.sum()))(a)
+    d, points = np.asarray(found.distance), [stacked(x) for x in (found.point_a, found.point_b)]
+    assert 5 < (np.abs(d) < 1e-6).sum() < 30 and d.max() < 1e-6
+    for (shapes, T), p in zip(sides, points, strict=True):
+        for g, t, x in zip(shapes, T, p, strict=True):
+            planes = planes_of(g)
+            assert abs((planes[:, :3] @ (x - t[:3, 3]) + planes[:, 3]).max()) < tol
+    assert np.abs(points[0] - points[1] - d[:, None] * stacked(slope.position)).max() < tol
+
+
+@pytest.mark.slow
+@float64
+@pytest.mark.parametrize("kind", ["box", "convex_hull"])
+def test_derivatives_of_parallel_faces_are_between_those_of_both_sides(kind):
+    """By a rotation of the hull; the second derivatives are finite."""
+    a, b = (placed(*side) for side in parallel(kind))
+
+    def turned(t, a, b, axis):
+        one = jnp.ones_like(axis[0])
+
+        def along(v):
+            first = tuple(jnp.cross(axis, jnp.stack(v)))
+            second = tuple(jnp.cross(axis, jnp.stack(first)))
+            return tuple(
+                x + jnp.sin(t) * one * p + (1 - jnp.cos(t)) * q for x, p, q in zip(v, first, second, strict=True)
+            )
+
+        return PAIR_FUNCTIONS["convex_hull", kind](a._replace(axes=tuple(map(along, a.axes))), b).distance
+
+    h, slopes = 1e-6, jax.grad(turned)
+    first = jax.jit(jax.vmap(lambda *x: (turned(h, *x), turned(0.0, *x), turned(-h, *x), slopes(0.0, *x))))
+    second = jax.jit(jax.vmap(lambda *x: jax.hessian(turned)(0.0, *x)))
+    normals = np.random.default_rng(12).normal(size=(len(a.vertices), 3))
+    for axes in (*(np.tile(e, (len(normals), 1)) for e in np.eye(3)), normals):
+        axes = jnp.asarray(axes / np.linalg.norm(axes, axis=1, keepdims=True))
+        above, here, below, slope = first(a, b, axes)
+        sides = np.stack([(above - here) / h, (here - below) / h])
+        assert (slope > sides.min(axis=0) - 1e-5).all() and (slope < sides.max(axis=0) + 1e-5).all()
+        assert np.isfinite(second(a, b, axes)).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["box", "convex_hull", "cylinder"])
 def test_one_hull_and_many_shapes_are_as_many_hulls(kind):
