@@ -39,12 +39,12 @@ class TrajectoryReport(Result):
         velocity_ratio: Of joint velocities to their limits.
         acceleration_ratio: Of joint accelerations to their limits.
         torque_ratio: Of actuator torques and forces to their limits.
-        jerk_ratio: Of joint jerks to `jerk_limit`, of a `TimedPath` their means between neighbouring times; None if no
-            limit was given.
         smoothness: Integral of the squared joint jerks [rad^2/s^5, m^2/s^5].
         samples: The trajectory on the grid.
         torques: Actuator torques and forces on the grid [N m, N].
         distances: Minimum distance at each time of the grid [m]; None if none was looked at.
+        jerk_ratio: Of joint jerks to `jerk_limit`, of a `TimedPath` their means between neighbouring times; None if no
+            limit was given.
     """
 
     position_error: Float[Array, ""]
@@ -54,11 +54,11 @@ class TrajectoryReport(Result):
     velocity_ratio: Float[Array, ""]
     acceleration_ratio: Float[Array, ""]
     torque_ratio: Float[Array, ""]
-    jerk_ratio: Float[Array, ""] | None
     smoothness: Float[Array, ""]
     samples: TrajectorySamples
     torques: Float[Array, "t nv"]
     distances: Float[Array, "t"] | None
+    jerk_ratio: Float[Array, ""] | None = None
 
     def _headline(self) -> str:
         if np.ndim(self.position_error):

@@ -76,7 +76,7 @@ def test_run_batch_finds_a_wrong_algorithm(wrong, monkeypatch, capsys):
 
 def test_table_marks_what_is_not_kept():
     grid = untyped(TrajectorySamples)(np.zeros(2), np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((2, 1)))
-    rest = (0.5, 0.5, 0.5, None, 20.0, grid, np.zeros((2, 1)), np.zeros(2))
+    rest = (0.5, 0.5, 0.5, 20.0, grid, np.zeros((2, 1)), np.zeros(2))
     before = untyped(TrajectoryReport)(2e-3, 0.001, -0.05, 1.2, *rest)
     after = untyped(TrajectoryReport)(5e-4, 0.001, 0.01, 1.0, *rest)
     rows = dict(row.split("  ", 1) for row in table(before, after).splitlines()[1:-1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -178,7 +180,7 @@ def test_flat_meshes_have_flat_boxes_and_no_hull(tmp_path, outline):
     trimesh.Trimesh(corners, faces, process=False).export(tmp_path / "plate.stl")
     path = tmp_path / "robot.urdf"
     path.write_text(URDF.format("plate.stl").replace('scale="2 1 0.5"', ""))
-    (plate,) = collision.mesh_shapes(path, "box")["tool"]
+    plate: Any = collision.mesh_shapes(path, "box")["tool"][0]
     R = np.asarray(rb.spatial.rpy.to_matrix(jnp.array([0.4, 0.5, -0.6])))
     assert distance_outside([plate], corners @ R.T + [0.3, -0.2, 0.1]) < 1e-7
     assert_close(4 * np.prod(np.sort(plate.half)[1:]), np.prod(np.ptp(outline, axis=0)), 1e-6)  # the least area

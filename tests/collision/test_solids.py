@@ -372,7 +372,7 @@ def on_a_grid(name: str, count: int, sizes: list[Any], seed: int = 7):
     """Shapes on a grid in steps of 0.1 m, turned by right angles and then together by a random rotation."""
     rng = np.random.default_rng(seed)
     whole = Rotation.random(count, rng=rng).as_matrix()
-    found = []
+    found: list[tuple[str, np.ndarray, np.ndarray, np.ndarray]] = []
     for kind, size in zip(name.split("-"), sizes, strict=True):
         right = np.round(Rotation.from_euler("xyz", 90 * rng.integers(0, 4, (count, 3)), degrees=True).as_matrix())
         p = 0.1 * rng.integers(-5, 6, (count, 3))
@@ -397,7 +397,7 @@ def test_points_are_on_both_solids_where_faces_edges_and_rims_touch_along_a_line
     a, b = on_a_grid(name, COUNT, sizes)
     found = evaluated(a, b)
     d = np.asarray(found.distance)
-    pa, pb = (np.stack(x, axis=1) for x in (found.point_a, found.point_b))
+    pa, pb = np.stack(found.point_a, axis=1), np.stack(found.point_b, axis=1)
     assert_close(np.linalg.norm(pa - pb, axis=1), np.abs(d), 1e-9, scale=1.0)
     assert (outside(*a, pa) < 1e-9).all() and (outside(*b, pb) < 1e-9).all()
     assert (np.abs(d) < 1e-12).sum() > 5 and (d < -0.01).sum() > 30 and (d > 0.01).sum() > 50
