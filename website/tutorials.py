@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+_LINK = re.compile(r"\]\(\.\./notebooks/(\w+)\.ipynb\)")
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[+-]?\d+)?|\binf\b|\bnan\b)")
 
 
@@ -119,6 +120,11 @@ def on_files(files: Any, config: Any) -> Any:
         for name, picture in shown.items():
             files.append(File.generated(config, f"tutorials/{name}", content=picture))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Hook of MkDocs: links to notebooks, as they are in the repository, become links to their pages."""
+    return _LINK.sub(r"](tutorials/\1.md)", markdown)
 
 
 def main(names: list[str]) -> None:
