@@ -217,7 +217,7 @@ def _problems(task: Task, count: int, seed: int) -> list[Any]:
 
     draw = jax.jit(lambda keys: jax.lax.map(candidate, keys))  # one after the other: most are refused early
     key, found = jax.random.key(seed), []
-    for k in range(400):
+    for k in range(4 * max(count, 100)):
         start, end, index, worlds = draw(jax.random.split(jax.random.fold_in(key, k), _TOGETHER))
         for i in np.flatnonzero(np.asarray(index) < len(DURATIONS)):
             world = None if worlds is None else jax.tree.map(lambda x, i=i: x[i], worlds)
