@@ -18,7 +18,7 @@ from jaxtyping import Array
 
 from ..xla.control_flow import while_loop
 from ._search import Found, Search, State, choose
-from ._seeds import end_configurations
+from ._seeds import waypoints
 from .problem import TrajectoryProblem
 
 LANES = 4  # searches at a time on a CPU: with more, those that are done wait longer for the slowest
@@ -42,7 +42,7 @@ def search(problem: TrajectoryProblem) -> Found:
 
 
 def _alone(problem: TrajectoryProblem) -> Found:
-    it = Search(problem, end_configurations(problem))
+    it = Search(problem, waypoints(problem))
 
     def attempt(s: State) -> State:
         return it.checked(while_loop(lambda s: ~s.paused, it.advance, s))
@@ -62,18 +62,18 @@ def _in_lanes(problem: Callable[[Any], TrajectoryProblem], arrays: Any, axes: An
     if not size:  # the shapes are those of one
         one = jax.tree.map(lambda x, axis: x if axis is None else jnp.zeros((1, *x.shape[1:]), x.dtype), arrays, axes)
         return room(jax.eval_shape(lambda arrays: each(_alone, arrays), one))
-    ends = each(end_configurations, arrays)
+    ways = each(waypoints, arrays)
 
     def lanes(index: Array) -> tuple[Any, Array]:
-        """The arrays and the end configurations of some problems."""
+        """The arrays and the waypoints of some problems."""
         index = jnp.minimum(index, size - 1)
-        return jax.tree.map(lambda x, axis: x if axis is None else x[index], arrays, axes), ends[index]
+        return jax.tree.map(lambda x, axis: x if axis is None else x[index], arrays, axes), ways[index]
 
-    def advance(problem: TrajectoryProblem, ends: Array, s: State) -> State:
-        return choose(s.paused, s, Search(problem, ends).advance(s))
+    def advance(problem: TrajectoryProblem, ways: Array, s: State) -> State:
+        return choose(s.paused, s, Search(problem, ways).advance(s))
 
-    def checked(problem: TrajectoryProblem, ends: Array, s: State) -> tuple[State, Found]:
-        it = Search(problem, ends)
+    def checked(problem: TrajectoryProblem, ways: Array, s: State) -> tuple[State, Found]:
+        it = Search(problem, ways)
         s = choose(s.paused & ~s.done, it.checked(s), s)
         return s, it.found(s)
 
@@ -91,11 +91,11 @@ def _in_lanes(problem: Callable[[Any], TrajectoryProblem], arrays: Any, axes: An
         return index, s, results
 
     def started(index: Array) -> State:
-        return each(lambda problem, ends: Search(problem, ends).start(), *lanes(index))
+        return each(lambda problem, ways: Search(problem, ways).start(), *lanes(index))
 
     index = jnp.arange(min(size, LANES) if jax.default_backend() == "cpu" else size)
     s = started(index)
     shapes = jax.eval_shape(
-        lambda s: each(lambda problem, ends, s: Search(problem, ends).found(s), *lanes(index), s), s
+        lambda s: each(lambda problem, ways, s: Search(problem, ways).found(s), *lanes(index), s), s
     )
     return while_loop(lambda carry: jnp.any(carry[0] < size), turn, (index, s, room(shapes)))[2]

@@ -68,7 +68,6 @@ class Transcription:
         self.size = self.shape[0] * self.shape[1]
         self.free = problem.duration is None
         self.instants = sorted({goal.when for goal in problem.goals if not isinstance(goal.when, str)})
-        self.end = jnp.asarray(self._basis_at(1.0).rest[0, 0], self.dtype)
         low, high = position_limits(problem)
         self.ends = end_limits(problem)
         limits = [problem.model.velocity_limit[self.at_v], problem.model.acceleration_limit[self.at_v]]
@@ -91,9 +90,12 @@ class Transcription:
         x = coefficients.reshape(-1)
         return jnp.append(x, 0.0) if self.free else x
 
-    def smoothest(self, end: Float[Array, "m"]) -> Array:
-        """The smoothest motion to an end configuration."""
-        return self.given(self.end[:, None] * (end - self.problem.q_start[self.at_q])[None])
+    def smoothest(self, way: Float[Array, "2 m"]) -> Array:
+        """The smoothest motion that passes the middle and ends at the end, as far as it can."""
+        at = np.stack([self._basis_at(phase).rest[0, 0] for phase in (0.5, 1.0)])
+        return self.given(
+            product(jnp.asarray(np.linalg.pinv(at), self.dtype), way - self.problem.q_start[self.at_q][None])
+        )
 
     def duration(self, x: Array) -> Array:
         """The duration of a motion."""
@@ -245,7 +247,11 @@ class Transcription:
     def violation(self, at: Samples, tight: Multipliers) -> Array:
         """The largest one at the times of the optimisation."""
         beyond = [jnp.max(jnp.abs(y), initial=0.0) for y in jax.tree.leaves(self._beyond(at, None, tight, 1.0))]
-        return jnp.max(jnp.stack([*beyond, _OF_GOALS[self.dtype.name] * jnp.max(jnp.abs(at.error))]))
+        return jnp.max(jnp.stack([*beyond, self.of_goals(jnp.max(jnp.abs(at.error)))]))
+
+    def of_goals(self, error: Array) -> Array:
+        """Errors of the goals at an instant as violations."""
+        return _OF_GOALS[self.dtype.name] * error
 
     def cost(self, x: Array, at: Samples) -> Array:
         """Half the squared jerk, the mean of the given costs, and the weighted square of the duration if it is free."""

@@ -115,9 +115,9 @@ class State(NamedTuple):
 class Search:
     """The steps of the search for a motion, from the first motion to what was found."""
 
-    def __init__(self, problem: TrajectoryProblem, ends: Float[Array, "s m"]) -> None:
-        self.problem, self.ends = problem, ends
-        self.todo = Transcription(problem, ends[0])
+    def __init__(self, problem: TrajectoryProblem, ways: Float[Array, "s 2 m"]) -> None:
+        self.problem, self.ways = problem, ways
+        self.todo = Transcription(problem, ways[0, 1])
         # In one search each is traced once, for its shapes and for the loop; a batch makes several.
         self.sampled, self.excess = jax.jit(self.todo.sampled), jax.jit(self.todo.excess)
         self.dtype = problem.q_start.dtype
@@ -125,7 +125,7 @@ class Search:
 
     def first(self, attempt: Array) -> Array:
         """The motion from which an attempt starts."""
-        x = self.todo.smoothest(self.ends[jnp.minimum(attempt, len(self.ends) - 1)])
+        x = self.todo.smoothest(self.ways[jnp.minimum(attempt, len(self.ways) - 1)])
         given = self.problem.initial
         return x if given is None else jnp.where(attempt == 0, self.todo.given(given), x)
 
@@ -195,7 +195,9 @@ class Search:
         """A look between the times of the optimisation, after the limits are kept at these."""
         todo = self.todo
         excess = self.excess(s.best)
-        kept = jnp.max(jnp.stack([jnp.max(e, initial=0.0) for e in jax.tree.leaves(excess)])) <= self.tolerance
+        report = todo.report(s.best, excess)
+        largest = jnp.max(jnp.stack([jnp.max(e, initial=0.0) for e in jax.tree.leaves(excess)]))
+        kept = jnp.maximum(largest, todo.of_goals(report["goals"])) <= self.tolerance
         done = ~s.converged | kept | (s.round >= _ROUNDS)
         tight = choose(done, s.tight, todo.tightened(s.tight, excess))
         penalty = jnp.where(done, s.penalty, jnp.maximum(_PENALTY, s.penalty / _STIFFER**2))
@@ -206,10 +208,10 @@ class Search:
             last=jnp.full_like(s.last, jnp.inf),
             left=jnp.maximum(s.left, self.problem.iterations // 2),
             round=s.round + 1,
-            converged=s.converged & kept,
+            converged=kept,
             paused=done,
             done=done,
-            report=todo.report(s.best, excess),
+            report=report,
         )
 
     def _start(self, x: Array, at: Any, report: Any) -> State:

@@ -1,13 +1,16 @@
-"""Configurations at the end that reach the goals: damped least squares from random starts, the most promising first."""
+"""Motions from which attempts start: to configurations that reach the goals, found by damped least squares from random
+starts, the most promising first.
+"""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..joints.revolute import Revolute
 from ..model.configuration import random_configuration
@@ -24,6 +27,8 @@ _STEPS = 48
 _PATIENCE = 8  # steps after which a search whose squared error did not halve starts anew
 _GAP = 1e-4  # [rad, m] to the limits of position
 _AMONG = 3  # times as many where some collide, or are behind an obstacle
+_SAME = 1e-2  # [rad, m] between configurations that count as one
+_REPEATED = 1e5  # rank of an end that was there before: after what reaches the goals, before what does not
 _FAST = 0.8  # the mean velocity of a motion that keeps its limit of velocity, relative to that
 
 
@@ -59,18 +64,36 @@ def end_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
     return jnp.maximum(low, problem.model.position_lower[at]), jnp.minimum(high, problem.model.position_upper[at])
 
 
-def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
-    """The end positions of the moving joints, ranked."""
+def waypoints(problem: TrajectoryProblem) -> Float[Array, "s 2 m"]:
+    """The middle and the end of the motions from which attempts start, ranked.
+
+    The middle lies straight between the start and the end; where an end is there again, aside, at random.
+    """
+    start = problem.q_start[np.array(problem.moving.q)]
+    ends, repeated = _ends(problem)
+    middles = 0.5 * (start[None] + ends)
+    keys = jax.random.split(jax.random.fold_in(problem.key, 1), len(ends))
+    aside = _random(problem, keys)
+    middles = jnp.where(repeated[:, None], 0.5 * (middles + aside), middles)
+    return jnp.stack([middles, ends], axis=1)
+
+
+def _random(problem: TrajectoryProblem, keys: Any) -> Float[Array, "s m"]:
+    """Random positions of the moving joints."""
+    q = jax.vmap(random_configuration, in_axes=(None, 0))(problem.model, keys)
+    return q[:, np.array(problem.moving.q)].astype(problem.q_start.dtype)
+
+
+def _ends(problem: TrajectoryProblem) -> tuple[Float[Array, "s m"], Bool[Array, "s"]]:
+    """The end positions of the moving joints, ranked, and whether one before is the same."""
     at = np.array(problem.moving.q)
     start = problem.q_start[at]
     goals = [goal for goal in problem.goals if goal.when in (1.0, ALONG)]
     if all(goal.when == ALONG for goal in goals):  # nothing is asked of the end
-        return start[None]
+        return jnp.tile(start[None], (problem.attempts, 1)), jnp.arange(problem.attempts) > 0
     enough = problem.attempts * (1 if problem.clearance is None else _AMONG)
     count, (low, high) = 2 * enough, end_limits(problem)
-    keys = jax.random.split(problem.key, _CHOICE * count)
-    starts = jax.vmap(random_configuration, in_axes=(None, 0))(problem.model, keys)[:, at].astype(start.dtype)
-    starts = starts.reshape(_CHOICE, count, -1)
+    starts = _random(problem, jax.random.split(problem.key, _CHOICE * count)).reshape(_CHOICE, count, -1)
 
     def improved(x: Array) -> tuple[Array, Array]:
         e, J = goal_rows(problem, goals, problem.q_start.at[at].set(x))
@@ -101,24 +124,48 @@ def end_configurations(problem: TrajectoryProblem) -> Float[Array, "s m"]:
     infinite = jnp.full(count, jnp.inf, start.dtype)
     first = jnp.zeros((), int), starts[0], starts[0], infinite, infinite
     found, error = while_loop(unfinished, advance, first)[2:4]
-    found = _without_whole_turns(problem, found, low, high)
-    order = jnp.argsort(jax.vmap(partial(_rank, problem))(found, error))
-    return found[order]
+    found, repeated = _distinct(problem, found, reached(error), low, high)
+    rank = jax.vmap(partial(_rank, problem))(found, error) + jnp.where(repeated, _REPEATED, 0.0)
+    order = jnp.argsort(rank)
+    return found[order], repeated[order]
 
 
-def _without_whole_turns(problem: TrajectoryProblem, x: Array, low: Array, high: Array) -> Array:
-    """Revolute joints come as near to their start as whole turns and their limits allow."""
+def _distinct(problem: TrajectoryProblem, x: Array, usable: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Configurations with whole turns chosen, and whether a usable one before is the same.
+
+    Revolute joints come as near to their start as whole turns and their limits allow. Where a configuration was found
+    before, one joint goes the other way round, each time another one.
+    """
+    turn = jnp.asarray(_whole_turns(problem), x.dtype)[None]
+    start = problem.q_start[np.array(problem.moving.q)][None]
+
+    def within(x: Array) -> Array:
+        return (x >= low[None]) & (x <= high[None])
+
+    def before(x: Array) -> Array:
+        """How many usable ones before are the same."""
+        same = jnp.abs(x[:, None] - x[None]).max(axis=2) < _SAME
+        return jnp.sum(jnp.tril(same & usable[None], -1), axis=1)
+
+    nearer = x - turn * jnp.round((x - start) / (2.0 * np.pi))
+    x = jnp.where(within(nearer), nearer, x)
+    other = x - turn * jnp.where(x > start, 1.0, -1.0)
+    possible = (turn > 0.0) & within(other)
+    chosen = possible & (jnp.cumsum(possible, axis=1) == before(x)[:, None])
+    x = jnp.where(chosen, other, x)
+    return x, before(x) > 0
+
+
+def _whole_turns(problem: TrajectoryProblem) -> np.ndarray:
+    """Of each moving joint, the turn that no goal tells from none [rad], or 0."""
+    moving = problem.moving.q
     if not all(isinstance(goal, PoseGoal | PositionGoal | ComGoal | LookAtGoal) for goal in problem.goals):
-        return x
+        return np.zeros(len(moving))
     tree = problem.model.tree
     joints = {tree.q_slices[i].start: joint for i, joint in enumerate(tree.joints) if tree.mimics[i] is None}
     turning = {k for k, joint in joints.items() if isinstance(joint, Revolute)}
     turning -= {tree.q_slices[m.source].start for m in tree.mimics if m is not None}  # others turn by a part of it
-    turn = np.array([2.0 * np.pi if k in turning else 0.0 for k in problem.moving.q])
-    turn = jnp.asarray(turn, x.dtype)[None]
-    start = problem.q_start[np.array(problem.moving.q)][None]
-    nearer = x - turn * jnp.round((x - start) / (2.0 * np.pi))
-    return jnp.where((nearer >= low[None]) & (nearer <= high[None]), nearer, x)
+    return np.array([2.0 * np.pi if k in turning else 0.0 for k in moving])
 
 
 def reached(error: Array) -> Array:

@@ -65,7 +65,7 @@ class TrajectoryProblem(eqx.Module):
         coefficients: Number of spline coefficients of each joint. Static.
         points: Number of times at which torques, distances, costs and constraints are evaluated while optimising. What
             violates a limit between them is found at 401 times, and corrected. Static.
-        attempts: How many configurations that reach the goals are tried. Static.
+        attempts: How many first motions, to configurations that reach the goals, are tried. Static.
         iterations: Maximum number of steps from each. Static.
 
     Raises:
