@@ -25,7 +25,9 @@ class Servo(eqx.Module):
     r"""A position servo in each joint, $\tau = k\,(q_d \ominus q) + d\,(v_d - v)$ within $\pm$ `effort`.
 
     `simulate(..., method="implicit", servo=...)` takes q and v at the end of the step, so that no gain is too high for
-    the step. All fields may be traced; numbers are the same for each joint.
+    the step. Whether a servo is at its limit is decided at the start of the step: with an `effort` that turns a light
+    joint around within a step, high gains let it swing to and fro. All fields may be traced; numbers are the same for
+    each joint.
 
     Attributes:
         target: Configuration that it holds (nq,) [rad, m].
@@ -62,9 +64,11 @@ class Servo(eqx.Module):
 class Stops(eqx.Module):
     """Spring and damper beyond the position limits of hinges and slides, for `simulate(..., method="implicit")`.
 
+    They push only: a joint that leaves faster than the spring expands is free.
+
     Attributes:
         stiffness: [N m/rad, N/m].
-        damping: While the joint moves into the stop [N m s/rad, N s/m].
+        damping: [N m s/rad, N s/m].
     """
 
     stiffness: Float[Numbers, ""] | float = 1e4
@@ -114,13 +118,16 @@ def implicit_terms(
     own = [i for i, (joint, mimic) in enumerate(joints) if mimic is None and joint.scalar]
     at_q = np.array([model.tree.q_slices[i].start for i in own], int)
     at_v = np.array([model.tree.v_slices[i].start for i in own], int)
-    rate = v[at_v]
-    ahead, low, high = q[at_q] + dt * rate, model.position_lower[at_q], model.position_upper[at_q]
-    beyond = (ahead < low) | (ahead > high)
-    depth = jnp.where(beyond, ahead - jnp.clip(ahead, low, high), 0.0)
-    damping = jnp.where(depth * rate > 0.0, stops.damping, 0.0)
-    stiffness = jnp.where(beyond, stops.stiffness, 0.0)
-    tau = tau.at[at_v].add(-stiffness * depth - damping * rate)
+    now, rate, low, high = q[at_q], v[at_v], model.position_lower[at_q], model.position_upper[at_q]
+    ahead = now + dt * rate
+    # A joint that is in its stop stays there while that pushes: the step before took this force at its end.
+    within = (now > high) | (now < low)
+    place = jnp.where(within, now, ahead)
+    limit = jnp.clip(place, low, high)
+    depth, side = place - limit, jnp.sign(place - limit)
+    pushes = (depth != 0.0) & (~within | (side * (stops.stiffness * depth + stops.damping * rate) > 0.0))
+    stiffness, damping = (jnp.where(pushes, x, 0.0) for x in (stops.stiffness, stops.damping))
+    tau = tau.at[at_v].add(-stiffness * jnp.where(pushes, ahead - limit, 0.0) - damping * rate)
     return tau, extra.at[at_v].add(dt * (damping + dt * stiffness))
 
 

@@ -4,6 +4,8 @@ The momentum of a robot changes by $\dot p = \tau - \tau_{fric} + C^T v - g + \t
 is known of it and pulls its prediction $\hat p$ to the measured momentum; the pull
 $r = K (p - \hat p)$ is a first-order low pass of the external torques, $\dot r = K (\tau_{ext} - r)$, each joint for
 itself [De Luca, Albu-Schaeffer, Haddadin and Hirzinger 2006].
+
+A joint whose sample is not finite is skipped: its estimate and its known rate stay what they were.
 """
 
 from __future__ import annotations
@@ -84,7 +86,8 @@ def observe(
     r"""The observer after one more sample.
 
     The known rate is integrated by the trapezoidal rule and the observer itself by the implicit Euler method, so that
-    it is stable for every gain: $r_{k+1} = (r_k + K \Delta t\, \tau_{ext}) / (1 + K \Delta t)$. O(n).
+    it is stable for every gain: $r_{k+1} = (r_k + K \Delta t\, \tau_{ext}) / (1 + K \Delta t)$. O(n). What of a
+    sample is not finite is skipped: the estimate stays.
 
     Args:
         model: The robot, with its damping and friction.
@@ -121,9 +124,7 @@ def observe(
     step = check_array(dt, "dt", ()).astype(v.dtype)
     gains = check_each(gain, "gain", model.nv, "model.nv").astype(v.dtype)
     momentum, rate = _measured(model, q, v, tau, width)
-    predicted = before.momentum + 0.5 * step * (before.rate + rate)
-    torque = gains * (momentum - predicted) / (1.0 + gains * step)
-    return MomentumObserver(torque, predicted + step * torque, rate)
+    return _after(before, momentum, rate, step, gains)
 
 
 @jit_public("width", configurations=(), period=check_positive, gain=check_positive)
@@ -137,7 +138,7 @@ def external_torques(
     *,
     width: float | None = None,
 ) -> Float[Array, "t nv"]:
-    """The external torques along a log: `observe`, sample after sample.
+    """The external torques along a log: `observe`, sample after sample, which skips what is not finite.
 
     Momenta and rates of all samples are computed as one batch; what is scanned is a low pass.
 
@@ -166,13 +167,27 @@ def external_torques(
     step = check_array(period, "period", ()).astype(v.dtype)
     gains = check_each(gain, "gain", model.nv, "model.nv").astype(v.dtype)
     momentum, rate = jax.vmap(lambda q, v, tau: _measured(model, q, v, tau, width))(q, v, tau)
-    changes = jnp.diff(momentum, axis=0) - 0.5 * step * (rate[1:] + rate[:-1])
 
-    def advance(torque: Array, change: Array) -> tuple[Array, Array]:
-        # p - p_hat is r / K before the step.
-        torque = (torque + gains * change) / (1.0 + gains * step)
-        return torque, torque
+    def advance(observer: MomentumObserver, at: tuple[Array, Array]) -> tuple[MomentumObserver, Array]:
+        observer = _after(observer, *at, step, gains)
+        return observer, observer.torque
 
-    start = jnp.zeros_like(momentum[0])
-    _, rest = scan(advance, start, changes)
-    return jnp.concatenate([start[None], rest])
+    start = MomentumObserver(jnp.zeros_like(rate[0]), momentum[0], rate[0])
+    _, rest = scan(advance, start, (momentum[1:], rate[1:]))
+    return jnp.concatenate([start.torque[None], rest])
+
+
+def _after(before: MomentumObserver, momentum: Array, rate: Array, dt: Array, gains: Array) -> MomentumObserver:
+    """The observer after one more sample; before the first one that is finite, it waits for one."""
+    known = jnp.isfinite(momentum) & jnp.isfinite(rate)
+    begun = jnp.isfinite(before.momentum) & jnp.isfinite(before.rate)
+    last = jnp.where(begun, before.rate, 0.0)
+    rate = jnp.where(known, rate, last)
+    predicted = jnp.where(begun, before.momentum, 0.0) + 0.5 * dt * (last + rate)
+    pull = gains * (jnp.where(known, momentum, 0.0) - predicted) / (1.0 + gains * dt)
+    torque = jnp.where(known & begun, pull, before.torque)
+    return MomentumObserver(
+        torque,
+        jnp.where(begun, predicted + dt * torque, momentum),
+        jnp.where(begun | known, rate, before.rate),
+    )

@@ -156,7 +156,8 @@ def observe_payload(
     r"""The estimate after one more sample of the motion and of the torques of a robot that carries something.
 
     Adds $(J^T Y)^T \Sigma^{-1} (J^T Y)$ and $(J^T Y)^T \Sigma^{-1} (\tau - \tau_{rnea})$, after the sums so far were
-    multiplied by `forgetting`. At rest only mass and first moment are felt; the inertia then stays that of the prior.
+    multiplied by `forgetting`. At rest only mass and first moment are felt; the inertia then stays that of the prior. A
+    sample that is not finite is skipped.
 
     Args:
         model: The robot without the payload.
@@ -199,6 +200,8 @@ def observe_payload(
     weights = deviation**-2
     Y = payload_regressor(model, q, v, a, link)
     error = tau - rnea(model, q, v, a)
+    added = Y.T @ (weights[:, None] * Y), Y.T @ (weights * error)
+    known = jnp.isfinite(added[0]).all() & jnp.isfinite(added[1]).all()
     return PayloadEstimate(
-        fading * information + Y.T @ (weights[:, None] * Y), fading * vector + Y.T @ (weights * error)
+        *(jnp.where(known, fading * x + y, x) for x, y in zip((information, vector), added, strict=True))
     )

@@ -28,6 +28,8 @@ _PRINTED_ROWS = 30
 class Model(eqx.Module):
     """A robot: an immutable pytree of a few arrays, with its topology as static data.
 
+    Limits are those of the joints that have coordinates: a joint that mimics another has none of its own.
+
     All leaves are traced inputs of compiled functions: changing a mass, payload, limit, length or gravity does not
     recompile, and gradients with respect to every leaf are exact. Compiled functions depend only on the dtype and on
     `tree`: the topology, the names, and the sparsity pattern of the geometry, that is which entries are 0, 1 or -1 (a

@@ -75,12 +75,13 @@ def _refined(
             lambda a, b: jnp.where(better, a, b), (moved, known.distance, cost), (s.q, s.distance, s.cost)
         )
         q, distance, cost = kept
-        damping = s.damping * jnp.where(better, _LESS, _MORE).astype(cost.dtype)
+        damping = jnp.maximum(s.damping * jnp.where(better, _LESS, _MORE), least).astype(cost.dtype)
         return _State(s.steps + 1, q, distance, cost, damping, promise)
 
     cost = value(q)
     scale = jnp.abs(cost) + 1.0
     damping, infinite = jnp.asarray(_FIRST_DAMPING, q.dtype), jnp.asarray(jnp.inf, q.dtype)
+    least = jnp.finfo(q.dtype).eps ** 0.5  # with less, a direction without curvature is all rounding
     end = while_loop(unfinished, advance, _State(jnp.zeros((), int), q, distance, cost, damping, infinite))
     return end.q, end.distance
 
@@ -98,8 +99,9 @@ def _along(problem: TaskProblem, q: Array, target: Wanted, damping: Array) -> tu
         rows, pushed = jnp.where(free[None], rows, 0.0), jnp.where(free, g, 0.0)
         P = jnp.where(free[None] & free[:, None], jnp.eye(count, dtype=q.dtype), 0.0)
         P = P - product(rows.T, product(damped_inverse(rows, jnp.zeros((), q.dtype)), rows))
-        size = damping * jnp.maximum(jnp.trace(H) / count, jnp.finfo(q.dtype).tiny)
-        curvature = product(P, product(H, P)) + size * jnp.eye(count, dtype=q.dtype)
+        size = jnp.maximum(jnp.trace(H) / count, jnp.finfo(q.dtype).tiny)
+        eye = jnp.eye(count, dtype=q.dtype)
+        curvature = product(P, product(H, P)) + size * (eye - P + damping * eye)  # regular across the goals, too
         step = -product(P, solve_definite(curvature, product(P, pushed)))
     length = jnp.maximum(1.0, jnp.abs(step).max() / _LONGEST_STEP)
     return step / length, -0.5 * jnp.sum(g * step)

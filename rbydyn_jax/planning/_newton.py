@@ -26,6 +26,7 @@ _BOUNDS = 97  # times of the limits of position, velocity, acceleration and jerk
 _ON_GOALS = 1e3  # weight of what is left of the goals' errors
 _NEWTON = 3  # steps back to the goals
 _OF_GOALS = {"float64": 250.0, "float32": 10.0}  # weight of their errors as violations
+_ROUNDING = {"float64": 1e-13, "float32": 5e-6}  # of their errors
 _MARGIN = 5e-4  # of limits, relative
 _SHORT = 1e3  # weight of the squared duration against the squared jerk, both relative to those of the first motion
 
@@ -91,11 +92,15 @@ class Transcription:
         return jnp.append(x, 0.0) if self.free else x
 
     def smoothest(self, way: Float[Array, "2 m"]) -> Array:
-        """The smoothest motion that passes the middle and ends at the end, as far as it can."""
-        at = np.stack([self._basis_at(phase).rest[0, 0] for phase in (0.5, 1.0)])
-        return self.given(
-            product(jnp.asarray(np.linalg.pinv(at), self.dtype), way - self.problem.q_start[self.at_q][None])
-        )
+        """The smoothest motion to the second row, with its middle aside by the first, as far as it can be."""
+        end = self._basis_at(1.0)
+        moved = way[1] - self.problem.q_start[self.at_q]
+        if self.problem.end_velocities is not None:  # which move the end
+            duration = self.guess if self.problem.duration is None else self.problem.duration
+            moved = moved - duration * product(jnp.asarray(end.ends[0], self.dtype), self.problem.end_velocities)[0]
+        at = np.stack([self._basis_at(0.5).rest[0, 0], end.rest[0, 0]])
+        wanted = jnp.stack([0.5 * moved + way[0], moved])
+        return self.given(product(jnp.asarray(np.linalg.pinv(at), self.dtype), wanted))
 
     def duration(self, x: Array) -> Array:
         """The duration of a motion."""
@@ -263,7 +268,8 @@ class Transcription:
     def merit(self, x: Array, at: Samples, dual: Multipliers, tight: Multipliers, penalty: Array) -> Array:
         """The augmented Lagrangian, and what is left of the goals' errors."""
         squares = sum(jnp.sum(y * y) for y in jax.tree.leaves(self._beyond(at, dual, tight, penalty)))
-        return self.cost(x, at) + 0.5 * penalty * squares + _ON_GOALS * jnp.sum(jnp.abs(at.error))
+        missed = jnp.maximum(jnp.abs(at.error) - _ROUNDING[self.dtype.name], 0.0)
+        return self.cost(x, at) + 0.5 * penalty * squares + _ON_GOALS * jnp.sum(missed)
 
     def step(
         self,

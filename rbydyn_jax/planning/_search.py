@@ -17,7 +17,7 @@ _SLOW = 0.25
 _DAMPING = 1e-3  # beside the one of the squared jerk
 _CALM = 1e-2  # predicted change of the cost, relative to it, at which multipliers are updated
 _ROUNDS = 6  # of narrower limits
-_ROUNDING = 16.0  # of the merit, in units of the machine epsilon
+_ROUNDING = {"float64": 1e-12, "float32": 1e-4}  # of the merit, relative; much is that of the goals
 # Largest violation of a solution: relative to a limit, in rad, or in 0.1 m.
 _TOLERANCE = {"float64": 1e-4, "float32": 1e-3}
 
@@ -143,7 +143,7 @@ class Search:
         merit = todo.merit(candidate, at, s.dual, s.tight, s.penalty)
         fresh = s.step == 0
         # A motion that cannot be improved is accepted again: its merit is the same but for rounding.
-        accepted = fresh | (merit <= s.merit + _ROUNDING * jnp.finfo(dtype).eps * jnp.abs(s.merit))
+        accepted = fresh | (merit <= s.merit + _ROUNDING[dtype.name] * jnp.abs(s.merit))
         x, at = choose(accepted, (candidate, at), (s.x, s.at))
         gain = (s.merit - merit) / jnp.maximum(s.predicted, jnp.finfo(dtype).tiny)
         damping = jnp.where(gain > 0.5, 0.2 * s.damping, jnp.where(gain < 0.1, 4.0 * s.damping, s.damping))

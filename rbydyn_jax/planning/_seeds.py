@@ -65,17 +65,15 @@ def end_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
 
 
 def waypoints(problem: TrajectoryProblem) -> Float[Array, "s 2 m"]:
-    """The middle and the end of the motions from which attempts start, ranked.
+    """The ends of the motions from which attempts start, and how far their middles are aside, ranked.
 
-    The middle lies straight between the start and the end; where an end is there again, aside, at random.
+    Where an end is there again, its motion leads halfway to a random configuration.
     """
     start = problem.q_start[np.array(problem.moving.q)]
     ends, repeated = _ends(problem)
-    middles = 0.5 * (start[None] + ends)
     keys = jax.random.split(jax.random.fold_in(problem.key, 1), len(ends))
-    aside = _random(problem, keys)
-    middles = jnp.where(repeated[:, None], 0.5 * (middles + aside), middles)
-    return jnp.stack([middles, ends], axis=1)
+    aside = 0.5 * (_random(problem, keys) - 0.5 * (start[None] + ends))
+    return jnp.stack([jnp.where(repeated[:, None], aside, 0.0), ends], axis=1)
 
 
 def _random(problem: TrajectoryProblem, keys: Any) -> Float[Array, "s m"]:
@@ -147,8 +145,9 @@ def _distinct(problem: TrajectoryProblem, x: Array, usable: Array, low: Array, h
         same = jnp.abs(x[:, None] - x[None]).max(axis=2) < _SAME
         return jnp.sum(jnp.tril(same & usable[None], -1), axis=1)
 
-    nearer = x - turn * jnp.round((x - start) / (2.0 * np.pi))
-    x = jnp.where(within(nearer), nearer, x)
+    # As near to the start as whole turns can bring it within the limits.
+    least, most = jnp.ceil((x - high[None]) / (2.0 * np.pi)), jnp.floor((x - low[None]) / (2.0 * np.pi))
+    x = x - turn * jnp.clip(jnp.round((x - start) / (2.0 * np.pi)), least, most)
     other = x - turn * jnp.where(x > start, 1.0, -1.0)
     possible = (turn > 0.0) & within(other)
     chosen = possible & (jnp.cumsum(possible, axis=1) == before(x)[:, None])

@@ -59,8 +59,8 @@ def end_velocity_basis(count: int, phase: np.ndarray, derivative: int = 0) -> np
 
     They are polynomials of degree 5 with displacement and acceleration zero at both ends; the first has slope 1 at the
     start and 0 at the end, the second 0 and 1. From both, combinations of `rest_to_rest_basis` are subtracted, which
-    makes them orthogonal to it under the inner product of jerks: the smoothest motion with given end velocities and
-    no displacement.
+    makes them orthogonal to it under the inner product of jerks: the smoothest motion with given end velocities, whose
+    end is free. It moves the end by half the sum of both.
 
     Args:
         count: Number of coefficients per joint of `rest_to_rest_basis`.

@@ -77,6 +77,45 @@ def test_a_step_is_the_closed_form_of_one_joint():
     assert step(stops=Stops(5e3, 20.0)) == want(0.35, 5e3, 20.7)
 
 
+@pytest.mark.ci
+@needs_x64
+@pytest.mark.parametrize("dt", [0.002, 0.02])
+@pytest.mark.parametrize("inertia", [1e-3, 0.1])
+def test_a_joint_that_is_pressed_into_its_stop_comes_to_rest(inertia, dt):
+    """Where spring and load balance; light joints take the load of one step before the stop is felt."""
+    model = rb.with_gravity(robots.pendulum(mass=100.0 * inertia, length=0.1), jnp.zeros(3))
+    model = rb.with_limits(model, position_lower=jnp.array([-0.5]), position_upper=jnp.array([0.5]))
+    loads, k = np.array([-30.0, -4.0, -0.3, 0.3, 4.0, 30.0]), 1e4
+
+    def end(load):
+        pressed = lambda t, q, v: load[None]  # noqa: E731
+        options: dict[str, Any] = {"method": "implicit", "stops": Stops(k, 100.0), "control": pressed}
+        motion = simulate(model, jnp.zeros(1), jnp.zeros(1), 3.0, dt, **options)
+        return motion.qs[-1, 0], motion.vs[-1, 0]
+
+    q, v = jax.jit(jax.vmap(end))(jnp.asarray(loads))
+    assert np.abs(v).max() < 1e-12
+    assert_close(q, 0.5 * np.sign(loads) + loads / k, 1e-9)
+
+
+@pytest.mark.ci
+@needs_x64
+def test_stops_do_not_pull():
+    """A joint that leaves its stop faster than the spring expands is free; a slower one feels what both leave."""
+    model = rb.with_gravity(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(3))
+    model = rb.with_limits(model, position_upper=jnp.array([0.5]))
+    inertia, dt, depth, k, d = 0.5, 0.001, 0.01, 5e3, 20.0
+
+    def after(v):
+        start = jnp.array([0.5 + depth]), jnp.array([v])
+        return float(simulate(model, *start, dt, dt, method="implicit", stops=Stops(k, d)).vs[-1, 0])
+
+    assert after(-k * depth / d - 0.1) == -k * depth / d - 0.1
+    v = -1.0
+    slower = v - dt * (k * (depth + dt * v) + d * v) / (inertia + dt * d + dt * dt * k)
+    assert after(v) == pytest.approx(slower, abs=1e-14) and slower < v
+
+
 @pytest.mark.slow
 @needs_x64
 def test_it_converges_to_the_motion_of_small_steps():

@@ -150,6 +150,30 @@ def test_costs_are_minimal_along_the_goals():
         assert np.abs(best.x - q).max() < 1e-4
 
 
+@pytest.mark.ci
+@pytest.mark.float32
+def test_a_posture_leaves_no_slope_along_the_goals(dtype):
+    """Of 32 solutions, those whose joints are within their limits; the Jacobian is that of `link_pose`."""
+    arm = robots.panda_like()
+    low, high = np.asarray(arm.position_lower, float), np.asarray(arm.position_upper, float)
+    rest = np.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
+    place = jax.jit(lambda q: rb.link_pose(arm, q, "tool")[:3, 3])
+    random = np.random.default_rng(1).uniform(low, high, (32, 7))
+    places = jnp.stack([place(jnp.asarray(q, dtype)) for q in random])
+    posture = SoftGoal(ConfigurationGoal(jnp.asarray(rest, dtype)), 1.0)
+    found = solve_ik(arm, goals=[PositionGoal("tool", places)], costs=[posture])
+    assert found.solved.all()
+    q = np.asarray(found.q, float)
+    inner = q[(np.minimum(q - low, high - q) > 1e-3).all(axis=1)]
+    slopes = []
+    for x in inner:
+        J = np.asarray(jax.jacfwd(place)(jnp.asarray(x, dtype)), float)
+        slope = x - rest
+        slopes.append(np.abs(slope - J.T @ np.linalg.lstsq(J.T, slope, rcond=None)[0]).max())
+    assert len(inner) > 15
+    assert np.median(slopes) < (1e-4 if X64 else 1e-2) and np.mean(np.array(slopes) > 0.02) < 0.1
+
+
 @pytest.mark.slow
 def test_a_posture_of_a_joint_on_a_manifold_is_as_near_as_scipy_brings_it():
     from scipy.optimize import minimize

@@ -105,6 +105,18 @@ def test_random_problems_are_solved_as_pinocchio_measures_them():
 
 
 @pytest.mark.slow
+def test_short_motions_need_no_second_attempt():
+    """A first motion that happens to meet its goal to the last bit is no better than the others."""
+    arm, rng = robots.panda_like(), np.random.default_rng(5)
+    middle = 0.5 * (np.asarray(arm.position_lower) + np.asarray(arm.position_upper))
+    for _ in range(60):
+        q = middle + rng.uniform(-0.4, 0.4, 7)
+        target = link_pose(arm, jnp.asarray(q + rng.uniform(-0.3, 0.3, 7)), "tool")
+        result = solve_trajectory(panda_problem(jnp.asarray(q), target, 5.0))
+        assert result.solved and result.attempts == 1 and result.iterations < 20
+
+
+@pytest.mark.slow
 def test_without_active_limits_it_is_the_motion_of_minimum_jerk():
     result = solve_trajectory(slide())
     assert result.solved
@@ -347,6 +359,7 @@ def test_end_velocities_and_a_configuration():
     assert_close(at.q[-1], q_goal, 1e-9)
     assert_close(at.v[0], start, 1e-9)
     assert_close(at.v[-1], end, 1e-9)
+    assert_close(sample_trajectory(result.initial, 3).q[-1], q_goal, 1e-9)
 
 
 @pytest.mark.slow

@@ -65,6 +65,9 @@ def test_a_joint_turns_the_other_way_round_where_the_short_way_is_blocked():
     at = sample_trajectory(result.trajectory, 1001)
     assert np.abs(at.q[-1] - (angle - 2.0 * math.pi)).max() < 1e-6
     assert jax.vmap(lambda q: world_distances(boom, q, world))(at.q).min() > 0.01 - 1e-5
+    # From 6.1 the nearest turn, to 2.5 + 2 pi, is beyond the limit; two turns down, -3.8, is far.
+    near = solve_trajectory(TrajectoryProblem(boom, jnp.array([6.1]), [goal], duration=3.0, world=world))
+    assert near.solved and np.abs(sample_trajectory(near.trajectory, 3).q[-1] - angle).max() < 1e-6
 
 
 @pytest.mark.slow
