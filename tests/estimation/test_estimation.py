@@ -76,12 +76,12 @@ def test_external_torques_are_a_low_pass_of_those_that_acted(model):
 def test_samples_that_are_not_finite_are_skipped():
     """A pendulum that hangs still while its motor pulls with 3 N m: -3 act from outside, whatever samples are lost."""
     arm, gain, dt, count = robots.pendulum(mass=2.0), 20.0, 0.01, 120
-    q, v, tau = np.zeros((count, 1)), np.zeros((count, 1)), np.full((count, 1), 3.0)
-    q[0] = v[30] = tau[60:63] = np.nan
-    log = estimation.external_torques(arm, jnp.asarray(q), jnp.asarray(v), jnp.asarray(tau), dt, gain)
-    observer = estimation.start_observer(arm, jnp.asarray(q[0]), jnp.asarray(v[0]), jnp.asarray(tau[0]))
+    still, pull = jnp.zeros((count, 1)), jnp.full((count, 1), 3.0)
+    q, v, tau = still.at[0].set(jnp.nan), still.at[30].set(jnp.nan), pull.at[60:63].set(jnp.nan)
+    log = estimation.external_torques(arm, q, v, tau, dt, gain)
+    observer = estimation.start_observer(arm, q[0], v[0], tau[0])
     for k in range(1, count):
-        observer = estimation.observe(arm, observer, *map(jnp.asarray, (q[k], v[k], tau[k])), dt, gain)
+        observer = estimation.observe(arm, observer, q[k], v[k], tau[k], dt, gain)
         assert_close(observer.torque, log[k], 1e-12)
     # The observer begins with the second sample. With held estimates n lost samples make the error -n K dt of itself.
     error, want, lost = 3.0, [0.0, 0.0], 0
