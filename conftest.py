@@ -57,7 +57,8 @@ _LONG_EXAMPLES = """
     identification.fitting.fit identification.identifiability.base_parameters planning.differential.differential_ik
     planning.ik.solve_ik planning.ilqr.ilqr planning.jerk_limited.jerk_limited_profile planning.mpc.mpc
     planning.mppi.mppi planning.optimize.optimize_trajectory planning.solve.solve_trajectory
-    planning.time_parametrize.time_parametrize precision.precision_report rby1.impedance.rollout.rollout
+    planning.time_parametrize.time_parametrize precision.precision_report
+    rby1.commands.motion.to_commands rby1.impedance.rollout.rollout
     rby1.mobility.rolling_motions spatial.safe.safe_norm whole_body.inverse_dynamics.inverse_dynamics
 """
 

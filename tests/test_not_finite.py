@@ -55,6 +55,7 @@ def test_an_unknown_limit_of_velocity_is_none_that_can_be_kept():
 
 @pytest.mark.parametrize("jerk", [False, True])
 @pytest.mark.parametrize("change", [lambda x: x * jnp.nan, lambda x: -x])
+@pytest.mark.ci
 def test_a_path_is_not_timed_within_limits_that_are_none(change, jerk):
     options: dict[str, Any] = {"jerk_limit": jnp.full(2, 50.0)} if jerk else {"intervals": 10}
     timed = jax.jit(lambda m: planning.time_parametrize(m, PATH, **options))
@@ -67,6 +68,7 @@ def test_a_path_is_not_timed_within_limits_that_are_none(change, jerk):
     assert planning.time_parametrize(free, PATH, torques=False, **options).solved
 
 
+@pytest.mark.ci
 def test_a_path_that_is_not_finite():
     found = jax.jit(lambda path: planning.time_parametrize(ARM, path, intervals=4))(PATH.at[1, 0].set(jnp.nan))
     assert found.status == planning.TimingStatus.NOT_FINITE and bool(jnp.isnan(found.duration))

@@ -39,6 +39,7 @@ def results():
     yield collision.world_contacts(robots.rby1a(), jnp.zeros(24), world)
 
 
+@pytest.mark.ci
 def test_what_is_saved_is_loaded(tmp_path):
     for k, result in enumerate(results()):
         result.save(tmp_path / f"{k}.npz")

@@ -33,7 +33,7 @@ def grid_from_points(
     Args:
         points: The cloud in world coordinates [m].
         spacing: Between neighbours of the grid [m].
-        margin: How far the grid reaches beyond the cloud [m].
+        margin: How far the grid reaches beyond the cloud and its radius [m].
         radius: Radius of the ball about each point of the cloud [m].
 
     Raises:
@@ -45,7 +45,7 @@ def grid_from_points(
     Example:
         >>> import numpy as np
         >>> grid_from_points(np.zeros((1, 3)), 0.1, margin=0.2, radius=0.05).values.shape
-        (5, 5, 5)
+        (7, 7, 7)
     """
     cloud = np.asarray(check_array(points, "points", (None, 3), "p, 3"))
     check_finite(cloud, "points")
@@ -53,7 +53,7 @@ def grid_from_points(
         raise ArgumentError("points must have at least one point")
     radius = check_number(radius, "radius")
     check_not_negative(radius, "radius")
-    origin, grid, spacing = _lattice(cloud, spacing, margin)
+    origin, grid, spacing = _lattice(cloud, spacing, margin, radius)
     tree = require("scipy.spatial", "meshes", "collision.grid_from_points").cKDTree(cloud)
     return _made(tree.query(grid)[0] - radius, origin, spacing, cloud.dtype)
 
@@ -97,12 +97,15 @@ def grid_from_mesh(path: str | Path, spacing: float, *, margin: float = 0.2) -> 
     return _made(np.concatenate(found).reshape(grid.shape[:3]), origin, spacing, jnp.zeros(()).dtype)
 
 
-def _lattice(points: np.ndarray, spacing: float, margin: float) -> tuple[np.ndarray, np.ndarray, float]:
+def _lattice(
+    points: np.ndarray, spacing: float, margin: float, radius: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, float]:
     """The first point of a grid around points, all its points (nx, ny, nz, 3), and the spacing, checked."""
     spacing, margin = check_number(spacing, "spacing"), check_number(margin, "margin")
     check_positive(spacing, "spacing")
     check_not_negative(margin, "margin")
-    low, high = points.min(axis=0) - margin, points.max(axis=0) + margin
+    reach = margin + spacing * np.ceil(radius / spacing)  # whole cells: the grid stays where it was
+    low, high = points.min(axis=0) - reach, points.max(axis=0) + reach
     with np.errstate(over="ignore"):
         size = float(np.prod((high - low) / spacing + 1.0))
     if not size <= _MOST:

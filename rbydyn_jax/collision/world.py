@@ -50,7 +50,8 @@ def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[
 
     Height maps and distance grids are fields, of which a shape takes the least value that is found at many of its
     points, in a search from coarse to fine: at least every 16th of the length of a capsule, and every 6th of the sides
-    of a box or a cylinder. What is smaller than that may be missed.
+    of a box or a cylinder; of a convex hull only from its corners and the middles of its edges. What is smaller than
+    that, or under the face of a hull, may be missed.
 
     Args:
         model: The robot.

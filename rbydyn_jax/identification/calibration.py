@@ -118,7 +118,8 @@ def calibrate(
         placements: The links whose placement is unknown: that of their joint on the parent, or for links that are
             fixed to another one, such as markers and cameras, that on it. Links fixed to such a link stay.
         unknown_frame: Whether the pose of the world, or of `ref`, in the frame of the measurements is unknown.
-        prior: Standard deviations of the unknowns before: of angles [rad] and of lengths [m].
+        prior: Standard deviations of the unknowns before: of angles [rad] and of lengths [m]. Those of the frame are
+            3 rad and 10 m.
         noise: Standard deviations of measured angles [rad] and positions [m]; default is estimated from the errors.
         huber: Errors larger than this many standard deviations count linearly [Huber 1964]; None is least squares.
         iterations: Maximum number of steps.

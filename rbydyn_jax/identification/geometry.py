@@ -26,6 +26,7 @@ from ..sweeps.topology import ancestors
 
 PLACEMENT_NAMES = ("rx", "ry", "rz", "x", "y", "z")
 FRAME = "the measuring frame"
+_FRAME_DEVIATIONS = [3.0] * 3 + [10.0] * 3  # [rad, m] before the measurement: it may stand anywhere
 
 
 class Target(NamedTuple):
@@ -53,9 +54,9 @@ class Geometry(NamedTuple):
         return (*offsets, *(f"{x} of {name}" for name in placed for x in PLACEMENT_NAMES))
 
     def deviations(self, angle: float, length: float) -> np.ndarray:
-        """The standard deviation of each unknown, from those of angles and lengths."""
+        """The standard deviation of each unknown, from those of angles and lengths of the robot."""
         one = [angle] * 3 + [length] * 3
-        return np.array([angle] * len(self.joints) + one * (len(self.links) + self.unknown_frame))
+        return np.array([angle] * len(self.joints) + one * len(self.links) + _FRAME_DEVIATIONS * self.unknown_frame)
 
     @property
     def is_angle(self) -> np.ndarray:

@@ -41,7 +41,8 @@ from .trajectory import TrajectorySamples
 _VISCOUS_PASSES = 7
 _SLOWINGS = 4  # of a whole motion, until all forces are within their limits
 _TILE = 64  # paths that are passed together
-_INTERVALS, _SPANS = 160, 32  # on the whole path, by default
+_INTERVALS, _FEWEST = 160, 8  # by default, on the whole path, and between two waypoints at least
+_SPANS = 32  # those under a limit of jerk
 
 
 class TimingStatus(IntEnum):
@@ -182,8 +183,8 @@ def time_parametrize(
         start_speed: Path velocity $\dot s$ at the start [1/s]; default is at rest. Not with `jerk_limit`.
         end_speed: Path velocity at the end [1/s].
         torques: Whether joint forces are limited. Static.
-        intervals: Number of intervals between two waypoints; default is such that there are about 160 on the path.
-            Static.
+        intervals: Number of intervals between two waypoints; default is such that there are about 160 on the path,
+            and at least 8; with a limit of jerk some 32 on the path. Static.
 
     Returns:
         The timed path. `status` is a `TimingStatus`: NOT_FEASIBLE if no timing keeps the limits, as where gravity alone
@@ -227,8 +228,9 @@ def time_parametrize(
         jerk_limit = check_array(jerk_limit, "jerk_limit", (model.nv,), "model.nv").astype(path.dtype)
         check_numbers(jerk_limit, "jerk_limit", positive=True, bounded=False)
     asked = None if duration is None else positive(duration, "duration").astype(path.dtype)
-    wanted = _INTERVALS if jerk_limit is None else _SPANS
-    count = -(-wanted // (len(path) - 1)) if intervals is None else check_integer(intervals, "intervals", 1)
+    wanted, fewest = (_INTERVALS, _FEWEST) if jerk_limit is None else (_SPANS, 1)
+    default = max(fewest, -(-wanted // (len(path) - 1)))
+    count = default if intervals is None else check_integer(intervals, "intervals", 1)
     model = jax.tree.map(lambda x: x.astype(path.dtype), model)
     torques = check_flag(torques, "torques")
     if jerk_limit is not None:

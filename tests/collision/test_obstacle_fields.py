@@ -118,6 +118,10 @@ def test_grids_of_clouds_and_meshes(tmp_path):
     far = np.array([[2.0, 0.1, 0.2], [-1.0, -1.0, 1.5]])
     bound = np.linalg.norm(far[:, None] - cloud[None], axis=-1).min(axis=1) - 0.02
     assert (value(grid, far) <= bound + 0.05).all() and (value(grid, far) > 0.7 * bound).all()
+    # A ball that is wider than the margin is inside of the grid, too.
+    ball = collision.grid_from_points(np.zeros((1, 3)), 0.05, margin=0.1, radius=0.3)
+    outside = np.array([[0.0, 0.0, z] for z in (0.32, 0.45, 0.8)])
+    assert (value(ball, outside) <= outside[:, 2] - 0.3 + 0.01).all()
     box = trimesh.creation.box([0.4, 0.3, 0.2])
     box.export(tmp_path / "box.stl")
     grid = collision.grid_from_mesh(tmp_path / "box.stl", 0.05, margin=0.1)

@@ -173,6 +173,7 @@ def test_distances_from_itself_and_from_a_world_in_one_program(kinds, cloud):
     assert_close(each, wanted_gradient[0], kind="solve")
 
 
+@pytest.mark.ci
 def test_one_program_has_the_code_of_two_kinds_once():
     model, around, chosen = tree(["box", "capsule"]), world(["box", "capsule"]), pairs(tree(["box", "capsule"]))
     q, _ = states(model, 64)

@@ -307,6 +307,7 @@ def test_they_are_read_from_mujoco():
 
 
 @pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.ci
 def test_solids_that_abut_are_pushed_along_their_normal(name):
     # Beside each other in x; the lower end of one is as high as the upper end of the other, or hardly higher.
     first, second = name.split("-")

@@ -64,6 +64,7 @@ def test_gradients_inside_and_outside(place):
     _same(want, _rows(tiled(jax.grad(_cost, place))), *_states())
 
 
+@pytest.mark.ci
 def test_gradient_by_inertias():
     model, *rest = _states()
 
@@ -88,6 +89,7 @@ def test_matrices_of_derivatives(mode):
     _same(_rows(mode(features, (1, 2))), _rows(mode(tiled(features), (1, 2))), model, *some)
 
 
+@pytest.mark.ci
 def test_second_derivatives():
     model, *rest = _states()
     some = [x[:20] for x in rest]

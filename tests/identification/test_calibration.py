@@ -72,6 +72,19 @@ def test_all_placements_are_found_and_the_rank_is_that_of_a_complete_model():
     assert_close(predicted(found, q[100:]), poses[100:], 1e-8)
 
 
+@pytest.mark.ci
+def test_the_measuring_frame_may_stand_anywhere():
+    """Three metres away and turned by more than two radians: what is left is the noise."""
+    q, offsets, exact = measure(("tool_fixed",))
+    frame = np.asarray(se3.exp(jnp.array([0.5, 1.0, -2.0, 2.0, 2.0, 0.5])))
+    noise = np.random.default_rng(1).normal(size=(len(q), 6)) * np.repeat(NOISE, 3)
+    poses = frame @ exact @ np.asarray(jax.vmap(se3.exp)(jnp.asarray(noise)))
+    found = calibrate(arm(), jnp.asarray(q), {"tool": jnp.asarray(poses)}, placements=["tool"], unknown_frame=True)
+    assert found.converged
+    assert_close(found.residual, np.array(NOISE), 0.15)
+    assert np.abs(found.values[1:6] - offsets[1:6]).max() < 1e-3
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("huber", [None, 2.0])
 def test_offsets_are_found_within_their_deviations(huber):
