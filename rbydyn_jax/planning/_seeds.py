@@ -65,7 +65,7 @@ def end_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
 
 
 def waypoints(problem: TrajectoryProblem) -> Float[Array, "s 2 m"]:
-    """The ends of the motions from which attempts start, and how far their middles are aside, ranked.
+    """How far the middles of the motions from which attempts start are aside, and their ends, ranked.
 
     Where an end is there again, its motion leads halfway to a random configuration.
     """
