@@ -127,7 +127,7 @@ def implicit_terms(
     depth, side = place - limit, jnp.sign(place - limit)
     pushes = (depth != 0.0) & (~within | (side * (stops.stiffness * depth + stops.damping * rate) > 0.0))
     stiffness, damping = (jnp.where(pushes, x, 0.0) for x in (stops.stiffness, stops.damping))
-    tau = tau.at[at_v].add(-stiffness * jnp.where(pushes, ahead - limit, 0.0) - damping * rate)
+    tau = tau.at[at_v].add(-stiffness * (ahead - limit) - damping * rate)
     return tau, extra.at[at_v].add(dt * (damping + dt * stiffness))
 
 

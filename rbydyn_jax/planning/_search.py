@@ -196,8 +196,8 @@ class Search:
         todo = self.todo
         excess = self.excess(s.best)
         report = todo.report(s.best, excess)
-        largest = jnp.max(jnp.stack([jnp.max(e, initial=0.0) for e in jax.tree.leaves(excess)]))
-        kept = jnp.maximum(largest, todo.of_goals(report["goals"])) <= self.tolerance
+        violations = report | {"goals": todo.of_goals(report["goals"])}
+        kept = jnp.max(jnp.stack(list(violations.values()))) <= self.tolerance
         done = ~s.converged | kept | (s.round >= _ROUNDS)
         tight = choose(done, s.tight, todo.tightened(s.tight, excess))
         penalty = jnp.where(done, s.penalty, jnp.maximum(_PENALTY, s.penalty / _STIFFER**2))
