@@ -20,7 +20,7 @@ from .._check import jit_public
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial import se3
-from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Mat3, Motion, Transform, Vec3, skew
+from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Motion, Transform, skew
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep, transform_from_numbers
 from ..xla.loops import Pieces
@@ -47,44 +47,33 @@ def _principal(tree: KinematicTree) -> Sequence[int]:
     return tree.principal_links
 
 
-def _outward(body: Body, parent: Motion, numbers: Scalars, v: Scalars) -> tuple[Motion, Motion]:
+def _outward(body: Body, parent: Motion, numbers: Scalars, v: Scalars) -> tuple[Motion, Transform]:
     V = parent + transform_from_numbers(numbers).motion(body.spin(v))
-    return V, V
+    return V, Transform(skew(V.w), V.v)
 
 
-def _push_forward(select: Links, run: Sweep, T: Array, v: Array) -> Array:
+def _push_forward(select: Links, run: Sweep, T: Array, v: Array) -> Pieces:
     links = select(run.tree)
-    motions = run.outward(_outward, NO_MOTION, run.split_poses(T, links), run.split_v(v))
-    return run.move_links(_rate, motions, T, links)
+    rates = run.outward(_outward, NO_MOTION, run.split_poses(T, links), run.split_v(v))
+    return run.move_links(rates, T, links)
 
 
-def _rate(V: Motion, pose: Transform) -> Transform:
-    return Transform(skew(V.w) @ pose.R, V.v + V.w.cross(pose.p))
-
-
-def _of_body(cotangent: Transform, placement: Transform) -> tuple[Vec3, ...]:
-    """The cotangent of the pose of a link as that of its body: the rows of R, then p."""
-    rows = zip(cotangent.R @ placement.R.T, cotangent.p, strict=True)
-    return (*(row + placement.p.scale(x) for row, x in rows), cotangent.p)
-
-
-def _wrench(pose: Transform, cotangent: tuple[Vec3, ...]) -> Force:
-    *rows, p = cotangent
-    n = pose.p.cross(p)
-    for column, change in zip(pose.R.T, Mat3(*rows).T, strict=True):
+def _wrench(pose: Transform, cotangent: Transform) -> Force:
+    n = pose.p.cross(cotangent.p)
+    for column, change in zip(pose.R.T, cotangent.R.T, strict=True):
         n = n + column.cross(change)
-    return Force(n, p)
+    return Force(n, cotangent.p)
 
 
-def _inward(body: Body, children: Force, pose: Transform, cotangent: tuple[Vec3, ...]) -> tuple[Force, Scalars]:
-    total = _wrench(pose, cotangent) + children
+def _inward(body: Body, children: Force, pose: Transform, cotangent: Scalars) -> tuple[Force, Scalars]:
+    total = _wrench(pose, transform_from_numbers(cotangent)) + children
     return total, tuple(pose.motion(s).dot(total) for s in body.subspace)
 
 
 def _pull_back(select: Links, run: Sweep, cotangent: Array) -> Array:
     """The poses are computed once more: to read those that are there takes longer."""
     poses = run.outward(body_pose_step, IDENTITY)
-    return run.stack_v(run.inward(_inward, NO_FORCE, poses, run.sum_links(_of_body, cotangent, select(run.tree))))
+    return run.stack_v(run.inward(_inward, NO_FORCE, poses, run.sum_links(cotangent, select(run.tree))))
 
 
 @dataclass(frozen=True)
@@ -97,8 +86,8 @@ class _Changes(LinearMap):
     def apply(self, parameters: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         model, q, T = parameters
         if self.transposed:
-            return (traverse(model, partial(_pull_back, self.links), q, *arguments, result="joints"),)
-        return (traverse(model, partial(_push_forward, self.links), q, T, *arguments),)
+            return (traverse(model, partial(_pull_back, self.links), q, *arguments, result="from_poses"),)
+        return (traverse(model, partial(_push_forward, self.links), q, T, *arguments, result="poses").whole(),)
 
     def transpose(self) -> LinearMap:
         return _Changes(self.links, not self.transposed)

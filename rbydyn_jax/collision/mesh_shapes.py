@@ -202,7 +202,8 @@ def read_spheres(path: str | Path) -> dict[str, list[Capsule]]:
     """Spheres on links from a YAML file with `collision_spheres`, as cuRobo and others have, for `with_shapes`.
 
     The file maps each link to a list of ``{center: [x, y, z], radius: r}`` in metres and axes of the link; the mapping
-    may stand below ``robot_cfg`` and ``kinematics``. A sphere of negative radius is one that is switched off.
+    may stand below ``robot_cfg`` and ``kinematics``. A sphere of negative radius is one that is switched off. A
+    `collision_sphere_buffer` beside it, one number or one for each link, is added to the radii.
 
     Args:
         path: The file.
@@ -210,30 +211,52 @@ def read_spheres(path: str | Path) -> dict[str, list[Capsule]]:
     Raises:
         DtypeError: `path` is no path.
         MissingExtraError: PyYAML is not installed (extra ``meshes``).
-        ParseError: The file cannot be read, or has no such lists.
+        ParseError: The file cannot be read, has no such lists, or lists a link twice.
     """
     yaml = require("yaml", "meshes", "collision.read_spheres")
     source = os.fspath(path) if isinstance(path, str | os.PathLike) else str(path)
     text = read_bytes(path)
+    twice: list[str] = []
+
+    class Loader(yaml.SafeLoader):
+        """YAML allows no key twice; PyYAML takes the last."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            names = [key.value for key, _ in node.value if isinstance(key.value, str)]
+            twice.extend(name for k, name in enumerate(names) if name in names[:k])
+            return super().construct_mapping(node, deep)
+
     try:
-        content = yaml.safe_load(text)
+        content = yaml.load(text, Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: of a date, a number or an encoding
         raise fail(f"this is no YAML: {error}", source) from error
+    if twice:
+        raise fail(f"{twice[0]!r} is listed twice", source)
+    added: Any = 0.0
     for name in ("robot_cfg", "kinematics", "collision_spheres"):
-        content = content[name] if isinstance(content, dict) and name in content else content
+        if isinstance(content, dict) and name in content:
+            added, content = content.get("collision_sphere_buffer", 0.0), content[name]
     if not isinstance(content, dict) or not all(isinstance(rows, list) for rows in content.values()):
         raise fail("expected collision_spheres: a list of spheres for each link", source)
-    return {
-        str(link): [ball for k, row in enumerate(rows) if (ball := _sphere(row, f"{link}[{k}]", source)) is not None]
-        for link, rows in content.items()
-    }
+    found: dict[str, list[Capsule]] = {}
+    for link, rows in content.items():
+        own = added.get(link, 0.0) if isinstance(added, dict) else added
+        if isinstance(own, bool) or not isinstance(own, int | float) or not np.isfinite(own):
+            raise fail(f"expected collision_sphere_buffer: a number, or one for each link, got {added!r}", source)
+        balls = (_sphere(row, f"{link}[{k}]", source, float(own)) for k, row in enumerate(rows))
+        found[str(link)] = [ball for ball in balls if ball is not None]
+    return found
 
 
-def _sphere(row: Any, name: str, source: str) -> Capsule | None:
+def _sphere(row: Any, name: str, source: str, added: float) -> Capsule | None:
     try:
+        if any(isinstance(x, bool) for x in (*row["center"], row["radius"])):
+            raise TypeError
         center, radius = np.array([float(x) for x in row["center"]]), float(row["radius"])
     except (TypeError, KeyError, ValueError, OverflowError):
         raise fail(f"{name}: expected center: [x, y, z] and radius:, got {row!r}", source) from None
     if center.shape != (3,) or not np.isfinite([*center, radius]).all():
         raise fail(f"{name}: expected three finite coordinates and a finite radius, got {row!r}", source)
-    return None if radius < 0.0 else _ball(center, radius)
+    if 0.0 <= radius < -added:
+        raise fail(f"{name}: the radius {radius} and collision_sphere_buffer {added} are less than nothing", source)
+    return None if radius < 0.0 else _ball(center, radius + added)

@@ -9,7 +9,7 @@ from typing import Literal
 from .._check import check_choice
 from .._errors import ArgumentError, DtypeError, ModelError
 from ..model.model import Model, check_model
-from ..model.tree import KinematicTree
+from ..model.tree import EVERY_GROUP, KinematicTree
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ def pairs(
         links: Pairs of link names; every shape of the one link is tested against every shape of the other, and
             `by` is not used. A pair that is listed twice counts once.
         by: ``"masks"`` keeps a pair if `a.coltype & b.colaffinity` or `b.coltype & a.colaffinity`, the rule of the
-            RB-Y1 SDK. ``"adjacency"`` leaves out links of one rigid body, and of bodies joined by one joint.
-            ``"auto"`` is the masks if any shape has one, and adjacency otherwise.
+            RB-Y1 SDK; but a shape of which all 32 bits are set, as `attach` and `with_shapes` set them where nothing
+            is said, is tested against all but its neighbours. ``"adjacency"`` leaves out links of one rigid body, and
+            of bodies joined by one joint. ``"auto"`` is the masks if any shape has one, and adjacency otherwise.
 
     Returns:
         The pairs, in the order of the shapes.
@@ -122,6 +123,8 @@ def _link_name(tree: KinematicTree, shape: int) -> str:
 
 def _masks_meet(tree: KinematicTree, i: int, j: int) -> bool:
     types, affinities = tree.shape_coltypes, tree.shape_colaffinities
+    if EVERY_GROUP in (types[i], types[j]):
+        return not _adjacent(tree, i, j)
     return bool(types[i] & affinities[j] or types[j] & affinities[i])
 
 

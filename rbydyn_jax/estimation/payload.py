@@ -35,35 +35,37 @@ class PayloadEstimate(Result):
     """An estimate with all that it was made from.
 
     Attributes:
-        information: Sum of the normal matrices, that of the prior included.
+        information: Sum of the normal matrices of the samples.
         vector: Sum of their right-hand sides.
+        prior: What is known of each parameter before, as 1 / variance. It does not fade.
     """
 
     information: Float[Array, "10 10"]
     vector: Float[Array, "10"]
+    prior: Float[Array, "10"]
 
     def _headline(self) -> str:
         if self.vector.ndim > 1:
             return ""
         return f"{self.mass:.4g} kg at [{', '.join(f'{x:.4g}' for x in self.center_of_mass)}] m"
 
-    def _scale(self) -> Array:
-        """Units in which the diagonal of the information is 1: kg and kg m^2 are not compared."""
-        return 1.0 / jnp.sqrt(jnp.diagonal(self.information, axis1=-2, axis2=-1))
+    def _scaled(self) -> tuple[Array, Array]:
+        """All information in units in which its diagonal is 1, and these: kg and kg m^2 are not compared."""
+        every = self.information + jnp.vectorize(jnp.diag, signature="(n)->(n,n)")(self.prior)
+        scale = 1.0 / jnp.sqrt(jnp.diagonal(every, axis1=-2, axis2=-1))
+        return every * scale[..., :, None] * scale[..., None, :], scale
 
     @property
     def parameters(self) -> Float[Array, "10"]:
         """The ten parameters about the origin of the link in its axes, as in `Model.inertias`."""
-        scale = self._scale()
-        units = scale[..., :, None] * scale[..., None, :]
-        return scale * jnp.linalg.solve(self.information * units, (scale * self.vector)[..., None])[..., 0]
+        information, scale = self._scaled()
+        return scale * jnp.linalg.solve(information, (scale * self.vector)[..., None])[..., 0]
 
     @property
     def covariance(self) -> Float[Array, "10 10"]:
         """Covariance of the parameters, for independent errors of the torques."""
-        scale = self._scale()
-        units = scale[..., :, None] * scale[..., None, :]
-        return jnp.linalg.inv(self.information * units) * units
+        information, scale = self._scaled()
+        return jnp.linalg.inv(information) * scale[..., :, None] * scale[..., None, :]
 
     @property
     def mass(self) -> Float[Array, ""]:
@@ -137,7 +139,7 @@ def start_payload(
     dtype = model.inertias.dtype
     m, r = (check_array(x, name, ()).astype(dtype) for x, name in ((mass, "mass"), (extent, "extent")))
     deviation = m * r ** jnp.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2], dtype)
-    return PayloadEstimate(jnp.diag(deviation**-2), jnp.zeros(10, dtype))
+    return PayloadEstimate(jnp.zeros((10, 10), dtype), jnp.zeros(10, dtype), deviation**-2)
 
 
 @jit_public("link", noise=check_positive, forgetting=_check_forgetting)
@@ -169,7 +171,7 @@ def observe_payload(
         link: The link that carries the payload, by name or index.
         noise: Standard deviation of the torques, of each or of all [N m, N].
         forgetting: Weight of what is older, at most 1: a payload that changes is followed within about
-            1 / (1 - forgetting) samples. The prior fades too.
+            1 / (1 - forgetting) samples. What these do not feel goes back to the prior, which does not fade.
 
     Raises:
         ArgumentError: `noise` or `forgetting` is not positive, or `forgetting` above 1.
@@ -195,6 +197,7 @@ def observe_payload(
         raise DtypeError(f"estimate must be a PayloadEstimate, got {type(estimate).__name__}")
     information = check_array(estimate.information, "estimate.information", (10, 10)).astype(q.dtype)
     vector = check_array(estimate.vector, "estimate.vector", (10,)).astype(q.dtype)
+    prior = check_array(estimate.prior, "estimate.prior", (10,)).astype(q.dtype)
     deviation = check_each(noise, "noise", model.nv, "model.nv").astype(q.dtype)
     fading = check_array(forgetting, "forgetting", ()).astype(q.dtype)
     weights = deviation**-2
@@ -202,6 +205,5 @@ def observe_payload(
     error = tau - rnea(model, q, v, a)
     added = Y.T @ (weights[:, None] * Y), Y.T @ (weights * error)
     known = jnp.isfinite(added[0]).all() & jnp.isfinite(added[1]).all()
-    return PayloadEstimate(
-        *(jnp.where(known, fading * x + y, x) for x, y in zip((information, vector), added, strict=True))
-    )
+    sums = zip((information, vector), added, strict=True)
+    return PayloadEstimate(*(jnp.where(known, fading * x + y, x) for x, y in sums), prior)

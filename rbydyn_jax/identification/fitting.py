@@ -33,6 +33,7 @@ _ROBUST_PASSES = 8  # how often outliers are weighted anew
 _LINEARISED = 30  # how often, if there are gains
 _STILL = 1e-4  # twice the change of half a chi-square at which they stay
 _SMALLEST_NOISE = 1e-4  # of a joint, relative to its torque
+_CERTAIN = 3.0  # deviations by which a motor constant has to be negative
 _MEDIAN = 1.4826  # the standard deviation of normal numbers, in units of the median of their sizes
 
 
@@ -139,7 +140,8 @@ def fit(
         iterations: Maximum number of Newton steps.
 
     Raises:
-        ArgumentError: A value is not positive, a term is unknown, a link does not move, or there is nothing to fit.
+        ArgumentError: A value is not positive, a term is unknown, a link does not move, there is nothing to fit, or,
+            with `consistent`, a current has the sign opposite to that of its torque.
         NameNotFoundError: There is no such link.
         ShapeError: The data do not belong to the robot, or `noise` or `constants` is not of shape `(model.nv,)`.
 
@@ -179,6 +181,8 @@ def fit(
             spread = given if given is not None else np.maximum(_MEDIAN * np.median(errors, axis=0), found.noise * 1e-3)
             weights = np.minimum(1.0, huber * spread / np.maximum(errors, 1e-300))
     if check_flag(consistent, "consistent"):
+        if constants is not None:
+            _check_signs(model, found, np.asarray(constants, float))
         found = _minimum(unknowns, sums, given, found.x, iterations)
     x, scale = found.x, unknowns.deviation
     residual = np.sqrt(np.mean(_errors(model, data, unknowns, x, width) ** 2, axis=0))
@@ -203,6 +207,22 @@ def fit(
         iterations=found.steps,
         converged=found.converged,
     )
+
+
+def _check_signs(model: Model, found: _Minimum, constants: np.ndarray) -> None:
+    """Refuses currents against the torques that the motion needs: no positive constant explains them.
+
+    Raises:
+        ArgumentError: The constant of a joint is negative, by more than its deviation allows.
+    """
+    gains = found.x[-model.nv :]
+    deviations = np.sqrt(np.linalg.inv(found.matrix).diagonal())[-model.nv :]
+    for name, gain, deviation, believed in zip(velocity_names(model), gains, deviations, constants, strict=True):
+        if gain < -_CERTAIN * deviation:
+            raise ArgumentError(
+                f"the current of {name!r} has the sign opposite to that of its torque: data.tau and constants say "
+                f"{believed:g}, the motion {believed / gain:.3g} per ampere. Turn the sign of the current"
+            )
 
 
 def _errors(model: Model, data: TrajectoryData, unknowns: Unknowns, x: np.ndarray, width: float | None) -> np.ndarray:
@@ -248,7 +268,7 @@ def _linear(
     base, basis, scale = unknowns.base, unknowns.basis, unknowns.deviation
     sizes = np.sqrt([own.square / max(own.weight, 1.0) for own in sums])
     least = np.where(sizes > 0.0, _SMALLEST_NOISE * sizes, 1.0)
-    noise = np.maximum(sizes, least) if given is None else given
+    noise = least if given is None else given  # from above the prior could explain what a large noise hides
     for _ in range(1 if given is not None else _REWEIGHTED):
         matrix, vector = summed(sums, noise, len(base))
         scaled = basis * scale

@@ -16,7 +16,7 @@ from .._check import check_array, check_finite, check_flag, check_integer, check
 from .._errors import ArgumentError, DtypeError, Finding, ModelError, ShapeError
 from ..joints import JOINT_TYPES
 from ..model.model import Model, check_model
-from ..model.tree import KinematicTree
+from ..model.tree import EVERY_GROUP, KinematicTree
 from ..shapes.box import Box
 from ..shapes.capsule import Capsule
 from ..shapes.convex_hull import ConvexHull
@@ -140,7 +140,8 @@ def attach(
     """The robot with another one fixed to a link: a tool, a gripper, a second arm.
 
     The bit masks of the collision shapes (coltype, colaffinity) are merged as they are: give both robots masks that
-    mean the same. Of wheels (`mobile_base`), those of `model` are kept and those of `other` are left out.
+    mean the same. If only one of them has masks, all shapes of the other are tested against all but their neighbours.
+    Of wheels (`mobile_base`), those of `model` are kept and those of `other` are left out.
 
     Args:
         model: The robot; its gravity is kept.
@@ -163,6 +164,8 @@ def attach(
     carrier = model.link_names[model.link_index(link)]
     T = np.eye(4) if pose is None else np.asarray(check_array(pose, "pose", (4, 4)), float)
     own, added = outline(model), _renamed(outline(other), prefix)
+    if _has_masks(own) != _has_masks(added):
+        own, added = (x if _has_masks(x) else _in_every_group(x) for x in (own, added))
     for kind, names in (("link", [k.name for k in own.links]), ("joint", [j.name for j in own.joints])):
         taken = set(names) & {x.name for x in (added.links if kind == "link" else added.joints)}
         if taken:
@@ -181,8 +184,8 @@ def with_shapes(
     shapes: Mapping[Any, Sequence[Any]],
     *,
     keep: bool = True,
-    coltype: int = 0,
-    colaffinity: int = 0,
+    coltype: int | None = None,
+    colaffinity: int | None = None,
 ) -> Model:
     """The robot with collision shapes on its links, such as those of `collision.mesh_shapes`.
 
@@ -191,7 +194,8 @@ def with_shapes(
         shapes: For each link, by name or index, shapes in its axes [m], as `collision.sphere`, `collision.capsule`,
             `collision.box`, `collision.cylinder` and `collision.convex_hull` make them.
         keep: Whether these links keep the shapes that they have.
-        coltype: Bit mask of the new shapes; without any masks on a robot, all but neighbours are paired.
+        coltype: Bit mask of the new shapes. With neither mask they are tested against all but their neighbours, also
+            where the other shapes of the robot have masks.
         colaffinity: Bit mask of what they are tested against.
 
     Raises:
@@ -209,8 +213,12 @@ def with_shapes(
     """
     _concrete(model)
     check_mapping(shapes, "shapes", "links to sequences of shapes")
-    masks = check_integer(coltype, "coltype", 0), check_integer(colaffinity, "colaffinity", 0)
+    given = (("coltype", coltype), ("colaffinity", colaffinity))
+    masks = [0 if mask is None else check_integer(mask, name, 0) for name, mask in given]
     check_flag(keep, "keep")
+    description = outline(model)
+    if coltype is None and colaffinity is None and _has_masks(description):
+        masks = [EVERY_GROUP, EVERY_GROUP]
     added: dict[str, list[CollisionDescription]] = {}
     for link, of_link in shapes.items():
         name = model.link_names[model.link_index(link)]
@@ -224,12 +232,25 @@ def with_shapes(
             return link
         return dataclasses.replace(link, collisions=(*(link.collisions if keep else ()), *added[link.name]))
 
-    description = outline(model)
     changed = dataclasses.replace(description, links=tuple(map(extended, description.links)))
     return _rebuilt([(model, "")], changed, model.joint_names)
 
 
-def _described(shape: Any, name: str, masks: tuple[int, int]) -> CollisionDescription:
+def _has_masks(robot: RobotDescription) -> bool:
+    """Whether the collision shapes of a robot are in groups."""
+    return any(shape.coltype or shape.colaffinity for link in robot.links for shape in link.collisions)
+
+
+def _in_every_group(robot: RobotDescription) -> RobotDescription:
+    masks = {"coltype": EVERY_GROUP, "colaffinity": EVERY_GROUP}
+
+    def changed(link: LinkDescription) -> LinkDescription:
+        return dataclasses.replace(link, collisions=tuple(dataclasses.replace(c, **masks) for c in link.collisions))
+
+    return dataclasses.replace(robot, links=tuple(map(changed, robot.links)))
+
+
+def _described(shape: Any, name: str, masks: Sequence[int]) -> CollisionDescription:
     if not isinstance(shape, Capsule | Box | Cylinder | ConvexHull):
         known = "a sphere, a capsule, a box, a cylinder or a convex hull"
         raise DtypeError(f"{name} must be {known}, got {type(shape).__name__}")

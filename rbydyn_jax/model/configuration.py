@@ -42,12 +42,16 @@ def is_vector_space(model: Model) -> bool:
     return all(_is_line(joint) for joint, _, _ in _independent(model))
 
 
-def _by_joint(model: Model, on_joint: Callable, on_lines: Callable) -> Any:
-    """Assembles a vector, or several, joint by joint, or at once if all coordinates form a vector space."""
-    if is_vector_space(model):
-        return on_lines()
-    found = (on_joint(joint, qs, vs) for joint, qs, vs in _independent(model))
-    return jax.tree.map(lambda *xs: jnp.concatenate(xs), *found)
+def _by_joint(model: Model, on_joint: Callable[[JointType, slice, slice], Any]) -> Any:
+    """Assembles a vector, or several, joint by joint; joints side by side that move on lines are taken as one."""
+    runs: list[tuple[JointType, slice, slice]] = []
+    for joint, qs, vs in _independent(model):
+        if runs and _is_line(joint) and _is_line(runs[-1][0]):
+            line, q_before, v_before = runs.pop()
+            joint, qs, vs = line, slice(q_before.start, qs.stop), slice(v_before.start, vs.stop)
+        runs.append((joint, qs, vs))
+    found = [on_joint(*run) for run in runs or [(JointType(), slice(0, 0), slice(0, 0))]]
+    return found[0] if len(found) == 1 else jax.tree.map(lambda *xs: jnp.concatenate(xs), *found)
 
 
 def neutral(model: Model) -> Float[Array, "nq"]:
@@ -104,12 +108,12 @@ def integrate(model: Model, q: Float[Array, "nq"], dv: Float[Array, "nv"]) -> Fl
         ShapeError: An argument has another shape.
     """
     q, dv = _checked(model, q=q, dv=dv)
-    return _by_joint(model, lambda j, qs, vs: j.integrate(q[qs], dv[vs]), lambda: q + dv)
+    return _by_joint(model, lambda j, qs, vs: j.integrate(q[qs], dv[vs]))
 
 
 def drift(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """What is added to the rate of `v` to give the acceleration in axes that do not turn with the joints."""
-    return _by_joint(model, lambda j, qs, vs: j.drift(v[vs]), lambda: jnp.zeros_like(v))
+    return _by_joint(model, lambda j, qs, vs: j.drift(v[vs]))
 
 
 def glide(
@@ -119,7 +123,7 @@ def glide(
 
     A floating base moves in a straight line while it turns, which `integrate` leads along a helix.
     """
-    return _by_joint(model, lambda j, qs, vs: j.glide(q[qs], v[vs], t), lambda: (q + t * v, v))
+    return _by_joint(model, lambda j, qs, vs: j.glide(q[qs], v[vs], t))
 
 
 @jit_public()
@@ -135,7 +139,7 @@ def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> 
         ShapeError: An argument has another shape.
     """
     q0, q1 = _checked(model, q0=q0, q1=q1)
-    return _by_joint(model, lambda j, qs, vs: j.difference(q0[qs], q1[qs]), lambda: q1 - q0)
+    return _by_joint(model, lambda j, qs, vs: j.difference(q0[qs], q1[qs]))
 
 
 @jit_public()
@@ -150,7 +154,7 @@ def normalize(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     (q,) = _checked(model, q=q)
-    return _by_joint(model, lambda j, qs, vs: j.normalize(q[qs]), lambda: q)
+    return _by_joint(model, lambda j, qs, vs: j.normalize(q[qs]))
 
 
 @jit_public()
@@ -197,7 +201,7 @@ def qdot_from_v(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> F
         ShapeError: An argument has another shape.
     """
     q, v = _checked(model, q=q, v=v)
-    return _by_joint(model, lambda j, qs, vs: j.qdot_from_v(q[qs], v[vs]), lambda: v)
+    return _by_joint(model, lambda j, qs, vs: j.qdot_from_v(q[qs], v[vs]))
 
 
 @jit_public()
@@ -213,4 +217,4 @@ def v_from_qdot(model: Model, q: Float[Array, "nq"], qdot: Float[Array, "nq"]) -
         ShapeError: An argument has another shape.
     """
     q, qdot = _checked(model, q=q, qdot=qdot)
-    return _by_joint(model, lambda j, qs, vs: j.v_from_qdot(q[qs], qdot[qs]), lambda: qdot)
+    return _by_joint(model, lambda j, qs, vs: j.v_from_qdot(q[qs], qdot[qs]))

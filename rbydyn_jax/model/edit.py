@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_choice, check_each, check_finite, check_mapping, check_not_negative
+from .._check import check_array, check_choice, check_each, check_finite, check_mapping, check_not_negative, known
 from .._errors import ArgumentError, DtypeError
 from ..spatial import inertia as inertias
 from .model import Model, check_model
@@ -21,6 +21,7 @@ from .specialized import SpecializedModel
 from .tree import Traversal
 
 _LIMITS = ("position_lower", "position_upper", "velocity_limit", "acceleration_limit", "effort_limit")
+_ROUNDED = 1e-6  # of the largest entry of an inertia: rounding, in float32 too
 
 
 def with_gravity(model: Model, gravity: Float[Array, "3"]) -> Model:
@@ -178,6 +179,26 @@ def _no_negative_mass(mass: Any, name: str) -> None:
         raise ArgumentError(f"{name} must not be negative, got {float(mass):g}")
 
 
+def _possible(mass: Array, inertia: Array) -> None:
+    """Checks what is known of the mass of a body and of its inertia about its centre.
+
+    Raises:
+        ArgumentError: The inertia is not symmetric, or no body of this mass has it.
+    """
+    matrix, m = known(inertia), known(mass)
+    if matrix is None:
+        return
+    largest = np.abs(matrix).max()
+    if (np.abs(matrix - matrix.T) > _ROUNDED * largest).any():
+        raise ArgumentError(f"inertia must be symmetric, got {matrix.tolist()}")
+    moments = np.linalg.eigvalsh(np.asarray(matrix, float))
+    # A percent, as where files are read: their numbers have few digits.
+    if moments[0] < -_ROUNDED * largest or moments[2] > 1.01 * (moments[0] + moments[1]):
+        raise ArgumentError(f"inertia must be that of a body, got one with principal moments {moments.tolist()}")
+    if m is not None and m == 0.0 and largest > 0.0:
+        raise ArgumentError("inertia must be zero where mass is")
+
+
 def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) -> Model:
     """The same robot with other inertial parameters of some links.
 
@@ -231,7 +252,8 @@ def attach_payload(
         inertia: Its moment of inertia about its centre of mass in link axes [kg m^2]; default is a point mass.
 
     Raises:
-        ArgumentError: A number is not finite, or the mass is negative.
+        ArgumentError: A number is not finite, the mass is negative, or no body has such an inertia, as far as they are
+            known.
         NameNotFoundError: There is no such link.
         ShapeError: An argument has another shape.
 
@@ -247,6 +269,7 @@ def attach_payload(
     for name, x in (("mass", m), ("com", c), ("inertia", about_com)):
         check_finite(x, name)
     _no_negative_mass(m, "mass")
+    _possible(m, about_com)
     return add_inertia(model, model.link_index(link), inertias.from_mass_com(m, c, about_com))
 
 

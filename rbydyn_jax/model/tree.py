@@ -17,6 +17,8 @@ from ..joints import JOINT_TYPES, JointType
 
 # How one number of the geometry is stored: an index into the leaf `Model.geometry`, or one of these constants.
 IS_ZERO, IS_ONE, IS_MINUS_ONE = -1, -2, -3
+# Both bit masks of a shape without any of its own on a robot whose other shapes have some: all bits of an `unsigned`.
+EVERY_GROUP = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class KinematicTree:
         link_pattern: The same for the 12 entries of each link's placement on its body.
         shape_kinds: The kind of each collision shape, a key of `Model.shapes`.
         shape_links: Its link.
-        shape_coltypes: Its group bits.
+        shape_coltypes: Its group bits; `EVERY_GROUP` has no masks of its own.
         shape_colaffinities: The group bits that it is tested against.
             mobile_base: Wheels, if the robot has them.
         traversal: Form of the sweeps over the tree: ``"auto"`` (by platform and size), ``"unrolled"`` or ``"scanned"``;

@@ -220,7 +220,7 @@ def _stages(steps: Steps, cost: Quadratic, damping: Array) -> _Stage:
         by_tau = by_tau + 0.5 * product(cost.tau_tau, D)
     half = product(jnp.swapaxes(D, 1, 2), by_tau)
     total = half + jnp.swapaxes(half, 1, 2)
-    state = total[:, n:, n:] + jax.vmap(lambda x: _of_state(x, n, D.dtype))(cost)
+    state = total[:, n:, n:] + jax.vmap(lambda x: _of_state(x, n, D.dtype), axis_size=N)(cost)
     Tq = None if steps.Tq is None else jnp.pad(steps.Tq, ((0, 0), (0, 1), (0, 1))).at[:, n, n].set(1.0)
     speed = total[:, :n, :n] + damping * jnp.eye(n, dtype=D.dtype)[None]
     return _Stage(D, speed, total[:, :n, n:], state, Tq, steps.Tv)

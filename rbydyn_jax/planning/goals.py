@@ -86,7 +86,7 @@ class PoseGoal(Goal):
         ref: The link relative to which the target is given; None is the world; static.
         at: When: a share of the duration in [0, 1], or ``"path"`` for the whole motion; static.
         position_band: Along the path: the largest deviation of each coordinate that counts as none [m].
-        orientation_band: The same for the entries of the rotation vector [rad].
+        orientation_band: The same for the entries of the rotation vector, in the axes of `ref` or of the world [rad].
     """
 
     link: str | int = eqx.field(static=True)

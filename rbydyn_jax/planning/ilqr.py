@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .._check import check_flag, check_integer, check_not_negative, jit_public
+from .._errors import RbydynError
 from .._result import Result
 from ..algorithms.inverse_dynamics import rnea
 from ..model.configuration import difference
@@ -67,6 +69,19 @@ class IlqrResult(Result):
     iterations: Int[Array, ""]
 
 
+@jax.custom_jvp
+def _without_derivatives(numbers: Any) -> Any:
+    """The same, which cannot be differentiated: JAX itself would fail somewhere within the loops."""
+    return numbers
+
+
+@_without_derivatives.defjvp
+def _no_jvp(primals: Any, tangents: Any) -> Any:
+    raise RbydynError(
+        "ilqr has no derivatives: its gains are those of the torques by the state, and solve_trajectory has derivatives"
+    )
+
+
 class _Motion(NamedTuple):
     qs: Array
     vs: Array
@@ -107,8 +122,9 @@ def ilqr(
     penalises changes of the velocities; it grows until one of eight step sizes, tried in turn, decreases the cost by at
     least 1e-4 of what is predicted.
 
-    Pure: works under `jit` and `vmap`. Motions of a batch are followed together, until its last problem is done. On a
-    CPU the backward sweeps are those of the problems that are not done, one after another; elsewhere all at once.
+    Pure: works under `jit` and `vmap`; it has no derivatives. Motions of a batch are followed together, until its last
+    problem is done. On a CPU the backward sweeps are those of the problems that are not done, one after another;
+    elsewhere all at once.
 
     Args:
         problem: The problem.
@@ -128,6 +144,7 @@ def ilqr(
     Raises:
         ArgumentError: A number is negative, or `iterations` is less than 1.
         DtypeError: An argument is of another type, or a cost returns no array of floats.
+        RbydynError: It is differentiated.
         ShapeError: An argument has another shape.
 
     Example:
@@ -147,6 +164,8 @@ def ilqr(
     single = problem.dt.dtype == jnp.float32
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
     improved = _improved(check_flag(parallel, "parallel"))
+    numbers, rest = eqx.partition((problem, q, v, t, tau, damping, tolerance), eqx.is_inexact_array)
+    problem, q, v, t, tau, damping, tolerance = eqx.combine(_without_derivatives(numbers), rest)
     N, dtype = problem.steps, tau.dtype
     qs, vs = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
     start = _State(

@@ -127,10 +127,11 @@ def mppi(
         )
         costs = jax.vmap(cost)(tried)
         finite = jnp.isfinite(costs)
-        spread = jnp.std(costs, where=finite)
+        spread = _deviation_of(costs, finite)
         lowest = jnp.min(jnp.where(finite, costs, jnp.inf))
-        scale = jnp.maximum(temperature * spread, jnp.finfo(dtype).tiny)
-        weights = jnp.where(finite, jnp.exp((lowest - costs) / scale), 0.0)
+        differ = spread > 0.0  # or all samples are alike, and count alike
+        behind = jnp.where(finite & differ, lowest - costs, 0.0) / jnp.where(differ, temperature * spread, 1.0)
+        weights = jnp.where(finite, jnp.exp(behind), 0.0)
         weights = weights / jnp.maximum(jnp.sum(weights), jnp.finfo(dtype).tiny)
         mean = jnp.clip(jnp.einsum("s,sik->ik", weights, tried), low, high)
         new = cost(mean)
@@ -150,6 +151,14 @@ def mppi(
         costs=jnp.concatenate([before[None], costs]),
         samples=effective[-1],
     )
+
+
+def _deviation_of(costs: Array, chosen: Array) -> Array:
+    """The standard deviation of the costs that are chosen, with a derivative of zero where they are equal."""
+    count = jnp.maximum(jnp.sum(chosen), 1)
+    mean = jnp.sum(jnp.where(chosen, costs, 0.0)) / count
+    variance = jnp.sum(jnp.where(chosen, costs - mean, 0.0) ** 2) / count
+    return jnp.where(variance > 0.0, jnp.sqrt(jnp.where(variance > 0.0, variance, 1.0)), 0.0)
 
 
 def _deviation(problem: ControlProblem, noise: Array | float | None) -> Array:

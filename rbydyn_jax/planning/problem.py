@@ -42,8 +42,8 @@ class TrajectoryProblem(eqx.Module):
         model: The robot.
         q_start: Configuration at the start [rad, m]. Where it is beyond a limit of position, the motion may be as far
             beyond it, but not at its end.
-        goals: What is to be reached: `PoseGoal`, `PositionGoal`, `ConfigurationGoal`, `ComGoal`. Those at an instant
-            are met exactly, those along the path within their bands.
+        goals: What is to be reached: `PoseGoal`, `PositionGoal`, `LookAtGoal`, `ConfigurationGoal`, `ComGoal`. Those at
+            an instant are met exactly, those along the path within their bands.
         duration: Time for the motion [s]; None is a short one, to be found.
         joints: The joints that may move, each with one coordinate, by name or index; default is those on the way from
             the root to the links of the goals. Static.

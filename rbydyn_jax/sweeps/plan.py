@@ -38,13 +38,14 @@ from .unrolled import KernelSweep, UnrolledSweep
 _CUDA = ("gpu", "cuda")
 T = TypeVar("T")
 C = TypeVar("C")
-Result = Literal["links", "poses", "joints", "joint_matrix", "world_matrix"]
+Result = Literal["links", "poses", "joints", "from_poses", "joint_matrix", "world_matrix"]
 """What an algorithm computes, from which follows how it is computed:
 
 - ``"links"``: quantities of a few links or bodies. Little arithmetic for each number: never in tiles.
 - ``"poses"``: those of all links. In tiles, whose results are written in place.
 - ``"joints"``: a number for each degree of freedom, by sweeps. Large batches in tiles; isomorphic limbs as one, since
   few results have to be put in order.
+- ``"from_poses"``: the same, of arrays of all links, which fill more of a cache: in smaller tiles.
 - ``"joint_matrix"``: a joint-space matrix. In tiles; it does not depend on where the root is, which is taken to the
   origin.
 - ``"world_matrix"``: a matrix about the world origin. In tiles.
@@ -133,7 +134,7 @@ def traverse(
         bodies = tree.paths(tree.link_bodies[k] for k in links if k is not None)
 
     def unrolled(*inputs: Any) -> T:
-        chosen = groups(tree) if result == "joints" else one_by_one(tree, bodies)
+        chosen = groups(tree) if result in ("joints", "from_poses") else one_by_one(tree, bodies)
         model, q, *rest = barrier(inputs[0]), *inputs[1:]
         return _separated(algorithm(UnrolledSweep(model, q, chosen), *rest))
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..joints import Revolute
 from ..model.model import Model, numbers_from_pattern
-from ..spatial.algebra import Force, Motion, Transform, Vec3
+from ..spatial.algebra import Force, Transform, Vec3
 from ..xla.batch_last import broadcast_leading, in_lanes
 from ..xla.fusion import kernel
 from ..xla.loops import Pieces, scan_in_kernels
@@ -131,7 +131,7 @@ class ScannedSweep(Sweep):
 
         return Field(tuple(in_lanes(split, spread=False)(rows)))
 
-    def sum_links(self, f: Callable[[Transform, Transform], T], rows: jax.Array, links: Sequence[int]) -> Field[T]:
+    def sum_links(self, rows: jax.Array, links: Sequence[int]) -> Field[Scalars]:
         of, on = np.array(links, int), np.array([self.tree.link_bodies[k] for k in links], int)
         shares = [np.flatnonzero(on == body) for body in range(self.tree.nb)]
         count = max(map(len, shares), default=0)
@@ -140,10 +140,11 @@ class ScannedSweep(Sweep):
 
         dtype, groups = self.dtype, self.groups
 
-        def summed(given: jax.Array, placements: jax.Array) -> list[T]:
-            per_link = f(*(transform_from_numbers(_numbers(x, 1)) for x in (given, placements[of])))
+        def summed(given: jax.Array, placements: jax.Array) -> list[Scalars]:
+            own, placement = (transform_from_numbers(_numbers(x, 1)) for x in (given, placements[of]))
+            turned = (row + placement.p.scale(x) for row, x in zip(own.R @ placement.R.T, own.p, strict=True))
             lanes = jax.lax.broadcast_shapes(given.shape[3:], placements.shape[3:])
-            dense = _dense(per_link, (len(on), *lanes), dtype)
+            dense = _dense((*(x for row in turned for x in row), *own.p), (len(on), *lanes), dtype)
 
             def totals(x: jax.Array, bodies: np.ndarray) -> jax.Array:
                 rows = jnp.concatenate([x, jnp.zeros_like(x[:1])])
@@ -153,24 +154,18 @@ class ScannedSweep(Sweep):
 
         return Field(tuple(in_lanes(summed, spread=False)(rows, self.model.link_placements)))
 
-    def move_links(
-        self,
-        f: Callable[[Motion, Transform], Transform],
-        motions: Field[Motion],
-        rows: jax.Array,
-        links: Sequence[int],
-    ) -> jax.Array:
+    def move_links(self, rates: Field[Transform], rows: jax.Array, links: Sequence[int]) -> Pieces:
         on = np.array([self.tree.link_bodies[k] for k in links], int)
 
         dtype = self.dtype
 
         def moved(rows: jax.Array, T: jax.Array) -> jax.Array:
             carried = jnp.concatenate([rows, jnp.zeros_like(rows[:, :1])], axis=1)[:, on]  # the world is -1
-            change = f(Motion(Vec3(*carried[:3]), Vec3(*carried[3:])), transform_from_numbers(_numbers(T, 1)))
+            change = transform_from_numbers(list(carried)) @ transform_from_numbers(_numbers(T, 1))
             lanes = jax.lax.broadcast_shapes(rows.shape[2:], T.shape[3:])
             return _matrices(_dense(change, (len(on), *lanes), dtype), 0.0)
 
-        return in_lanes(moved, spread=False)(self.table(motions, 6), rows)
+        return Pieces((in_lanes(moved, spread=False)(self.table(rates, 12), rows),))
 
     def _scan(self, group: Runs, step: Callable[..., Any], init: Any, xs: Any, *, reverse: bool) -> tuple[Any, Any]:
         """`step(body, carry, *inputs) -> (carry, out)` along the runs of a group.

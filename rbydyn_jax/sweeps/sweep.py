@@ -249,16 +249,12 @@ class Sweep(ABC):
         """The array (n, 4, 4) of the poses of links, from those of the bodies."""
 
     @abstractmethod
-    def sum_links(self, f: Callable[[Transform, Transform], T], rows: jax.Array, links: Sequence[int]) -> Field[T]:
-        """For each body the sum of `f(transform, placement)` over links, at least one of which is on it: that in the
-        array (n, 4, 4), and where the link is on the body."""
+    def sum_links(self, rows: jax.Array, links: Sequence[int]) -> Field[Scalars]:
+        """For each body the sum, over its links, of a matrix of each (n, 4, 4) times the transposed placement: the
+        twelve numbers (R by rows, then p) of a cotangent of its pose, of those of the links. At least one link is on
+        each body."""
 
     @abstractmethod
-    def move_links(
-        self,
-        f: Callable[[Motion, Transform], Transform],
-        motions: Field[Motion],
-        rows: jax.Array,
-        links: Sequence[int],
-    ) -> jax.Array:
-        """`f(motion of its body, pose)` for links of these poses (n, 4, 4); a link of the world does not move."""
+    def move_links(self, rates: Field[Transform], rows: jax.Array, links: Sequence[int]) -> Pieces:
+        r"""The rates (n, 4, 4) of links at these poses: $\dot T = \hat V T$, of the $\hat V$ of their bodies, with
+        $[\omega]$ in place of a rotation and v of a translation. A link of the world does not move."""

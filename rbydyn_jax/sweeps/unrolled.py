@@ -12,18 +12,17 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..joints import JointType
 from ..model.model import Model
-from ..spatial.algebra import IDENTITY, O3, ZERO_MAT3, Motion, Transform
-from ..xla.batch_last import broadcast_leading, in_lanes
-from ..xla.fusion import kernel, kernel_inputs
+from ..spatial.algebra import IDENTITY, Transform
+from ..xla.batch_last import in_lanes
+from ..xla.fusion import barrier, kernel, kernel_inputs
 from ..xla.gpu_kernel import gpu_kernel
-from ..xla.layout import batch_last, rows_of
+from ..xla.layout import batch_first, batch_last, rows_of
 from ..xla.loops import Pieces
 from ..xla.structural import ONE, ZERO, Scalar, Scalars, Structural, add
-from ..xla.tuning import BODIES_TOGETHER, LINKS_OF_PIECE, LINKS_TOGETHER
+from ..xla.tuning import BODIES_TOGETHER, LINKS_OF_PIECE
 from .per_body import Numbers, PerBody
 from .schedule import Group, constants
 from .sweep import Body, Field, Spread, Table, inertia_from_row, transform_from_numbers
@@ -74,6 +73,19 @@ def _on_lanes(state: Any, lanes: Sequence[int], size: int) -> Any:
 def _body(joint: JointType, numbers: Numbers) -> Body:
     inertia = inertia_from_row([numbers.inertias[:, k] for k in range(10)])
     return Body(joint, numbers.axis, numbers.placement, inertia, numbers.x)
+
+
+def _cut(numbers: Sequence[int]) -> list[Sequence[int]]:
+    """The links, or bodies, of each piece of a result."""
+    return [numbers[k : k + LINKS_OF_PIECE] for k in range(0, len(numbers), LINKS_OF_PIECE)]
+
+
+def _products(a: jax.Array, b: jax.Array) -> jax.Array:
+    """The products of matrices (n, 4, 4): a loop in the order in which a batch is stored, row by row of a matrix.
+
+    The links of a body would be some hundred kernels otherwise, and each of their results be transposed.
+    """
+    return functools.reduce(jnp.add, (a[:, :, k, None] * b[:, k, None, :] for k in range(4)))
 
 
 class UnrolledSweep(PerBody):
@@ -220,52 +232,25 @@ class UnrolledSweep(PerBody):
         poses = self._numbers_of(rows, links)
         return Field(tuple(poses([self.tree.principal_links[i] for i in group.bodies]) for group in self.groups))
 
-    def _links_on(self, group: Group, links: Sequence[int]) -> list[list[int]]:
-        """The first link of each body of a group, the second of each, ...; where a body has fewer, its last again."""
-        of_body = [[k for k in links if self.tree.link_bodies[k] == i] for i in group.bodies]
-        return [[own[min(k, len(own) - 1)] for own in of_body] for k in range(max(map(len, of_body)))]
+    def sum_links(self, rows: jax.Array, links: Sequence[int]) -> Field[Scalars]:
+        tree, row = self.tree, {link: k for k, link in enumerate(links)}
+        rows, placements = batch_first(rows), barrier(jnp.swapaxes(self.model.link_placements, 1, 2))
+        totals = []
+        for body, principal in enumerate(tree.principal_links):
+            on = [k for k in links if tree.link_bodies[k] == body and k != principal]
+            placed = _products(rows_of(rows, [row[k] for k in on]), rows_of(placements, on)) if on else ()
+            own = [rows[row[principal]]] if principal in row else []
+            totals.append(functools.reduce(jnp.add, [*own, *placed]))
+        sums = barrier(jnp.stack(totals)) if totals else jnp.zeros((0, 4, 4), self.dtype)
+        return self.split_poses(sums, tree.principal_links)
 
-    def sum_links(self, f: Callable[[Transform, Transform], T], rows: jax.Array, links: Sequence[int]) -> Field[T]:
-        def total(g: int, given: list[list[Scalars]]) -> T:
-            terms = [
-                f(transform_from_numbers(x), transform_from_numbers(place) if place else IDENTITY)
-                for x, place in kernel_inputs(given)
-            ]
-            for k, (before, links) in enumerate(itertools.pairwise(chosen[g]), start=1):
-                is_new = np.array([a != b for a, b in zip(links, before, strict=True)])
-                if not is_new.all():
-                    terms[k] = jax.tree.map(
-                        lambda x, is_new=is_new: jnp.where(broadcast_leading(is_new, x), x, 0.0), terms[k]
-                    )
-            return functools.reduce(_add_states, terms)
-
-        principal, every = set(self.tree.principal_links), range(len(self.tree.link_names))
-        transforms, places = self._numbers_of(rows, links), self._numbers_of(self.model.link_placements, every)
-        chosen = [self._links_on(group, links) for group in self.groups]
-        given = [
-            ([[transforms(on), () if principal.issuperset(on) else places(on)] for on in of_group],)
-            for of_group in chosen
-        ]
-        return self._together(LINKS_TOGETHER, total, given)
-
-    def move_links(
-        self,
-        f: Callable[[Motion, Transform], Transform],
-        motions: Field[Motion],
-        rows: jax.Array,
-        links: Sequence[int],
-    ) -> jax.Array:
-        def change(motion: Motion, numbers: Scalars) -> Transform:
-            return f(motion, transform_from_numbers(numbers))
-
-        run, poses = in_lanes(kernel(change)), self._numbers_of(rows, links)
-        changes: dict[int, tuple[Transform, int]] = {}
-        for group, moved in zip(self.groups, motions.parts, strict=True):
-            for on in self._links_on(group, links):
-                new = run(moved, poses(on))
-                changes |= {link: (new, lane) for lane, link in enumerate(on)}
-        still = Transform(ZERO_MAT3, O3), 0
-        return self._matrices([changes.get(k, still) for k in links], corner=ZERO)
+    def move_links(self, rates: Field[Transform], rows: jax.Array, links: Sequence[int]) -> Pieces:
+        rows, pieces = batch_first(rows), []
+        for body, run in itertools.groupby(range(len(links)), lambda k: self.tree.link_bodies[links[k]]):
+            own = rows_of(rows, list(run))
+            rate = batch_first(self._of_bodies(rates, [body], ZERO)) if body >= 0 else None
+            pieces.append(jnp.zeros_like(own) if rate is None else _products(rate, own))
+        return Pieces(tuple(pieces))
 
     def _places(self, poses: Field[Transform], links: Sequence[int]) -> dict[int, tuple[Transform, int]]:
         """The pose of each link and where in it its lane is, from the poses of the bodies."""
@@ -302,9 +287,25 @@ class UnrolledSweep(PerBody):
         return self._matrices([self._places(poses, [link])[link]])[0]
 
     def link_poses(self, poses: Field[Transform], links: Sequence[int]) -> Pieces:
-        places = self._places(poses, links)
-        some = (links[k : k + LINKS_OF_PIECE] for k in range(0, len(links), LINKS_OF_PIECE))
-        return Pieces(tuple(self._matrices([places[k] for k in piece]) for piece in some))
+        tree, principal = self.tree, set(self.tree.principal_links)
+        bodies = sorted({tree.link_bodies[k] for k in links if k not in principal} - {-1})
+        carriers: dict[int, jax.Array] = {}
+        for some in _cut(bodies):
+            carriers |= dict(zip(some, batch_first(self._of_bodies(poses, some)), strict=True))
+        pieces: list[jax.Array] = []
+        # Links that stand at one body, one after the other, or at the places of their bodies (None).
+        for body, run in itertools.groupby(links, lambda k: None if k in principal else tree.link_bodies[k]):
+            on = list(run)
+            if body is None:
+                pieces += [self._of_bodies(poses, [tree.link_bodies[k] for k in some]) for some in _cut(on)]
+            else:
+                placements = rows_of(self.model.link_placements, on)
+                pieces.append(_products(carriers[body][None], placements) if body >= 0 else placements)
+        return Pieces(tuple(pieces))
+
+    def _of_bodies(self, transforms: Field[Transform], bodies: Sequence[int], corner: Scalar = ONE) -> jax.Array:
+        places = (self._place[i] for i in bodies)
+        return self._matrices([(transforms.parts[g], lane) for g, lane in places], corner)
 
     def _matrices(self, transforms: list[tuple[Transform, int]], corner: Scalar = ONE) -> jax.Array:
         entries: list[tuple[Scalar, int]] = []

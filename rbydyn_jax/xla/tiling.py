@@ -190,10 +190,7 @@ def _in_tiles(
     run = functools.partial(_rows, program, is_batched, shared, is_loop=part != each, axes=axes)
 
     def pieces(rows: list[Any]) -> list[Pieces]:
-        found = run(rows)
-        if in_pieces:  # the batch of each goes first by itself: on 0.10 where it is written, later before it is
-            found = jax.lax.optimization_barrier(found)
-        return _of_each(found, numbers)
+        return _of_each(run(rows), numbers)
 
     def together(rows: list[Any]) -> list[jax.Array]:
         return [x.whole(axes) for x in pieces(rows)]

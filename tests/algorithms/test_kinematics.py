@@ -46,6 +46,56 @@ def test_link_pose_is_a_row_of_fk(name):
     assert_close(run(lambda q: rb.body_poses(model, q), q), every[:, list(model.tree.principal_links)])
 
 
+@pytest.mark.parametrize("traversal", ["unrolled", "scanned"])
+def test_links_that_are_welded_to_bodies_and_to_the_world(traversal):
+    """Their poses and both derivatives in a batch of several tiles, against products of matrices in numpy."""
+    rng, builder, places = np.random.default_rng(0), rb.RobotBuilder("frames").link("root"), {"root": np.eye(4)}
+
+    def placed():
+        return rng.uniform(-0.3, 0.3, 3), Rotation.random(random_state=rng)
+
+    def weld(parent, name):
+        xyz, turn = placed()
+        builder.link(name).fixed(f"to_{name}", parent, name, xyz=xyz, rpy=turn.as_euler("xyz"))
+        places[name] = np.eye(4)
+        places[name][:3, :3], places[name][:3, 3] = turn.as_matrix(), xyz
+        return name
+
+    on = {"root": -1, weld("root", "on_root"): -1}
+    for k, parent in enumerate(("root", "body_0", "body_1", "body_0")):
+        xyz, turn = placed()
+        name = f"body_{k}"
+        builder.link(name, 1.0, inertia=0.1)
+        builder.revolute(f"joint_{k}", parent, name, xyz=xyz, rpy=turn.as_euler("xyz"), axis=(0, 0, 1))
+        places[name] = np.eye(4)
+        places[name][:3, :3], places[name][:3, 3] = turn.as_matrix(), xyz
+        on[name] = k
+        on |= {weld(name, f"{name}_{i}"): k for i in range((0, 6, 1, 3)[k])}
+    model = rb.with_traversal(rb.build_model(builder.build_description()), traversal)
+
+    def poses(q):
+        turned = np.tile(np.eye(4), (len(q), model.nv, 1, 1))
+        turned[:, :, :2, :2] = np.moveaxis([[np.cos(q), -np.sin(q)], [np.sin(q), np.cos(q)]], (0, 1), (2, 3))
+        bodies = {-1: np.eye(4)[None]}
+        for k, parent in enumerate((-1, 0, 1, 0)):
+            bodies[k] = bodies[parent] @ places[f"body_{k}"] @ turned[:, k]
+        found = [
+            bodies[on[name]] @ (np.eye(4) if name.startswith("body") and name.count("_") == 1 else places[name])
+            for name in model.link_names
+        ]
+        return np.stack([np.broadcast_to(T, (len(q), 4, 4)) for T in found], axis=1)
+
+    q, v = rng.uniform(-1.5, 1.5, (2, 300, model.nv))
+    h, f = 1e-5, jax.vmap(lambda q: rb.fk(model, q))
+    rates = (poses(q + h * v) - poses(q - h * v)) / (2.0 * h)
+    got, along_v = jax.jvp(f, (jnp.asarray(q),), (jnp.asarray(v),))
+    assert_close(got, poses(q))
+    assert_close(along_v, rates, 1e-8 if X64 else 1e-5)
+    weights = rng.normal(size=got.shape)
+    (gradient,) = jax.vjp(f, jnp.asarray(q))[1](jnp.asarray(weights, got.dtype))
+    assert_close(jnp.sum(gradient * v, axis=1), np.sum(weights * rates, axis=(1, 2, 3)), 1e-7 if X64 else 1e-4)
+
+
 @pytest.mark.ci
 @float32
 @every_robot

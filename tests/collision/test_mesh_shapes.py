@@ -158,7 +158,20 @@ def test_lists_of_spheres(tmp_path):
     assert float(found["tool"][0].radius) == 0.03
     path.write_text("tool: [{center: [0, 0, 0], radius: 0.1}]")
     assert list(collision.read_spheres(path)) == ["tool"]
+    kinematics = (
+        "collision_spheres: {tool: [{center: [0, 0, 0], radius: 0.1}], hand: [{center: [0, 0, 0], radius: 0.2}]}"
+    )
+    for text, radii in (("0.01", [0.11, 0.21]), ("{hand: -0.05}", [0.1, 0.15])):
+        path.write_text(f"{kinematics}\ncollision_sphere_buffer: {text}")
+        np.testing.assert_allclose([float(own[0].radius) for own in collision.read_spheres(path).values()], radii)
     for text, problem in (
+        ("tool: [{center: [0, 0, 0], radius: true}]", r"tool\[0\]: expected center"),
+        ("tool: []\ntool: [{center: [0, 0, 0], radius: 0.1}]", "'tool' is listed twice"),
+        (f"{kinematics}\ncollision_sphere_buffer: much", "expected collision_sphere_buffer: a number"),
+        (
+            f"{kinematics}\ncollision_sphere_buffer: -0.11",
+            r"tool\[0\]: the radius 0.1 and collision_sphere_buffer -0.11",
+        ),
         ("a: [", "no YAML"),
         ("a: 2020-13-45", "no YAML: month"),
         ("just text", "expected collision_spheres"),

@@ -14,10 +14,23 @@ from rbydyn_jax import (
     NameNotFoundError,
     ParseError,
     RobotBuilder,
+    attach,
     build_model,
+    link_pose,
+    load_urdf_string,
     robots,
+    to_urdf,
 )
-from rbydyn_jax.collision import CapsulePairs, pairs, sampled_pairs, signed_distances, srdf_pairs
+from rbydyn_jax.collision import (
+    CapsulePairs,
+    min_distance,
+    pairs,
+    sampled_pairs,
+    signed_distances,
+    sphere,
+    srdf_pairs,
+    with_shapes,
+)
 
 
 def _chain(**masks: tuple[int, int]):
@@ -53,6 +66,24 @@ def test_masks_keep_a_pair_if_either_type_meets_the_other_affinity():
     assert _names(pairs(model)) == want
     assert pairs(model) == pairs(model, by="masks")
     assert _names(pairs(model, by="adjacency")) == _names(pairs(_chain()))
+
+
+def test_what_is_held_is_tested_though_it_has_no_masks():
+    """It is in no group of the robot's, and was never tested: here it is within link2, at the middle of both shapes."""
+    arm, q = robots.panda_like(), jnp.array([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
+    held = with_shapes(
+        build_model(RobotBuilder("held").link("ball", 0.7).build_description()), {"ball": [sphere(jnp.zeros(3), 0.15)]}
+    )
+    pose = jnp.linalg.inv(link_pose(arm, q, "tool")) @ link_pose(arm, q, "link2")
+    holding = attach(arm, "tool", held, pose)
+    assert set(pairs(holding).links) == set(pairs(arm).links) | {(f"link{k}", "ball") for k in range(6)}
+    assert abs(float(min_distance(holding, q)) + 0.15 + 0.07) < 1e-5
+    read = load_urdf_string(to_urdf(holding))
+    assert pairs(read) == pairs(holding)
+    on_hand = with_shapes(arm, {"tool": [sphere(jnp.zeros(3), 0.05)]})
+    assert len(pairs(on_hand)) == len(pairs(arm)) + 6
+    hidden = with_shapes(arm, {"tool": [sphere(jnp.zeros(3), 0.05)]}, coltype=0)
+    assert pairs(hidden) == pairs(arm)
 
 
 def test_explicit_links():

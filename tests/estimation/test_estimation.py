@@ -181,6 +181,24 @@ def test_a_payload_is_what_pinocchio_was_given():
     assert abs(float(estimate.mass)) < 1e-3
 
 
+def test_what_a_still_robot_does_not_feel_stays_that_of_the_prior():
+    """Else the information of what is not felt would fade to nothing, and its estimate grow without bounds."""
+    q, still = jnp.linspace(0.2, 0.8, ARM.nv), jnp.zeros(ARM.nv)
+    tau = rb.gravity_forces(rb.attach_payload(ARM, HAND, 1.2, jnp.array([0.0, 0.02, -0.05])), q)
+
+    def observed(estimate, key):
+        noise = 0.1 * jax.random.normal(key, tau.shape, tau.dtype)
+        measured = q, still, still, tau + noise, HAND
+        return estimation.observe_payload(ARM, estimate, *measured, noise=0.1, forgetting=0.95), None
+
+    keys = jax.random.split(jax.random.key(0), 3000)
+    estimate, _ = jax.lax.scan(observed, estimation.start_payload(ARM), keys)
+    deviation = jnp.sqrt(jnp.diag(estimate.covariance))
+    assert_close(deviation[4:], jnp.full(6, 10.0 * 0.3**2), 1e-6)
+    assert_close(estimate.parameters[4:], jnp.zeros(6), 1e-9)
+    assert (jnp.abs(estimate.parameters[:4]) < jnp.array([3.0, 1.0, 1.0, 1.0])).all()
+
+
 @pytest.mark.ci
 def test_states_of_the_sdk_are_in_the_order_of_the_model():
     sdk, model = oracle("rby1_sdk"), robots.rby1m()

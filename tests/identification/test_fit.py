@@ -160,6 +160,31 @@ def test_motor_constants_and_friction_are_found_together():
     assert_close(free.values, found.values, 1e-3)
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize("believed", [0.02, 50.0])
+def test_a_motor_constant_may_be_far_from_what_is_believed(believed):
+    true, *_ = measured()
+    data, _, constants, _ = currents()
+    still = eqx.tree_at(lambda m: (m.damping, m.friction), true, (jnp.zeros(true.nv),) * 2)
+    found = fit(still, data, terms=("damping", "friction"), constants=jnp.asarray(believed * constants))
+    assert found.converged and found.constants is not None
+    assert (np.abs(found.constants - constants) < 4.0 * found.deviation[-4:]).all()
+    assert_close(found.constants, constants, 0.01)
+
+
+@pytest.mark.ci
+def test_a_current_of_the_wrong_sign_is_refused():
+    true, *_ = measured()
+    data, _, constants, _ = currents()
+    wrong = eqx.tree_at(lambda d: d.tau, data, data.tau.at[:, 2].multiply(-1.0))
+    settings = {"terms": ("damping", "friction"), "constants": jnp.asarray(constants)}
+    with pytest.raises(rb.ArgumentError, match="current of 'joint_3' has the sign opposite"):
+        fit(true, wrong, **settings)
+    found = fit(true, wrong, **settings, consistent=False).constants
+    assert found is not None
+    assert_close(found, constants * np.array([1.0, 1.0, -1.0, 1.0]), 0.01)
+
+
 @pytest.mark.slow
 def test_currents_are_explained_by_inertias_and_constants_together():
     _, initial, *_ = measured()

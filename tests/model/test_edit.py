@@ -245,6 +245,14 @@ def test_numbers_that_cannot_be_are_refused(model):
             rb.attach_payload(model, 0, mass)
     with pytest.raises(rb.ArgumentError, match="com must be finite"):
         rb.attach_payload(model, 0, 1.0, jnp.array([0.0, jnp.nan, 0.0]))
+    for mass, inertia, phrase in (
+        (1.0, -jnp.eye(3), "principal moments"),
+        (1.0, jnp.diag(jnp.array([1.0, 1.0, 5.0])), "principal moments"),
+        (1.0, jnp.eye(3).at[0, 1].set(0.5), "inertia must be symmetric"),
+        (0.0, jnp.eye(3), "inertia must be zero where mass is"),
+    ):
+        with pytest.raises(rb.ArgumentError, match=phrase):
+            rb.attach_payload(model, 0, mass, None, inertia)
     with pytest.raises(rb.ArgumentError, match=r"values\[0\]\[0\], the mass, must not be negative"):
         rb.with_inertias(model, {0: jnp.zeros(10).at[0].set(-1.0)})
     with pytest.raises(rb.ArgumentError, match=r"values\[0\] must be finite"):

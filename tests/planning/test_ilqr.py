@@ -22,7 +22,7 @@ from rbydyn_jax import (
     robots,
     with_gravity,
 )
-from rbydyn_jax._errors import ArgumentError, DtypeError, NameNotFoundError, ShapeError
+from rbydyn_jax._errors import ArgumentError, DtypeError, NameNotFoundError, RbydynError, ShapeError
 from rbydyn_jax.planning import (
     ComGoal,
     ConfigurationGoal,
@@ -50,6 +50,22 @@ START = np.array([1.0, -0.4])
 def solved_slider(start=START, damping=1e-4, **limits):
     q, v = jnp.asarray(start[:1]), jnp.asarray(start[1:])
     return ilqr(sliders.problem(**limits), q, v, damping=damping, tolerance=1e-14 if X64 else 1e-6)
+
+
+@pytest.mark.ci
+def test_costs_at_the_end_alone_are_enough():
+    """A pendulum, whose torques cost nothing, is where it shall be at the end."""
+    end = [SoftGoal(ConfigurationGoal(jnp.array([1.0])), 50.0)]
+    problem = ControlProblem(robots.pendulum(), [], end, dt=0.05, steps=10)
+    result = ilqr(problem, jnp.zeros(1), jnp.zeros(1))
+    assert int(result.status) == IlqrStatus.CONVERGED
+    assert_close(result.qs[-1], jnp.ones(1), 1e-4)
+
+
+@pytest.mark.parametrize("derivative", [jax.grad, jax.jacfwd])
+def test_a_derivative_is_refused(derivative):
+    with pytest.raises(RbydynError, match="ilqr has no derivatives"):
+        derivative(lambda v: ilqr(sliders.problem(steps=5), jnp.ones(1), v).cost)(jnp.ones(1))
 
 
 @pytest.mark.ci

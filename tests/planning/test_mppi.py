@@ -45,6 +45,20 @@ def test_a_key_says_all():
     assert_close(together, jnp.stack([one, other]), 1e-9)
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_the_cost_has_a_derivative_also_where_all_samples_are_alike(noise):
+    found = sliders.problem(steps=10)
+
+    @jax.jit
+    def cost(v):
+        return mppi(found, Q, v, jax.random.key(1), samples=32, noise=noise).cost
+
+    h = 1e-6
+    expected = (cost(V + h) - cost(V - h)) / (2.0 * h)
+    assert_close(jax.grad(cost)(V)[0], expected, 1e-7)
+
+
 def test_noise_has_variance_one_and_forgets_as_asked():
     smooth = np.asarray(_correlated(200, jnp.asarray(0.5)))
     assert_close(np.diag(smooth @ smooth.T), np.ones(200))

@@ -53,7 +53,7 @@ def to_commands(
         A command for each step.
 
     Raises:
-        ArgumentError: `period` is too short or not positive, nothing moves, or the wheels do.
+        ArgumentError: `period` is too short or not positive, a position is not finite, nothing moves, or the wheels do.
         CommandError: A position or a speed is beyond the limits of the robot; all such joints are named.
         DtypeError: An argument is of another type.
         ModelError: The motion is of another robot, or the model has not the joints of an RB-Y1, and `robot` is not
@@ -135,6 +135,9 @@ def _place(model: Model, joint: str) -> int:
 
 def _parts(positions: dict[str, np.ndarray], described: ModelDescription, asked: Any) -> tuple[str, ...]:
     """The parts that are commanded, in the order of the robot."""
+    for name, x in positions.items():
+        if not np.isfinite(x).all():
+            raise ArgumentError(f"the positions of {name!r} along the motion are not finite")
     moved = {name for name, x in positions.items() if np.ptp(x) > 0.0}
     if moved & set(described.component_joints("mobility")):
         raise ArgumentError("the wheels move along the motion: they take velocities, not positions")
