@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -21,6 +21,8 @@ from ..sweeps.plan import is_on_cpu, scan_in_one_kernel
 from ..xla.control_flow import cond, while_loop
 from ._riccati import Policy, backward, expanded, linearised, unchanged
 from .control_problem import ControlProblem, checked_problem, implicit, reached
+
+T = TypeVar("T")
 
 _SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.01, 0.001)  # of the change of the torques, tried in turn
 _ENOUGH = 1e-4  # of the predicted decrease
@@ -69,13 +71,18 @@ class IlqrResult(Result):
     iterations: Int[Array, ""]
 
 
-@jax.custom_jvp
-def _without_derivatives(numbers: Any) -> Any:
+def _without_derivatives(given: T) -> T:
     """The same, which cannot be differentiated: JAX itself would fail somewhere within the loops."""
+    numbers, rest = eqx.partition(given, eqx.is_inexact_array)
+    return eqx.combine(_undifferentiated(numbers), rest)
+
+
+@jax.custom_jvp
+def _undifferentiated(numbers: Any) -> Any:
     return numbers
 
 
-@_without_derivatives.defjvp
+@_undifferentiated.defjvp
 def _no_jvp(primals: Any, tangents: Any) -> Any:
     raise RbydynError(
         "ilqr has no derivatives: its gains are those of the torques by the state, and solve_trajectory has derivatives"
@@ -164,8 +171,7 @@ def ilqr(
     single = problem.dt.dtype == jnp.float32
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
     improved = _improved(check_flag(parallel, "parallel"))
-    numbers, rest = eqx.partition((problem, q, v, t, tau, damping, tolerance), eqx.is_inexact_array)
-    problem, q, v, t, tau, damping, tolerance = eqx.combine(_without_derivatives(numbers), rest)
+    problem, q, v, t, tau = _without_derivatives((problem, q, v, t, tau))
     N, dtype = problem.steps, tau.dtype
     qs, vs = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
     start = _State(
