@@ -2,9 +2,10 @@ r"""Distances from obstacles that are fields: height maps and grids of signed di
 
 A field tells how far a point is from the obstacle, and a shape is as far as the nearest of its points. Of a capsule, a
 box or a cylinder these are sought on a lattice over its core, then on two finer ones about the best point; of a convex
-hull among its vertices and the middles of its edges, and from the best of these by steps towards a vertex. What is
-found is the field at a point of the shape: not less than the least value, and larger by what the field can fall between
-the points of the lattice. Where the point lies in the shape counts as constant (Danskin).
+hull among its vertices, the middles of its edges and nine points of each triangle of its surface, and from the best
+four of these by shorter and shorter steps towards vertices. What is found is the field at a point of the shape: not
+less than the least value, and larger by what the field can fall between the points of the lattice. Where the point lies
+in the shape counts as constant (Danskin).
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ from .witness import Witness
 Field = PlacedHeightMaps | PlacedDistanceGrids
 _COUNT = {1: 17, 3: 7}  # points along each direction of the lattice, by their number
 _ZOOMS = 2
-_STEPS = 24  # towards vertices of a hull
+_ON_FACES = (0.15, 0.4, 0.7)  # from the middle of an edge to the corner across: nine points of each triangle of a hull
+_STARTS, _STEPS = 4, 24  # of these points, and from each, of a hull
+_SHARE, _SHORTER = 0.125, 0.6  # of the way to a vertex: at first, and where no step leads nearer
 
 
 def field_value(field: Field, p: Vector) -> Array:
@@ -81,26 +84,30 @@ def hull_field(a: PlacedConvexHulls, b: Field) -> Witness:
     hull = polytope(a)
     still, field = lax.stop_gradient((hull, b))
     count = hull.vertices[0].shape[0]
-    middles = 0.5 * (jnp.eye(count)[hull.edges[:, 0]] + jnp.eye(count)[hull.edges[:, 1]])
-    starts = jnp.concatenate([jnp.eye(count), middles]).astype(hull.radius.dtype)
+    corner = jnp.eye(count, dtype=hull.radius.dtype)
+    middles = 0.5 * (corner[hull.edges[:, 0]] + corner[hull.edges[:, 1]])
+    on_faces = [middles + share * (corner[hull.edges[:, k]] - middles) for share in _ON_FACES for k in (2, 3)]
+    starts = jnp.concatenate([corner, middles, *on_faces])
 
     def at(weights: Array) -> Vector:
         return map_components(lambda x: weights @ x, still.vertices)
 
-    def step(_: int, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        weights, value = state
-        slope = jax.grad(lambda p: field_value(field, p))(at(weights))
-        vertex = jnp.eye(count, dtype=weights.dtype)[jnp.argmin(still.along(slope))]
-        parts = 0.5 ** jnp.arange(8, dtype=weights.dtype)
-        trials = weights[None] + parts[:, None] * (vertex - weights)[None]
+    def step(_: int, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        weights, value, share = state
+        trials = weights[None] + share * (corner - weights[None])
         values = field_value(field, at(trials))
         k = jnp.argmin(values)
         better = values[k] < value
-        return jnp.where(better, trials[k], weights), jnp.where(better, values[k], value)
+        now = jnp.where(better, trials[k], weights), jnp.where(better, values[k], value)
+        return *now, jnp.where(better, share, _SHORTER * share)
+
+    def searched(weights: Array, value: Array) -> tuple[Array, Array]:
+        return fori_loop(0, _STEPS, step, (weights, value, jnp.full_like(value, _SHARE)))[:2]
 
     values = field_value(field, at(starts))
-    k = jnp.argmin(values)
-    weights, _ = fori_loop(0, _STEPS, step, (starts[k], values[k]))
+    first = lax.top_k(-values, _STARTS)[1]
+    found, values = jax.vmap(searched)(starts[first], values[first])
+    weights = found[jnp.argmin(values)]
     return _witness(b, map_components(lambda x: weights @ x, hull.vertices), hull.radius)
 
 

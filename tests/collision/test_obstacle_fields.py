@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -103,6 +105,36 @@ def test_heights_of_a_terrain_bound_the_distance():
 
 
 @pytest.mark.ci
+@pytest.mark.ci
+def test_a_hull_feels_a_peak_under_the_middle_of_a_face():
+    """A block above flat ground with one peak, which is nowhere near its corners and edges."""
+    spacing, half, lift = 0.05, np.array([0.3, 0.2, 0.05]), 0.3
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3))) * half
+    builder = rb.RobotBuilder("lift").link("world").link("block", 1.0, inertia=0.1)
+    builder.prismatic("up", "world", "block", axis=(0, 0, 1), lower=0.0, upper=1.0)
+    hull = collision.convex_hull(corners)
+    block = collision.with_shapes(rb.build_model(builder.build_description()), {"block": [hull]})
+    places = [(i, j) for i in range(3, 14, 2) for j in (5, 6, 8, 10)]
+    heights = np.zeros((len(places), 17, 17))
+    for k, (i, j) in enumerate(places):
+        heights[k, i - 1 : i + 2, j - 1 : j + 2] = 0.05
+        heights[k, i, j] = 0.1
+    pose = jnp.eye(4).at[:2, 3].set(-8 * spacing)
+
+    @jax.jit
+    @jax.vmap
+    def distance(heights):
+        world = collision.World(collision.height_map(heights, spacing, pose))
+        return collision.world_distances(block, jnp.array([lift]), world).min()
+
+    got = np.asarray(distance(jnp.asarray(heights)))
+    terrain = collision.height_map(jnp.asarray(heights[0]), spacing, pose)
+    x, y = (spacing * (k - 8) for k in places[0])
+    above, beside = value(terrain, np.array([[x, y, lift - half[2]], [x, y + 3 * spacing, lift - half[2]]]))
+    assert (got >= above - TOLERANCE).all()
+    assert (got < above + 0.1 * (beside - above)).all(), got
+
+
 def test_grids_of_clouds_and_meshes(tmp_path):
     trimesh = oracle("trimesh")
     cloud = np.random.default_rng(2).uniform(-0.3, 0.3, (40, 3))
