@@ -205,5 +205,7 @@ def observe_payload(
     error = tau - rnea(model, q, v, a)
     added = Y.T @ (weights[:, None] * Y), Y.T @ (weights * error)
     known = jnp.isfinite(added[0]).all() & jnp.isfinite(added[1]).all()
-    sums = zip((information, vector), added, strict=True)
-    return PayloadEstimate(*(jnp.where(known, fading * x + y, x) for x, y in sums), prior)
+    information, vector = (
+        jnp.where(known, fading * x + y, x) for x, y in zip((information, vector), added, strict=True)
+    )
+    return PayloadEstimate(information, vector, prior)
