@@ -24,7 +24,7 @@ from ..xla.loops import Pieces
 from ..xla.structural import ONE, ZERO, Scalar, Scalars, Structural, add
 from ..xla.tuning import BODIES_TOGETHER, LINKS_OF_PIECE
 from .per_body import Numbers, PerBody
-from .schedule import Group, constants
+from .schedule import Group
 from .sweep import Body, Field, Spread, Table, inertia_from_row, transform_from_numbers
 from .topology import dof_bodies
 
@@ -252,39 +252,26 @@ class UnrolledSweep(PerBody):
             pieces.append(jnp.zeros_like(own) if rate is None else _products(rate, own))
         return Pieces(tuple(pieces))
 
-    def _places(self, poses: Field[Transform], links: Sequence[int]) -> dict[int, tuple[Transform, int]]:
-        """The pose of each link and where in it its lane is, from the poses of the bodies."""
-        found: dict[int, tuple[Transform, int]] = {}
-        others: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-        for link in links:
-            g, lane = self._place.get(self.tree.link_bodies[link], (-1, 0))
-            if link in self.tree.principal_links:
-                found[link] = poses.parts[g], lane
-            else:
-                others.setdefault((g, constants(self.tree.link_pattern[link])), []).append(link)
+    def _of_link(self, poses: Field[Transform], link: int) -> tuple[Transform, int]:
+        """The pose of a link and where in it its lane is, from the poses of the bodies."""
+        g, lane = self._place.get(self.tree.link_bodies[link], (-1, 0))
+        pose = poses.parts[g] if g >= 0 else IDENTITY
+        if link in self.tree.principal_links:
+            return pose, lane
+        if g >= 0 and len(self.groups[g].bodies) > 1:
+            pose = jax.tree.map(lambda x: rows_of(x, [lane]), pose)
 
         def placed(pose: Transform, numbers: list[Scalar]) -> Transform:
-            size = max((x.shape[0] for x in jax.tree.leaves((pose, numbers))), default=1)
-            pose, numbers = _spread((pose, numbers), size)
             return pose @ transform_from_numbers(numbers)
 
-        run = in_lanes(kernel(placed))
-        for (g, _), alike in others.items():
-            pose = poses.parts[g] if g >= 0 else IDENTITY
-            if g >= 0 and len(self.groups[g].bodies) > 1:
-                lanes = [self._place[self.tree.link_bodies[link]][1] for link in alike]
-                pose = jax.tree.map(lambda x, lanes=lanes: rows_of(x, lanes), pose)
-            new = run(pose, self._numbers([self.tree.link_pattern[link] for link in alike]))
-            is_one = all(len(x) == 1 for x in jax.tree.leaves(new))  # links at the same place of one body
-            found |= {link: (new, 0 if is_one else lane) for lane, link in enumerate(alike)}
-        return found
+        return in_lanes(kernel(placed))(pose, self._numbers([self.tree.link_pattern[link]])), 0
 
     def link_transform(self, poses: Field[Transform], link: int) -> Transform:
-        pose, lane = self._places(poses, [link])[link]
+        pose, lane = self._of_link(poses, link)
         return jax.tree.map(lambda x: x[lane], pose)
 
     def link_pose(self, poses: Field[Transform], link: int) -> jax.Array:
-        return self._matrices([self._places(poses, [link])[link]])[0]
+        return self._matrices([self._of_link(poses, link)])[0]
 
     def link_poses(self, poses: Field[Transform], links: Sequence[int]) -> Pieces:
         tree, principal = self.tree, set(self.tree.principal_links)
