@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import jit_public
@@ -14,11 +15,13 @@ from ..model.configuration import qdot_from_v
 from ..model.model import Model
 from ..spatial import quaternions
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
+from ..sweeps.among_all import among_all
 from ..sweeps.cross_products import crossed
 from ..sweeps.plan import together, traverse
 from ..sweeps.sweep import Body, Field, Sweep
-from ..sweeps.topology import chain, moved_along, moving_dofs
+from ..sweeps.topology import chain, dof_bodies, moved_along, moving_dofs
 from ..sweeps.world_frame import outside, second_order
+from ..xla.layout import rows_of
 from ..xla.structural import Scalar, Scalars
 from .arguments import Frame, arguments, check_frame
 from .kinematics import link_pose
@@ -74,20 +77,27 @@ def _all_columns(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) ->
 
 def _curvature(
     model: Model, columns: Float[Array, "6 dofs"], link: int, ref: int | None, frame: Frame
-) -> Float[Array, "nv 6 nv"]:
-    """Derivatives of the columns along each other: a joint moves all that lies beyond it, seen from `ref`."""
-    beyond = moved_along(model.tree, link, ref)[:, None]
-    w, v = columns[:3], columns[3:]
+) -> Float[Array, "moving 6 moving"]:
+    """Derivatives of the columns along each other: a joint moves all that lies beyond it, seen from `ref`.
+
+    Of the degrees of freedom that move the link: all others are zero.
+    """
     moving = moving_dofs(model.tree, link, ref)
-    turned = crossed(jnp.concatenate([w, w]), columns, moving)
-    slid = crossed(jnp.concatenate([jnp.zeros_like(v), v]), jnp.concatenate([w, w]), moving)
+    beyond = moved_along(model.tree, link, ref)[np.ix_(moving, moving)][:, None]
+    columns = rows_of(columns, moving, axis=1)
+    w, v = columns[:3], columns[3:]
+    turned = crossed(jnp.concatenate([w, w]), columns)
+    slid = crossed(jnp.concatenate([jnp.zeros_like(v), v]), jnp.concatenate([w, w]))
     if frame == "world":
-        full = jnp.where(beyond, turned + slid, 0.0)
-    elif frame == "local":
-        full = jnp.where(beyond, 0.0, -(turned + slid))
-    else:
-        full = jnp.where(beyond, turned, -slid)
-    return second_order(model, full)
+        return jnp.where(beyond, turned + slid, 0.0)
+    if frame == "local":
+        return jnp.where(beyond, 0.0, -(turned + slid))
+    return jnp.where(beyond, turned, -slid)
+
+
+def _of_all(model: Model, found: Float[Array, "moving rows moving"], link: int, ref: int | None) -> Array:
+    dofs = len(dof_bodies(model.tree))
+    return second_order(model, among_all(found, moving_dofs(model.tree, link, ref), dofs))
 
 
 @jit_public("link", "ref", "frame")
@@ -317,7 +327,7 @@ def hessian(
     check_frame(frame)
     index, base = model.link_index(link), None if ref is None else model.link_index(ref)
     columns = traverse(model, lambda run: _all_columns(run, index, base, frame), q, links=(index, base))
-    return _curvature(model, columns, index, base, frame)
+    return _of_all(model, _curvature(model, columns, index, base, frame), index, base)
 
 
 @jit_public("link", "ref")
@@ -373,7 +383,7 @@ def point_hessian(
         return _all_columns(run, index, None, Vec3(*(point[k] for k in range(3))))
 
     found = traverse(model, columns, q, point, links=(index,))
-    return _curvature(model, found, index, None, "world_aligned")[:, 3:]
+    return _of_all(model, _curvature(model, found, index, None, "world_aligned")[:, 3:], index, None)
 
 
 @jit_public("link")

@@ -1,4 +1,4 @@
-"""Cross products of all columns, and their derivatives, against numpy's and those that JAX makes of `jnp.cross`."""
+"""Cross products of all columns, and matrices of a limb among all: against numpy and what JAX makes of `jnp`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rbydyn_jax.sweeps.among_all import among_all
 from rbydyn_jax.sweeps.cross_products import crossed
 from tests.helpers import assert_close, normal
 
@@ -42,20 +43,26 @@ def test_values_and_derivatives(rows):
     assert_close(everything(crossed)[0][..., 1, :3, 2], one)
 
 
-@pytest.mark.parametrize("places", [(), (1, 2), (0, 2, 3)])
-def test_columns_that_stay_zero_are_left_out(places):
-    left, right = (normal(k, 50, 6, len(places)) for k in range(2))
-    weights = normal(2, 50, 5, 6, 5)
+@pytest.mark.parametrize("places", [(), (1, 2), (0, 2, 3), (0, 1, 2, 3, 4)])
+@pytest.mark.parametrize("rows", [None, 5])
+def test_a_limb_among_all(places, rows):
+    batch = () if rows is None else (rows,)
+    small, change = (normal(k, *batch, len(places), 3, len(places)) for k in range(2))
+    weights = normal(2, *batch, 5, 3, 5)
+    at = np.array(places, int)
+
+    def scattered(x):
+        return jnp.zeros((5, 3, 5), x.dtype).at[at[:, None, None], np.arange(3)[:, None], at].set(x)
 
     def everything(f):
-        def among_zeros(x):
-            return jnp.zeros((6, 5), x.dtype).at[:, np.array(places, int)].set(x)
+        def of_one(x, change, weights):
+            def loss(x):
+                return (f(x) ** 3 * weights).sum()
 
-        def loss(left, right, weights):
-            return (f(among_zeros(left), among_zeros(right)) ** 2 * weights).sum()
+            return f(x), jax.jvp(f, (x,), (change,))[1], jax.grad(loss)(x), jax.jvp(jax.grad(loss), (x,), (change,))[1]
 
-        return jax.jit(jax.vmap(jax.value_and_grad(loss, (0, 1))))(left, right, weights)
+        return jax.jit(of_one if rows is None else jax.vmap(of_one))(small, change, weights)
 
-    pairs = zip(*map(jax.tree.leaves, (everything(lambda *x: crossed(*x, places)), everything(plain))), strict=True)
-    for got, want in pairs:
-        assert_close(got, want, kind="solve")
+    found = everything(lambda x: among_all(x, places, 5))
+    for got, want in zip(found, everything(scattered), strict=True):
+        assert_close(got, want)
