@@ -89,7 +89,8 @@ class NameNotFoundError(RbydynError, LookupError):
             hint = "did you mean " + " or ".join(repr(m) for m in self.matches) + "?"
         else:
             shown = ", ".join(repr(k) for k in self.known[:8]) + (", ..." if len(self.known) > 8 else "")
-            hint = f"the {kind}s are: {shown}"
+            what, of, whose = kind.partition(" of ")
+            hint = f"the {what}s{of}{whose} are: {shown}"
         super().__init__(f"no {kind} named {name!r}; {hint}")
 
     def __reduce__(self):

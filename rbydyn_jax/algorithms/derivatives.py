@@ -95,18 +95,26 @@ def _matrix(run: Sweep, found: _Variation, wrt: str) -> Array:
     return unsymmetric(run, (found.answers, found.changes[wrt]), (found.S, found.loads[wrt]))
 
 
+def _forces(run: Sweep, state: Moving, carried: Table, a: Array | None) -> Array:
+    """The generalised forces of `rnea`."""
+    own = run.map_tables(lambda S, F: (motion(S).dot(force(F)),), state.S, per_dof(run, carried[22:]))
+    forces = run.coordinates.gather(own[0])
+    return forces if a is None else forces + run.model.armature * a
+
+
 def _matrices(
     wrt: Sequence[str], run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None
 ) -> tuple[Array, ...]:
     state = moving(run, v, a)
-    found = _variation(run, state, run.sum_subtrees(_loads(run, state, f_ext)))
-    return tuple(_matrix(run, found, name) for name in wrt)
+    carried = run.sum_subtrees(_loads(run, state, f_ext))
+    found = _variation(run, state, carried)
+    return tuple(_forces(run, state, carried, a) if name == "tau" else _matrix(run, found, name) for name in wrt)
 
 
 def inverse_dynamics_matrices(
     model: Model, q: Array, v: Array | None, a: Array | None, f_ext: Array | None, *, wrt: Sequence[str]
-) -> tuple[Float[Array, "nv nv"], ...]:
-    """The derivatives of `newton_euler` with respect to those of q (as a velocity), v and a that are in `wrt`."""
+) -> tuple[Array, ...]:
+    """The derivatives of `newton_euler` by those of q (as a velocity), v and a that are in `wrt`; itself for "tau"."""
     return traverse(model, partial(_matrices, wrt), q, v, a, f_ext, result="joint_matrix")
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from .._check import jit_public
 from ..model.configuration import qdot_from_v
 from ..model.model import Model
-from ..spatial import quaternions
+from ..spatial import quaternions, se3
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
 from ..sweeps.among_all import among_all
 from ..sweeps.cross_products import crossed
@@ -24,7 +24,6 @@ from ..sweeps.world_frame import outside, second_order
 from ..xla.layout import rows_of
 from ..xla.structural import Scalar, Scalars
 from .arguments import Frame, arguments, check_frame
-from .kinematics import link_pose
 
 
 class _Observer(NamedTuple):
@@ -53,11 +52,16 @@ def _column(
     return tuple(rows)
 
 
-def _columns(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Field[tuple[Scalars, ...]]:
+_Motions = Field[tuple[Transform, tuple[Motion, ...]]]
+
+
+def _columns(
+    run: Sweep, link: int, ref: int | None, frame: Frame | Vec3, motions: _Motions | None = None
+) -> Field[tuple[Scalars, ...]]:
     """Columns of the Jacobian; instead of a frame, of the twist about a point of the link in the axes of `ref`."""
     path, ref_path = chain(run.tree, link, ref)
     signs = [int(i in path) - int(i in ref_path) for i in range(run.tree.nb)]
-    motions = run.outward(_step, IDENTITY)
+    motions = motions or run.outward(_step, IDENTITY)
     poses = motions.select(lambda x: x[0])
     target = run.link_transform(poses, link)
     origin = IDENTITY if ref is None else run.link_transform(poses, ref)
@@ -139,6 +143,21 @@ def jacobian(
     check_frame(frame)
     index, base = model.link_index(link), None if ref is None else model.link_index(ref)
     return traverse(model, lambda run: _jacobian(run, index, base, frame), q, links=(index, base))
+
+
+def pose_and_jacobian(
+    model: Model, q: Array, link: int, ref: int | None = None
+) -> tuple[Float[Array, "4 4"], Float[Array, "6 nv"]]:
+    """`link_pose` and `jacobian` in one sweep."""
+
+    def both(run: Sweep) -> tuple[list[Array], Array]:
+        motions = run.outward(_step, IDENTITY)
+        poses = motions.select(lambda x: x[0])
+        columns = _columns(run, link, ref, "world_aligned", motions)
+        return [run.link_pose(poses, k) for k in (link, ref) if k is not None], run.stack_columns(columns, 6)
+
+    poses, J = traverse(model, both, q, links=(link, ref))
+    return poses[0] if ref is None else se3.inverse(poses[1]) @ poses[0], J
 
 
 def _rate(f: Callable[[Array], Array], model: Model, q: Array, v: Array) -> tuple[Array, Array]:
@@ -400,10 +419,11 @@ def quaternion_jacobian(model: Model, q: Float[Array, "nq"], link: str | int) ->
         ShapeError: `q` is not of shape `(model.nq,)`.
     """
     model, q = arguments(model, q=q)
+    index = model.link_index(link)
 
     def rates(model: Model, q: Array) -> Array:
-        J = jacobian(model, q, link)
-        w, x, y, z = 0.5 * quaternions.from_matrix(link_pose(model, q, link)[:3, :3])
+        T, J = pose_and_jacobian(model, q, index)
+        w, x, y, z = 0.5 * quaternions.from_matrix(T[:3, :3])
         a, b, c = J[:3]
         of_quaternion = [-x * a - y * b - z * c, w * a + z * b - y * c, w * b + x * c - z * a, w * c + y * a - x * b]
         return jnp.concatenate([jnp.stack(of_quaternion), J[3:]])

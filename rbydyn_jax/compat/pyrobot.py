@@ -188,24 +188,30 @@ class Kinematics:
         return self.get_jacobian(joint_pos, target_frame) @ self._array(joint_vel, "joint_vel", self.arm_dof)
 
     def _array(self, x: Sequence[float] | Array, name: str, size: int) -> Array:
-        array = floats(x, name).astype(self._rest.dtype).reshape(-1)
-        if array.size != size:
-            raise ShapeError(f"{name} must have {size} entries, got {array.size}")
-        return array
+        return _vector(floats(x, name), name, size).astype(self._rest.dtype)
 
     def _configuration(self, joint_pos: Sequence[float] | Array, name: str = "joint_pos") -> Float[Array, "nq"]:
         return self._rest.at[self._at].set(self._array(joint_pos, name, self.arm_dof))
+
+
+def _vector(x: Array, name: str, size: int) -> Array:
+    """A vector, or a row or a column."""
+    if x.shape not in ((size,), (1, size), (size, 1)):
+        raise ShapeError(f"{name} must have {size} entries, got shape {x.shape}")
+    return x.reshape(size)
 
 
 def _rotation(orientation: Sequence[float] | Array, order: str, dtype: jnp.dtype) -> Float[Array, "3 3"]:
     given = floats(orientation, "orientation").astype(dtype)
     check_choice(order, "order", ("rpy", "ypr"))
     check_finite(given, "orientation")
-    if given.size == 3:
-        angles = given.reshape(3)
-        return rpy.to_matrix(angles if order == "rpy" else angles[::-1])
-    if given.size == 4:
-        return quaternions.to_matrix(quaternions.wxyz_from_xyzw(quaternion(given.reshape(4), "orientation")))
     if given.shape == (3, 3):
         return rotation(given, "orientation")
+    if given.size == 3:
+        angles = _vector(given, "orientation", 3)
+        return rpy.to_matrix(angles if order == "rpy" else angles[::-1])
+    if given.size == 4:
+        return quaternions.to_matrix(
+            quaternions.wxyz_from_xyzw(quaternion(_vector(given, "orientation", 4), "orientation"))
+        )
     raise ShapeError(f"orientation must be 3 Euler angles, a quaternion xyzw or a 3x3 matrix, got shape {given.shape}")

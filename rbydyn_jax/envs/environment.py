@@ -273,7 +273,9 @@ def step(env: Environment, state: EnvState, action: Float[Array, "nv"]) -> Trans
     env, state = check_environment(env), check_state(state)
     action = check_array(action, "action", (env.action_size,), "env.action_size").astype(env.start.dtype)
     action = jnp.clip(action, -1.0, 1.0)
-    lead = env.model.effort_limit / (state.parameters.gains * env.stiffness)
+    stiffness, limit = state.parameters.gains * env.stiffness, env.model.effort_limit
+    bounded = (stiffness > 0.0) & jnp.isfinite(limit)
+    lead = jnp.where(bounded, jnp.where(bounded, limit, 1.0) / jnp.where(bounded, stiffness, 1.0), jnp.inf)
     targets = jnp.clip(state.targets + env.period * env.speed * action, state.q - lead, state.q + lead)
     targets = clamp(env.model, targets)
     q, v = _moved(env, state, targets)

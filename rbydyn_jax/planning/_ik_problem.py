@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..algorithms.jacobians import jacobian
+from ..algorithms.jacobians import pose_and_jacobian
 from ..algorithms.kinematics import link_pose
 from ..model.configuration import clamp, integrate
 from ..model.model import Model
@@ -197,15 +197,8 @@ class PoseProblem(Problem):
         """Poses of the links that have targets."""
         return jnp.stack([link_pose(self.model, q, k, self.ref) for k in self.links])
 
-    def jacobian(self, q: Float[Array, "nq"]) -> Float[Array, "k 6 m"]:
-        """Their Jacobians with respect to the joints that may move, lengths measured in `length`."""
-        rows = [jacobian(self.model, q, k, ref=self.ref) for k in self.links]
-        unit = jnp.concatenate([jnp.ones(3, q.dtype), jnp.full(3, 1.0 / self.length, q.dtype)])
-        return jnp.stack(rows)[:, :, self.velocities] * unit[None, :, None]
-
-    def error(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Float[Array, "k 6"]:
+    def error(self, pose: Float[Array, "k 4 4"], target: Float[Array, "k 4 4"]) -> Float[Array, "k 6"]:
         """Rotation vectors [rad] and distances [`length`] that lead from the poses to the targets."""
-        pose = self.poses(q)
         turn = jax.vmap(lambda T, G: so3.log(matmul(G[:3, :3], T[:3, :3].T)))(pose, target)
         return jnp.concatenate([turn, (target[:, :3, 3] - pose[:, :3, 3]) / self.length], axis=1)
 
@@ -221,10 +214,13 @@ class PoseProblem(Problem):
         return Judgement(jnp.sum(error * error), (size <= self.tolerance).all(), None)
 
     def deviation(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> Array:
-        return self.size(self.error(q, target))
+        return self.size(self.error(self.poses(q), target))
 
     def rows(self, q: Float[Array, "nq"], target: Float[Array, "k 4 4"]) -> tuple[Array, Array]:
-        return self.error(q, target).reshape(-1), self.jacobian(q).reshape(-1, len(self.velocities))
+        poses, rows = zip(*(pose_and_jacobian(self.model, q, k, self.ref) for k in self.links), strict=True)
+        unit = jnp.concatenate([jnp.ones(3, q.dtype), jnp.full(3, 1.0 / self.length, q.dtype)])
+        J = jnp.stack(rows)[:, :, self.velocities] * unit[None, :, None]
+        return self.error(jnp.stack(poses), target).reshape(-1), J.reshape(-1, len(self.velocities))
 
     def ranked(self, seeds: Float[Array, "s nq"], target: Float[Array, "n k 4 4"]) -> tuple[PoseProblem, Array]:
         poses = jax.vmap(self.poses)(seeds)

@@ -366,8 +366,8 @@ class Transcription:
 
         return jax.tree.map(near, tight, excess)
 
-    def report(self, x: Array, excess: Multipliers) -> dict[str, Array]:
-        """The largest violation of each kind, given the `excess` of a motion."""
+    def report(self, excess: Multipliers, missed: Array) -> dict[str, Array]:
+        """The largest violation of each kind, given the `excess` of a motion and the largest error of its goals."""
         zero = jnp.zeros((), self.dtype)
         kinds = ("position", "velocity", "acceleration", "jerk")
         bounds = {"jerk": zero} | dict(zip(kinds, excess.bounds.max(axis=(1, 2)), strict=False))
@@ -375,7 +375,7 @@ class Transcription:
             k: jnp.max(excess.path[k]) if k in excess.path else zero
             for k in ("torque", "clearance", "path", "constraints")
         }
-        return bounds | path | {"goals": jnp.max(jnp.abs(self._goals(x)[0]))}
+        return bounds | path | {"goals": missed}
 
 
 def _narrowed(low: Array, high: Array, margin: Array) -> tuple[Array, Array]:

@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..algorithms.derivatives import rnea_derivatives
+from ..algorithms.derivatives import inverse_dynamics_matrices
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.inverse_dynamics import rnea
+from ..algorithms.rnea import newton_euler
 from ..collision.robot import smooth_minimum
 from ..collision.world import clearances
 from ..model.model import Model
@@ -61,8 +62,10 @@ def relative(limit: Array) -> tuple[Array, Array]:
     return 1.0 / jnp.where(usable, limit, 1.0), jnp.where(usable, 1.0, limit)
 
 
-def path_rows(problem: TrajectoryProblem, q: Array, v: Array, a: Array, t: Array, slopes: bool) -> dict[str, Rows]:
-    """All rows of one time, by kind."""
+def path_rows(
+    problem: TrajectoryProblem, q: Array, v: Array | None, a: Array | None, t: Array, slopes: bool
+) -> dict[str, Rows]:
+    """All rows of one time, by kind; without velocity and acceleration those of a robot at rest."""
     found = {"torque": _torques(problem, q, v, a, slopes)}
     if problem.clearance is not None:
         found["clearance"] = _clearance(problem, q, slopes)
@@ -83,18 +86,21 @@ def loaded(tree: KinematicTree, moving: Moving) -> np.ndarray:
     return np.array(sorted({k for i in above | below for k in of[i]}))
 
 
-def _torques(problem: TrajectoryProblem, q: Array, v: Array, a: Array, slopes: bool) -> Rows:
+def _torques(problem: TrajectoryProblem, q: Array, v: Array | None, a: Array | None, slopes: bool) -> Rows:
     model = problem.model
     rows, columns = loaded(model.tree, problem.moving), np.array(problem.moving.v)
     scale, bound = relative(model.effort_limit[rows])
     bound = jnp.maximum(bound - model.friction[rows] * scale, 0.0)
-    tau = (rnea(model, q, v, a) - damping_forces(model, v))[rows] * scale
     slope = None
     if slopes:
-        d = rnea_derivatives(model, q, v, a)
-        by = (d.dtau_dq, d.dtau_dv + jnp.diag(model.damping), d.dtau_da)
+        tau, by_q, by_v, by_a = inverse_dynamics_matrices(model, q, v, a, None, wrt=("tau", "q", "v", "a"))
+        by = (by_q, by_v + jnp.diag(model.damping), by_a)
         slope = jnp.stack([_taken(_taken(x, rows, 0), columns, 1) * scale[:, None] for x in by], axis=1)
-    return Rows(tau, -bound, bound, slope)
+    else:
+        tau = newton_euler(model, q, v, a, None)
+    if v is not None:
+        tau = tau - damping_forces(model, v)
+    return Rows(tau[rows] * scale, -bound, bound, slope)
 
 
 def _taken(x: Array, index: np.ndarray, axis: int) -> Array:
@@ -131,8 +137,9 @@ def _along(problem: TrajectoryProblem, q: Array, slopes: bool) -> Rows:
     return Rows(jnp.concatenate([e for e, _ in found]), -band, band, slope)
 
 
-def _given(problem, kind: str, functions, low: float, q: Array, v: Array, a: Array, t: Array, slopes: bool) -> Rows:
+def _given(problem, kind: str, functions, low: float, q: Array, v, a, t: Array, slopes: bool) -> Rows:
     """The rows of functions that the user gave."""
+    v, a = (jnp.zeros(problem.model.nv, q.dtype) if x is None else x for x in (v, a))
     at_q, at_v = np.array(problem.moving.q), np.array(problem.moving.v)
 
     def values(x: Array, t: Array) -> Array:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ..xla.fusion import barrier
 from ._newton import Multipliers, Samples, Transcription
 from .problem import TrajectoryProblem
 
@@ -82,6 +83,7 @@ class State(NamedTuple):
         done: Whether they are also kept between these, or all attempts failed.
         best: The motion with the smallest violation.
         least: That.
+        missed: The largest error of its goals at an instant.
         costs: History.
         infeasibilities: History.
         report: The largest violation of each kind by the best motion, at `CHECK` times.
@@ -107,6 +109,7 @@ class State(NamedTuple):
     done: Array
     best: Array
     least: Array
+    missed: Array
     costs: Array
     infeasibilities: Array
     report: dict[str, Array]
@@ -133,7 +136,7 @@ class Search:
         """Before the first step."""
         x = self.first(jnp.zeros((), int))
         at = jax.eval_shape(self.sampled, x)[1]
-        report = jax.eval_shape(lambda x: self.todo.report(x, self.excess(x)), x)
+        report = jax.eval_shape(lambda x: self.todo.report(self.excess(x), x[0]), x)
         return self._start(x, at, report)
 
     def advance(self, s: State) -> State:
@@ -156,7 +159,8 @@ class Search:
         penalty = jnp.where(slow, jnp.minimum(_STIFFER * s.penalty, self.stiffest), s.penalty)
         converged = calm & (violation <= 0.5 * self.tolerance)
         better = converged | (violation < s.least)
-        best, least = choose(better, (x, violation), (s.best, s.least))
+        missed = jnp.max(jnp.abs(at.error))
+        best, least, missed = choose(better, (x, violation, missed), (s.best, s.least, s.missed))
         step, predicted = todo.step(x, at, dual, s.tight, penalty, damping)
         index = jnp.minimum(s.step, len(s.costs) - 1)
         ended = ~converged & (s.left <= 0)
@@ -178,6 +182,7 @@ class Search:
             paused=converged | (ended & ~again),
             best=best,
             least=least,
+            missed=missed,
             costs=s.costs.at[index].set(cost),
             infeasibilities=s.infeasibilities.at[index].set(violation),
         )
@@ -188,6 +193,7 @@ class Search:
             round=s.round,
             best=best,
             least=least,
+            missed=missed,
         )
         return choose(again, anew, following)
 
@@ -195,7 +201,7 @@ class Search:
         """A look between the times of the optimisation, after the limits are kept at these."""
         todo = self.todo
         excess = self.excess(s.best)
-        report = todo.report(s.best, excess)
+        report = todo.report(excess, s.missed)
         violations = report | {"goals": todo.of_goals(report["goals"])}
         kept = jnp.max(jnp.stack(list(violations.values()))) <= self.tolerance
         done = ~s.converged | kept | (s.round >= _ROUNDS)
@@ -240,6 +246,7 @@ class Search:
             done=no,
             best=x,
             least=zero + jnp.inf,
+            missed=zero + jnp.inf,
             costs=history,
             infeasibilities=history,
             report=report,
@@ -268,4 +275,5 @@ class Search:
 
 def choose(condition: Array, new: Any, old: Any) -> Any:
     """Each array of one or the other."""
+    condition = barrier(condition)  # or XLA computes it once more in the loop of each array
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)

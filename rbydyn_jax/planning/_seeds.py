@@ -175,8 +175,8 @@ def reached(error: Array) -> Array:
 def _rank(problem: TrajectoryProblem, x: Array, error: Array) -> Array:
     """First what reaches the goals, then what can be held and reached in time, then what is near."""
     at_q, at_v = np.array(problem.moving.q), np.array(problem.moving.v)
-    q, still = problem.q_start.at[at_q].set(x), jnp.zeros(problem.model.nv, x.dtype)
-    rows = path_rows(problem, q, still, still, jnp.zeros((), x.dtype), slopes=False)
+    q = problem.q_start.at[at_q].set(x)
+    rows = path_rows(problem, q, None, None, jnp.zeros((), x.dtype), slopes=False)
     rows.pop("costs", None)
     excess = sum(jnp.sum(jnp.maximum(jnp.maximum(r.lower - r.value, r.value - r.upper), 0.0)) for r in rows.values())
     moved = jnp.abs(x - problem.q_start[at_q])

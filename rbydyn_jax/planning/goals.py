@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from .._check import check_array, check_finite, check_integer, check_sequence
 from .._errors import ArgumentError
 from ..algorithms.centroidal import center_of_mass, com_jacobian
-from ..algorithms.jacobians import jacobian
+from ..algorithms.jacobians import pose_and_jacobian
 from ..algorithms.kinematics import link_pose
 from ..model.configuration import difference, integrate, is_vector_space
 from ..model.model import Model
@@ -107,8 +107,8 @@ class PoseGoal(Goal):
         return (self.link,) if self.ref is None else (self.link, self.ref)
 
     def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
-        T = link_pose(model, q, self.link, self.ref)
-        J = jacobian(model, q, self.link, ref=self.ref)[:, np.array(moving.v)]
+        T, J = pose_and_jacobian(model, q, *map(model.link_index, self.links))
+        J = J[:, np.array(moving.v)]
         turn = so3.log(matmul(self.target[:3, :3], T[:3, :3].T))
         turned = -so3.right_jacobian_inverse(turn) @ J[:3]
         e = jnp.concatenate([turn, (self.target[:3, 3] - T[:3, 3]) / LENGTH])
@@ -163,9 +163,8 @@ class PositionGoal(Goal):
         return (self.link,) if self.ref is None else (self.link, self.ref)
 
     def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
-        p = link_pose(model, q, self.link, self.ref)[:3, 3]
-        J = jacobian(model, q, self.link, ref=self.ref)[3:, np.array(moving.v)]
-        return (self.position - p) / LENGTH, -J / LENGTH
+        T, J = pose_and_jacobian(model, q, *map(model.link_index, self.links))
+        return (self.position - T[:3, 3]) / LENGTH, -J[3:, np.array(moving.v)] / LENGTH
 
     def place(self, model: Model, q: Array) -> tuple[Array, Array]:
         return jnp.zeros(0, q.dtype), link_pose(model, q, self.link, self.ref)[:3, 3]

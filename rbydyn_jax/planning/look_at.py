@@ -13,8 +13,7 @@ from jaxtyping import Array, Float
 from .._check import check_array, check_finite, check_real
 from .._errors import ArgumentError, DtypeError
 from .._lazy import is_traced
-from ..algorithms.jacobians import jacobian
-from ..algorithms.kinematics import link_pose
+from ..algorithms.jacobians import pose_and_jacobian
 from ..model.model import Model
 from ..spatial._small import matmul, matvec
 from ..spatial.safe import safe_norm
@@ -65,8 +64,8 @@ class LookAtGoal(Goal):
         return (self.link,) if self.ref is None else (self.link, self.ref)
 
     def evaluate(self, model: Model, q: Array, moving: Moving) -> tuple[Array, Array]:
-        T = link_pose(model, q, self.link, self.ref)
-        J = jacobian(model, q, self.link, ref=self.ref)[:, np.array(moving.v)]
+        T, J = pose_and_jacobian(model, q, *map(model.link_index, self.links))
+        J = J[:, np.array(moving.v)]
         into = matmul(jnp.asarray(_frame(self.axis), q.dtype), T[:3, :3].T)  # the axis becomes z
         x, y, z = w = self.point - T[:3, 3]
         zero = jnp.zeros_like(x)

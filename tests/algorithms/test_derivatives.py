@@ -12,6 +12,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax.algorithms import aba, crba, inertial_wrench, kinematics, momentum_columns, rnea
+from rbydyn_jax.algorithms.derivatives import inverse_dynamics_matrices
 from rbydyn_jax.engines.conventions import swap_rows
 from rbydyn_jax.spatial import se3
 from rbydyn_jax.sweeps.plan import traverse
@@ -351,3 +352,20 @@ def test_linear_maps_under_every_transformation(dense):
     assert_close(twice, jnp.einsum("bij,kj->bki", B, many))
     pulled = jax.grad(lambda A: jax.vmap(times, (None, 0))(A, many).sum())(A)
     assert_close(pulled, jax.grad(lambda A: (many @ A.T).sum())(A))
+
+
+@pytest.mark.parametrize("name", ["few_types", "mimic"])
+def test_forces_come_with_their_derivatives(name):
+    """Of robots with rotors: those of `rnea`, which Pinocchio checks in `test_dynamics`."""
+    model = rb.with_armature(robot(name), jnp.linspace(0.1, 1.0, robot(name).nv))
+    q, v, a, *_ = states(name)
+
+    def of_one(q, v, a):
+        moving = inverse_dynamics_matrices(model, q, v, a, None, wrt=("tau", "a"))
+        return moving[0], moving[1] @ a, *inverse_dynamics_matrices(model, q, None, None, None, wrt=("tau",))
+
+    moving, inertial, still = jax.jit(jax.vmap(of_one))(q, v, a)
+    want, gravity = jax.vmap(lambda *x: rb.rnea(model, *x))(q, v, a), jax.vmap(lambda q: rb.gravity_forces(model, q))(q)
+    assert_close(moving, want)
+    assert_close(still, gravity)
+    assert_close(moving - inertial, jax.vmap(lambda *x: rb.bias_forces(model, *x))(q, v), scale=np.abs(want).max())

@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rbydyn_jax as rb
+from rbydyn_jax.algorithms.jacobians import pose_and_jacobian
 from rbydyn_jax.engines.conventions import float64
 from tests.helpers import X64, assert_close, oracle, slow
 
@@ -293,3 +294,18 @@ def test_kinematics_of_rby1_against_the_sdk(name):
         assert_close(body[k], by_rows(lambda q, r=ref: sdk.body_jacobian(q, r, right), s.q))
         assert_close(space[k], by_rows(lambda q, r=ref: sdk.space_jacobian(q, r, right), s.q))
     assert_close(velocity, by_rows(lambda q, v: sdk.body_velocity(q, v, left, right), s.q, s.v))
+
+
+@pytest.mark.parametrize("ref", [None, 1])
+def test_pose_and_jacobian_in_one_sweep_are_those_of_two(ref):
+    model = robot("few_types")
+    q, link = states("few_types").q, len(model.link_names) - 1
+
+    def both(q):
+        return pose_and_jacobian(model, q, link, ref), (
+            rb.link_pose(model, q, link, ref),
+            rb.jacobian(model, q, link, ref=ref),
+        )
+
+    for got, want in zip(*jax.jit(jax.vmap(both))(q), strict=True):
+        assert_close(got, want)

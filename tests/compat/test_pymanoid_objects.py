@@ -227,6 +227,12 @@ def test_contact_sets():
     assert feet.compute_zmp_support_area([9, 0, 0.8]) is None
     with pytest.raises(ArgumentError, match="static_friction"):
         ContactSet([Contact([1, 1])]).compute_static_equilibrium_polygon()
+    nothing = ContactSet([])
+    assert nothing.compute_grasp_matrix([0, 0, 1]).shape == (6, 0)
+    with pytest.raises(ShapeError, match="at least one Contact"):
+        nothing.compute_static_equilibrium_polygon()
+    with pytest.raises(ArgumentError, match="wrench must be finite"):
+        feet.find_supporting_wrenches([0, 0, np.nan, 0, 0, 0], [0, 0, 0])
     with pytest.raises(DtypeError, match="hold Contact"):
         ContactSet(untyped([Body()]))
 

@@ -138,6 +138,12 @@ def test_what_raises():
         untyped(flat.inverse_kinematics)([0.5, 0.0, 0.0], [0.0, 0.0, 0.0], order="xyz")
     with pytest.raises(rb.ShapeError, match="orientation"):
         flat.inverse_kinematics([0.5, 0.0, 0.0], [0.0, 0.0])
+    assert flat.forward_kinematics(jnp.zeros((2, 1)), "tool") == flat.forward_kinematics([0.0, 0.0], "tool")
+    for orientation in (jnp.zeros((2, 2)), jnp.zeros((3, 1, 1))):
+        with pytest.raises(rb.ShapeError, match="orientation must"):
+            flat.inverse_kinematics([0.5, 0.0, 0.0], orientation)
+    with pytest.raises(rb.ShapeError, match=r"position must have 3 entries, got shape \(3, 1, 1\)"):
+        flat.inverse_kinematics(jnp.zeros((3, 1, 1)), [0.0, 0.0, 0.0])
     with pytest.raises(rb.ModelError, match="no joint lies between"):
         Kinematics(robots.two_link_arm(), "lower", "tool")
     with pytest.raises(rb.NameNotFoundError):

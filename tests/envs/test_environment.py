@@ -14,7 +14,7 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import constraints, envs, robots
 from rbydyn_jax.testing import random_tree
-from tests.helpers import assert_close, untyped
+from tests.helpers import X64, assert_close, untyped
 
 ARM = robots.two_link_arm()
 SERVOS: dict[str, Any] = {"stiffness": 200.0, "damping": 20.0, "speed": 2.0}
@@ -177,6 +177,25 @@ def test_the_gradient_of_a_reward_at_the_goal_is_that_of_the_effort():
     state = envs.reset(env, KEYS[0])
     gradient = jax.grad(lambda action: envs.step(env, state, action).reward)(jnp.array([0.5, -0.25]))
     assert_close(gradient, -env.effort * np.array([0.5, -0.25]))
+
+
+def test_joints_without_a_limit_of_effort_have_gradients_and_without_gains_none_is_held():
+    free = eqx.tree_at(lambda m: m.effort_limit, ARM, jnp.array([np.inf, 50.0]))
+    env = envs.Environment(free, "tool", np.array([0.1, 0.3]), GOALS, **SERVOS)
+    state, action = envs.reset(env, KEYS[0]), jnp.array([0.5, -0.25])
+
+    @jax.jit
+    def reward(stiffness):
+        return envs.step(eqx.tree_at(lambda e: e.stiffness, env, stiffness), state, action).reward
+
+    given = jnp.full(2, 200.0)
+    found, h = jax.grad(reward)(given), 1e-2 if X64 else 5.0
+    wanted = [(reward(given + h * e) - reward(given - h * e)) / (2.0 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5 if X64 else 0.1, atol=1e-10 if X64 else 1e-5)
+    limp = eqx.tree_at(lambda m: m.effort_limit, ARM, jnp.zeros(2))
+    still = eqx.tree_at(lambda s: s.parameters.gains, state, jnp.zeros_like(state.parameters.gains))
+    after = envs.step(envs.Environment(limp, "tool", np.array([0.1, 0.3]), GOALS, **SERVOS), still, action).state
+    assert bool(jnp.isfinite(after.q).all() & jnp.isfinite(after.targets).all())
 
 
 def test_wrong_arguments():

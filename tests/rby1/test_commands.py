@@ -257,7 +257,8 @@ FAULTS: dict[str, tuple[c.RobotCommand | Any, dict[str, str], str]] = {
         "torso: JointGroupPositionCommand.joint_names: error: no joint named 'head_0'; the joints are: "
         "'torso_0', 'torso_1', "
         "'torso_2', 'torso_3', 'torso_4', 'torso_5'\n"
-        "torso: JointGroupPositionCommand.position: error: must have 2 entries, one for each joint of torso, got 1",
+        "torso: JointGroupPositionCommand.position: error: must have 2 entries, one for each joint of the command, "
+        "got 1",
     ),
     "jog": (
         c.RobotCommand(jog(0.5)),
@@ -432,3 +433,15 @@ def test_limits_are_those_of_the_maker(name: str, file: str):
             np.testing.assert_allclose(got[:2], want, rtol=0, atol=1e-9)
         np.testing.assert_allclose(got[2], float(figures.get("velocity", np.inf)), rtol=0, atol=1e-9)
     assert set(ours.link_names) == {link.get("name") for link in root.findall("link")}
+
+
+def test_a_batch_of_commands_is_not_sent():
+    oracle("rby1_sdk")
+    for make, shape in (
+        (lambda x: c.JointPositionCommand(position=x), (2,)),
+        (lambda x: c.SE2VelocityCommand(velocity=c.SE2Velocity(x, x[0])), (2,)),
+        (lambda x: c.JointPositionCommand(minimum_time=x), ()),
+    ):
+        batch = jax.vmap(make)(jnp.zeros((3, *shape)))
+        with pytest.raises(ShapeError, match=r"is of a batch \(3,\) of commands: send them one by one"):
+            batch.to_sdk()

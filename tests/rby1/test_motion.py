@@ -131,6 +131,9 @@ def test_wrong_motions_are_explained():
     wheel = c.model_description("A").component_joints("mobility")[0]
     with pytest.raises(rb.ArgumentError, match="wheels move"):
         c.to_commands(MODEL, motion(joints=(wheel,)))
+    with pytest.raises(rb.ModelError, match=f"joint '{wheel}' moves along the motion"):  # the M has other wheels
+        c.to_commands(MODEL, motion(joints=(wheel, "head_0")), robot="M")
+    assert c.to_commands(MODEL, motion(joints=("head_0",)), robot="M")
     with pytest.raises(rb.ModelError, match="not the joints of an RB-Y1"):
         c.to_commands(robots.two_link_arm(), motion())
     for size in (2, 40):
@@ -144,8 +147,8 @@ def test_wrong_motions_are_explained():
 class Handler:
     """The SDK's handler of a stream: takes what is sent, and the time."""
 
-    def __init__(self, delay=0.0):
-        self.times, self.builders, self.delay = [], [], delay
+    def __init__(self, delay=0.0, stall=None):
+        self.times, self.builders, self.delay, self.stall = [], [], delay, delay if stall is None else stall
 
     def is_done(self):
         return False
@@ -153,7 +156,7 @@ class Handler:
     def send_command(self, builder, timeout):
         self.times.append(time.monotonic())
         self.builders.append(builder)
-        time.sleep(self.delay)
+        time.sleep(self.stall if len(self.builders) == 4 else self.delay)
         return None
 
 
@@ -168,6 +171,11 @@ def test_a_stream_follows_in_time(monkeypatch):
     slow = Handler(delay=0.03)
     with pytest.warns(UserWarning, match="late"):
         c.CommandStream(slow, "A").follow(commands[:4], 0.01)
+    stalled = Handler(delay=0.0, stall=0.3)
+    with pytest.warns(UserWarning, match="late"):
+        c.CommandStream(stalled, "A").follow(commands[:12], 0.05)
+    assert np.diff(stalled.times).min() > 0.04  # what a late answer has delayed is not sent at once
+    assert np.diff(stalled.times).max() > 0.29
     none, wrong = Handler(), commands[1].replace(command=c.ComponentBasedCommand())
     too_far = c.ComponentBasedCommand(head_command=c.JointPositionCommand(position=np.array([9.0, 0.0])))
     with warnings.catch_warnings(), pytest.raises(rb.CommandError):

@@ -8,7 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._errors import ArgumentError, DtypeError
+from ..._check import check_finite
+from ..._errors import ArgumentError, DtypeError, ShapeError
 from ...constraints import ContactPatch, distribute_wrench, static_equilibrium_polygon, zmp_support_area
 from ...spatial import cones, from_linear_first, so3, to_linear_first
 from .._numbers import floats
@@ -141,11 +142,15 @@ class ContactSet:
 
     @property
     def _patches(self) -> tuple[ContactPatch, ...]:
+        if not self.contacts:
+            raise ShapeError("contacts must hold at least one Contact")
         return tuple(ContactPatch(c.T, c.shape, c._friction) for c in self.contacts)
 
     def compute_grasp_matrix(self, p: Any) -> Float[Array, "6 n"]:
         """Takes the wrenches [f; n] of all contacts, each at its origin in world axes, to their sum at a point."""
-        return jnp.concatenate([contact.compute_grasp_matrix(p) for contact in self.contacts], axis=1)
+        p = floats(p, "p", (3,))
+        none = jnp.zeros((6, 0), p.dtype)
+        return jnp.concatenate([none, *(contact.compute_grasp_matrix(p) for contact in self.contacts)], axis=1)
 
     def find_supporting_wrenches(self, wrench: Any, point: Any) -> list[tuple[Contact, Float[Array, "6"]]] | None:
         """The contacts, each with its wrench [f; n] at its origin in world axes, that together give a wrench.
@@ -159,10 +164,13 @@ class ContactSet:
             cannot give the wrench.
 
         Raises:
-            ArgumentError: A contact has no friction.
+            ArgumentError: A contact has no friction, or a number is not finite.
+            ShapeError: There is no contact, or an argument has another shape.
         """
-        w = from_linear_first(floats(wrench, "wrench", (6,), "[f; n]"))
-        found = distribute_wrench(self._patches, w, floats(point, "point", (3,)))
+        wrench, point = floats(wrench, "wrench", (6,), "[f; n]"), floats(point, "point", (3,))
+        for name, x in (("wrench", wrench), ("point", point)):
+            check_finite(x, name)
+        found = distribute_wrench(self._patches, from_linear_first(wrench), point)
         if not bool(found.feasible):
             return None
         return [(contact, to_linear_first(w)) for contact, w in zip(self.contacts, found.wrenches, strict=True)]

@@ -13,7 +13,7 @@ import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -54,6 +54,7 @@ class Kind(ABC):
 
     static = False  # whether JAX is to treat the value as a constant of the structure, not as a number
     optional = True  # whether a check lets the field be unset
+    axes: ClassVar[int] = 0  # of its array, without those of a batch
 
     @abstractmethod
     def convert(self, value: Any, name: str) -> Any:
@@ -124,6 +125,7 @@ class Vector(Kind):
 
     bounds: Bounds
     size: int
+    axes: ClassVar[int] = 1
 
     def convert(self, value: Any, name: str) -> Any:
         return _array(value, (self.size,), name)
@@ -140,6 +142,7 @@ class JointVector(Kind):
     """One number for each joint of the component."""
 
     bounds: Bounds
+    axes: ClassVar[int] = 1
 
     def convert(self, value: Any, name: str) -> Any:
         return _array(value, (None,), name)
@@ -147,8 +150,10 @@ class JointVector(Kind):
     def problems(self, value: Any, scope: Scope) -> Iterator[Problem]:
         count = value.shape[-1]
         if scope.joints is not None and count != len(scope.joints):
-            where = scope.component or "the command"
-            yield "", f"must have {len(scope.joints)} entries, one for each joint of {where}, got {count}"
+            part = scope.component if scope.model and scope.component else ""
+            is_all = part and scope.joints == scope.model.component_joints(part)
+            of = f"joint of {part}" if is_all else "joint of the command"
+            yield "", f"must have {len(scope.joints)} entries, one for each {of}, got {count}"
             return
         for row in numbers_of(value).reshape(-1, count) if count else ():
             for i, x in enumerate(row):
@@ -159,6 +164,8 @@ class JointVector(Kind):
 
 class Pose(Kind):
     """A homogeneous transformation (4, 4)."""
+
+    axes: ClassVar[int] = 2
 
     def convert(self, value: Any, name: str) -> Any:
         return _array(value, (4, 4), name)

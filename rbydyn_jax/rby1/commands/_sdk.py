@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from ..._check import check_flag, require
+from ..._errors import ShapeError
 from .._enumerations import introduce
 from ._node import Node, concrete, fields_set, kinds
 from .models import ModelDescription
@@ -40,6 +41,7 @@ class Command(Node):
             CommandError: Something is wrong with the command.
             DtypeError: A value is traced.
             MissingExtraError: The SDK is not installed.
+            ShapeError: It is a batch of commands.
         """
         sdk = load_sdk()
         if check_flag(strict, "strict"):
@@ -65,19 +67,21 @@ def _builder(command: Command, sdk: ModuleType) -> Any:
         elif isinstance(value, Node):
             getattr(builder, f"set_{name}")(**_arguments(value))
         else:
-            getattr(builder, f"set_{name}")(_argument(value, f"{type(command).__name__}.{name}"))
+            getattr(builder, f"set_{name}")(_argument(value, command, name))
     return builder
 
 
 def _arguments(part: Node) -> dict[str, Any]:
-    prefix = type(part).__name__
-    return {name: _argument(getattr(part, name), f"{prefix}.{name}") for name in kinds(type(part))}
+    return {name: _argument(getattr(part, name), part, name) for name in kinds(type(part))}
 
 
-def _argument(value: Any, name: str) -> Any:
+def _argument(value: Any, part: Node, name: str) -> Any:
     if isinstance(value, tuple):
         return list(value)
     if isinstance(value, np.ndarray | jax.Array):
-        array = concrete(value, name)
+        array, axes = concrete(value, f"{type(part).__name__}.{name}"), kinds(type(part))[name].axes
+        if array.ndim > axes:
+            batch = array.shape[: array.ndim - axes]
+            raise ShapeError(f"{type(part).__name__}.{name} is of a batch {batch} of commands: send them one by one")
         return float(array) if array.ndim == 0 else array
     return value

@@ -56,8 +56,8 @@ def to_commands(
         ArgumentError: `period` is too short or not positive, a position is not finite, nothing moves, or the wheels do.
         CommandError: A position or a speed is beyond the limits of the robot; all such joints are named.
         DtypeError: An argument is of another type.
-        ModelError: The motion is of another robot, or the model has not the joints of an RB-Y1, and `robot` is not
-            given.
+        ModelError: The motion is of another robot, a joint moves that the robot has not, or the model has not the
+            joints of an RB-Y1, and `robot` is not given.
         NameNotFoundError: There is no such part or robot, or the model lacks a joint of a part.
 
     Example:
@@ -89,6 +89,7 @@ def to_commands(
     samples = sample_trajectory(motion, count + 1)
     positions = {name: np.asarray(samples.q)[:, _place(model, name)] for name in _joints(model, described)}
     moving = _parts(positions, described, components)
+    _check_others(model, np.asarray(samples.q), described)
     commands = _templates(using, moving)
     _check_speeds({part: described.component_joints(part) for part in moving}, positions, step, described)
     found = []
@@ -131,6 +132,14 @@ def _joints(model: Model, described: ModelDescription) -> list[str]:
 
 def _place(model: Model, joint: str) -> int:
     return model.tree.q_slices[model.joint_index(joint)].start
+
+
+def _check_others(model: Model, qs: np.ndarray, described: ModelDescription) -> None:
+    """Joints that the robot has not must stand still."""
+    tree = model.tree
+    for name, part, mimic in zip(model.joint_names, tree.q_slices, tree.mimics, strict=True):
+        if mimic is None and name not in described.robot_joint_names and np.ptp(qs[:, part], axis=0).any():
+            raise ModelError(f"joint {name!r} moves along the motion, and the robot has none of this name")
 
 
 def _parts(positions: dict[str, np.ndarray], described: ModelDescription, asked: Any) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Sendable = RobotCommand | WholeBodyCommand | ComponentBasedCommand | JogCommand | StopCommand
 
+_EARLY = 0.1  # of a period by which a command may be sent sooner after one that was late
+
 # The SDK cancels a command as soon as nothing holds its handler. What is sent is held here until it is done, or the
 # process ends.
 _running: set[CommandHandle] = set()
@@ -138,7 +140,8 @@ class CommandStream(_Handle):
         """Sends commands one after the other, one in each period, and returns the first feedback on the last.
 
         All are checked and converted before the first is sent. Commands that follow each other without a pause, such as
-        those of `to_commands`, have a `minimum_time` of one period.
+        those of `to_commands`, have a `minimum_time` of one period. Where an answer comes late, so do all commands that
+        follow: none is sent sooner than the period after the one before, or the robot would have to move faster.
 
         Args:
             commands: The commands.
@@ -152,24 +155,27 @@ class CommandStream(_Handle):
             DtypeError: An argument is of another type.
 
         Warns:
-            UserWarning: A command was sent more than one period late, since the answer to the one before was: the robot
-                has waited for it.
+            UserWarning: The last command was sent more than one period late, since answers were: the robot has waited
+                for them.
         """
         step, timeout = check_positive_number(period, "period"), check_integer(timeout_ms, "timeout_ms", 0)
         given = check_sequence(commands, "commands", "RobotCommand")
         if not given:
             raise ArgumentError("commands must hold at least one")
         builders = [_sendable(command).to_sdk(self._model, strict=strict) for command in given]
-        latest, answer = 0.0, None
+        answer, late = None, 0.0
         with self._turn:
-            start = time.monotonic()
-            for k, builder in enumerate(builders):
-                due = start + k * step
+            due = time.monotonic()
+            for builder in builders:
                 time.sleep(max(0.0, due - time.monotonic()))
-                latest = max(latest, time.monotonic() - due)
+                behind = time.monotonic() - due
+                if behind > _EARLY * step:  # what follows is not sent sooner after it
+                    due, late = due + behind, late + behind
+                due += step
                 answer = self._handler.send_command(builder, timeout)
-        if latest > step:
-            warnings.warn(f"a command was sent {latest:.3f} s late: answers take longer than {step} s", stacklevel=2)
+        if late > step:
+            message = f"the last command was sent {late:.3f} s late: answers take longer than {step} s"
+            warnings.warn(message, stacklevel=2)
         return _read(answer)
 
     def request_feedback(self, timeout_ms: int = 1000) -> RobotCommandFeedback:

@@ -411,7 +411,7 @@ class _Robot(Generic[S]):
         """Returns the twist [w, vx, vy] of the base for the wheel velocities in `state.qdot`.
 
         Raises:
-            ModelError: The robot has no mobile base.
+            ModelError: `RobotConfiguration.mobile_base` is None. One without wheels has a velocity of zero.
         """
         mobility = self._wheels()
         return mobility.forward @ self._checked(state)._qdot[list(mobility.wheels)]
@@ -430,7 +430,7 @@ class _Robot(Generic[S]):
 
         Raises:
             DtypeError: The arguments are neither of the two.
-            ModelError: The robot has no mobile base.
+            ModelError: `RobotConfiguration.mobile_base` is None. One without wheels has a velocity of zero.
         """
         names = ("body_velocity",) if len(args) + len(kwargs) == 1 else ("linear_velocity", "angular_velocity")
         given = dict(zip(names, args, strict=False)) | kwargs
