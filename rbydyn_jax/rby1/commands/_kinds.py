@@ -150,10 +150,10 @@ class JointVector(Kind):
     def problems(self, value: Any, scope: Scope) -> Iterator[Problem]:
         count = value.shape[-1]
         if scope.joints is not None and count != len(scope.joints):
-            part = scope.component if scope.model and scope.component else ""
-            is_all = part and scope.joints == scope.model.component_joints(part)
-            of = f"joint of {part}" if is_all else "joint of the command"
-            yield "", f"must have {len(scope.joints)} entries, one for each {of}, got {count}"
+            part, of = scope.component, "the command"
+            if scope.model and part and scope.joints == scope.model.component_joints(part):
+                of = part
+            yield "", f"must have {len(scope.joints)} entries, one for each joint of {of}, got {count}"
             return
         for row in numbers_of(value).reshape(-1, count) if count else ():
             for i, x in enumerate(row):
