@@ -59,7 +59,7 @@ def _json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for machines")
 
 
-def _configuration(parser: argparse.ArgumentParser, name: str = "--q", default: str = "neutral") -> None:
+def _configuration(parser: argparse._ActionsContainer, name: str = "--q", default: str = "neutral") -> None:
     parser.add_argument(name, type=_numbers, metavar="X,X,...", help=f"configuration [rad, m] ({default})")
 
 
@@ -96,8 +96,9 @@ def _fk(add: _Add) -> None:
     parser = add("fk", help="poses of links")
     parser.add_argument("robot", help=ROBOT)
     parser.add_argument("--link", action="append", default=[], help="a link (all); several times")
-    _configuration(parser)
-    parser.add_argument("--random", type=_positive, metavar="N", help="N configurations within the limits, not --q")
+    which = parser.add_mutually_exclusive_group()
+    _configuration(which)
+    which.add_argument("--random", type=_positive, metavar="N", help="N configurations within the limits")
     parser.add_argument("--seed", type=_seed, default=0, help="of --random (0)")
     _json(parser)
 
@@ -348,7 +349,10 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    values = tuple(float(x) for x in text.split(","))
+    try:
+        values = tuple(float(x) for x in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers between commas, got {text!r}") from None
     if not all(map(math.isfinite, values)):
         raise argparse.ArgumentTypeError(f"must be finite, got {text}")
     return values

@@ -94,6 +94,9 @@ def check_bodies(robot: RobotArrays, findings: Findings, link_names: Sequence[st
             what = "no inertia" if not inertia.any() else "no inertia about its axis"
             joint = robot.joint_names[body]
             findings.add("warning", f"moves by joint {joint!r} with {what}: the mass matrix is singular", link, line)
+        elif body in carries and _is_redundant(robot, body):
+            what = f"by joint {robot.joint_names[body]!r} with no inertia, and the next body so in more than six ways"
+            findings.add("warning", f"moves {what}: the mass matrix is singular", link, line)
 
 
 def _is_singular(robot: RobotArrays, body: int) -> bool:
@@ -104,6 +107,22 @@ def _is_singular(robot: RobotArrays, body: int) -> bool:
     M = S.T @ spatial_inertia(robot.body_inertias[body]) @ S
     smallest = M[0, 0] if len(M) == 1 else np.linalg.eigvalsh(M)[0]
     return bool(smallest <= 1e-12 * robot.body_inertias[body, 0])
+
+
+def _is_redundant(robot: RobotArrays, body: int) -> bool:
+    """Whether bodies without inertia, one after the other from this, and the next move in more than six ways."""
+    ways, last = 0, body
+    while True:
+        if robot.armature[last] > 0.0 or robot.mimic[last] is not None:
+            return False
+        axis = tuple(robot.joint_axes[last].tolist())
+        ways += _columns(robot.joint_types[last], axis, robot.joint_parameters[last]).shape[1]
+        children = [k for k, parent in enumerate(robot.parents) if parent == last]
+        if robot.body_inertias[last].any():
+            return last != body and ways > 6
+        if len(children) != 1:
+            return False
+        last = children[0]
 
 
 @functools.lru_cache(maxsize=256)

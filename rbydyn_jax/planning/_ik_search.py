@@ -6,12 +6,13 @@ problems get more starts without blocking easy ones.
 
 from __future__ import annotations
 
-import functools
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..model.configuration import random_configuration
@@ -58,8 +59,35 @@ class _Starts(eqx.Module):
     chosen: Int[Array, "n a"]
 
 
+@custom_vmap
 def search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKeyArray) -> Found:
-    """Solves a batch of problems."""
+    """Solves a batch of problems; under `vmap` those of one robot, tolerance and key are one larger batch."""
+    return _search(problem, target, q0, key)
+
+
+@search.def_vmap
+def _search_batch(
+    size: int, batched: Any, problem: Problem, target: Any, q0: Array, key: PRNGKeyArray
+) -> tuple[Found, Any]:
+    is_own, are_targets, are_q0, are_keys = batched
+    if not size or any(jax.tree.leaves((is_own, are_keys))):
+        leaves, tree = jax.tree.flatten((problem, target, q0, key))
+        axes = [0 if b else None for b in jax.tree.leaves(batched)]
+        found = jax.vmap(lambda *xs: _search(*jax.tree.unflatten(tree, xs)), axes, axis_size=size)(*leaves)
+    else:
+        n = q0.shape[1 if are_q0 else 0]
+        flat = jax.tree.map(partial(_merged, size), (target, q0), (are_targets, are_q0))
+        found = jax.tree.map(lambda x: x.reshape(size, n, *x.shape[1:]), search(problem, *flat, key))
+    return found, jax.tree.map(lambda _: True, found)
+
+
+def _merged(size: int, x: Array, is_batched: bool) -> Array:
+    """The first two axes as one."""
+    x = x if is_batched else jnp.broadcast_to(x, (size, *x.shape))
+    return x.reshape(size * x.shape[1], *x.shape[2:])
+
+
+def _search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKeyArray) -> Found:
     n, attempts = len(q0), problem.setup.attempts
     lanes = min(most_lanes(), max(8, n), n * attempts)
     problem, starts = _prepare(problem, target, q0, key)
@@ -94,7 +122,7 @@ def most_lanes() -> int:
 def finite(target: Any) -> Bool[Array, "n"]:
     """For each problem, whether its target is finite."""
     found = [jnp.isfinite(x).all(axis=tuple(range(1, x.ndim))) for x in jax.tree.leaves(target)]
-    return functools.reduce(jnp.logical_and, found)
+    return reduce(jnp.logical_and, found)
 
 
 def _prepare(problem: Problem, target: Any, q0: Array, key: PRNGKeyArray) -> tuple[Problem, _Starts]:

@@ -106,9 +106,10 @@ def solve_ik(
     pushed against a limit are excluded, and the step is clamped to the limits. The error e has a position part and an
     orientation part, a rotation vector; lengths are scaled by the link's range of positions. Each start is the one of
     16 random configurations whose pose is nearest to the target, and is abandoned when its error no longer halves in
-    four steps. A batch of targets is solved in a fixed number of lanes, which take up new starts of unsolved problems;
-    so pass a batch as a leading axis, not by `jax.vmap`, which waits for the slowest. The choice of starts takes memory
-    for 16 scalars per target and attempt.
+    four steps. A batch of targets, by a leading axis or by `jax.vmap`, is solved in a fixed number of lanes, which take
+    up new starts of unsolved problems; which of several solutions is found may depend on the rest of the batch. Under a
+    `jax.vmap` over robots, worlds, tolerances or keys all problems wait for the slowest. The choice of starts takes
+    memory for 16 scalars per target and attempt.
 
     With a `clearance`, a step that would end too near to something is led away from it in the nullspace of the goals;
     starts in collision come last, and what reaches the goals in collision is no solution. With `costs`, the solution is

@@ -80,6 +80,7 @@ def test_help_names_the_commands(capsys):
         ["bench"],
         ["bench", "x", "--batches", "0"],
         ["fk", "two_link_arm", "--q", "inf,0"],
+        ["fk", "two_link_arm", "--q", "0,0", "--random", "1"],
         ["ik", "two_link_arm", "--link", "tool", "--position", "nan,0,0"],
         ["fk", "two_link_arm", "--random", "1", "--seed", str(2**63)],
         ["ik", "two_link_arm", "--link", "tool", "--position", "1,0,0", "--seed", str(-(2**63) - 1)],
@@ -90,6 +91,12 @@ def test_wrong_arguments_end_with_2_and_usage(arguments, capsys):
         main(arguments)
     assert stop.value.code == 2
     assert "usage: rbydyn" in capsys.readouterr().err
+
+
+def test_numbers_that_are_none_are_told(capsys):
+    with pytest.raises(SystemExit):
+        main(["fk", "two_link_arm", "--q", "a,b"])
+    assert "argument --q: must be numbers between commas, got 'a,b'" in capsys.readouterr().err
 
 
 def test_info_tells_numbers_to_machines(robot, capsys):

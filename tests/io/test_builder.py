@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from rbydyn_jax import (
     NameNotFoundError,
     ParseError,
     ShapeError,
+    crba,
+    random_configuration,
     robots,
 )
 from rbydyn_jax.io import RobotBuilder, build_model, load_urdf, load_urdf_string
@@ -285,3 +288,15 @@ def test_a_universal_joint_is_two_hinges_in_one_point():
     T[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[c2, 0, s2], [0, 1, 0], [-s2, 0, c2]])
     T[2, 3] = 1.0
     assert_close(rb.link_pose(model, jnp.array([0.4, 0.9]), "b"), T)
+
+
+@pytest.mark.parametrize("joint", ["continuous", "floating"])
+@pytest.mark.parametrize("floating_base", [True, False])
+def test_a_massless_base_that_moves_in_more_ways_than_what_it_carries(joint, floating_base):
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    ends = '<parent link="w"/><child link="b"/><axis xyz="0 0 1"/>'
+    links = f'<link name="w"/><link name="b">{inertial}</link><joint name="f" type="{joint}">{ends}</joint>'
+    model = load_urdf_string(f'<robot name="r">{links}</robot>', floating_base=floating_base)
+    M = np.asarray(crba(model, random_configuration(model, jax.random.key(1))))
+    assert bool(np.linalg.matrix_rank(M) < model.nv) is floating_base
+    assert ["mass matrix is singular" in finding.message for finding in model.report] == [True] * floating_base

@@ -12,7 +12,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import ArgumentError, ModelError, NameNotFoundError, ShapeError, robots
-from rbydyn_jax.planning import IkStatus, solve_ik
+from rbydyn_jax.planning import IkStatus, PositionGoal, solve_ik
 from rbydyn_jax.spatial import se3, so3
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal, oracle
@@ -215,3 +215,53 @@ def test_wrong_arguments(panda):
     follower, leader = next((i, m.source) for i, m in enumerate(mimicking.tree.mimics) if m is not None)
     with pytest.raises(ModelError, match="mimics another"):
         solve_ik(mimicking, mimicking.tree.principal_links[leader], target, joints=(leader, follower))
+
+
+@pytest.mark.ci
+def test_a_vmap_is_a_batch(panda):
+    """Also in another `vmap`, with starts and goals; over robots and keys each problem is searched by itself."""
+    q = configurations(panda, 6, seed=5)
+    targets, key = poses(panda, q, "tool"), jax.random.key(3)
+    keys = jax.random.split(key, 6)
+
+    def one(target, q0=None, key=key, model=panda):
+        return solve_ik(model, "tool", target, q0=q0, key=key, attempts=32)
+
+    together = one(targets)
+    assert bool(together.solved.all())
+    for result in (jax.vmap(one)(targets), jax.vmap(jax.vmap(one))(targets.reshape(2, 3, 4, 4))):
+        np.testing.assert_array_equal(result.q.reshape(6, 7), together.q)
+        np.testing.assert_array_equal(result.status.reshape(6), together.status)
+    heavier = jax.vmap(lambda k: rb.with_gravity(panda, jnp.array([0.0, 0.0, -9.0 - k])))(jnp.arange(6.0))
+    several = {
+        "starts": jax.vmap(lambda x: one(targets[0], x))(q),
+        "targets and starts": jax.vmap(one)(targets, q),
+        "keys": jax.vmap(lambda target, key: one(target, key=key))(targets, keys),
+        "robots": jax.vmap(lambda target, model: one(target, model=model))(targets, heavier),
+    }
+    for name, result in several.items():
+        wanted = targets[:1] if name == "starts" else targets
+        found = poses(panda, result.q, "tool")
+        assert bool(result.solved.all()), name
+        np.testing.assert_allclose(found, jnp.broadcast_to(wanted, found.shape), rtol=0, atol=3 * TOLERANCE)
+    goals = jax.vmap(lambda p: solve_ik(panda, goals=[PositionGoal("tool", p)], key=key))(targets[:, :3, 3])
+    np.testing.assert_allclose(poses(panda, goals.q, "tool")[:, :3, 3], targets[:, :3, 3], rtol=0, atol=TOLERANCE)
+
+    def square(target):
+        return jnp.sum(one(target).q ** 2)
+
+    each = jax.vmap(jax.grad(square))(targets)
+    np.testing.assert_array_equal(each, jax.grad(lambda T: jnp.sum(one(T).q ** 2))(targets))
+    assert bool(jnp.isfinite(each).all())
+
+
+@pytest.mark.slow
+def test_a_vmap_costs_what_a_batch_does(panda):
+    """The loop is that of the batch: counted in the program."""
+    targets = poses(panda, configurations(panda, 64), "tool")
+
+    def operations(f):
+        return len(jax.jit(f).lower(targets).as_text().splitlines())
+
+    batch = operations(lambda T: solve_ik(panda, "tool", T).q)
+    assert operations(jax.vmap(lambda T: solve_ik(panda, "tool", T).q)) < 1.1 * batch
