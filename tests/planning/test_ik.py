@@ -230,7 +230,7 @@ def test_a_vmap_is_a_batch(panda):
     together = one(targets)
     assert bool(together.solved.all())
     for result in (jax.vmap(one)(targets), jax.vmap(jax.vmap(one))(targets.reshape(2, 3, 4, 4))):
-        np.testing.assert_array_equal(result.q.reshape(6, 7), together.q)
+        assert_close(result.q.reshape(6, 7), together.q, kind="solve")  # the rounding may be another
         np.testing.assert_array_equal(result.status.reshape(6), together.status)
     heavier = jax.vmap(lambda k: rb.with_gravity(panda, jnp.array([0.0, 0.0, -9.0 - k])))(jnp.arange(6.0))
     several = {
@@ -251,7 +251,7 @@ def test_a_vmap_is_a_batch(panda):
         return jnp.sum(one(target).q ** 2)
 
     each = jax.vmap(jax.grad(square))(targets)
-    np.testing.assert_array_equal(each, jax.grad(lambda T: jnp.sum(one(T).q ** 2))(targets))
+    assert_close(each, jax.grad(lambda T: jnp.sum(one(T).q ** 2))(targets), kind="solve")
     assert bool(jnp.isfinite(each).all())
 
 

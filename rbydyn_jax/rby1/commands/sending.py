@@ -141,7 +141,8 @@ class CommandStream(_Handle):
 
         All are checked and converted before the first is sent. Commands that follow each other without a pause, such as
         those of `to_commands`, have a `minimum_time` of one period. Where an answer comes late, so do all commands that
-        follow: none is sent sooner than the period after the one before, or the robot would have to move faster.
+        follow: none is sent sooner than nine tenths of the period after the one before, or the robot would have to
+        move faster.
 
         Args:
             commands: The commands.
