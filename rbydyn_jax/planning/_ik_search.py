@@ -6,7 +6,7 @@ problems get more starts without blocking easy ones.
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..model.configuration import random_configuration
 from ..xla.control_flow import while_loop
+from ..xla.nested import merged
 from ._ik_problem import Problem, Pursued
 
 _LANES_CPU, _LANES = 256, 16384  # on a CPU the arrays of this many stay in the cache of a core
@@ -76,15 +77,13 @@ def _search_batch(
         found = jax.vmap(lambda *xs: _search(*jax.tree.unflatten(tree, xs)), axes, axis_size=size)(*leaves)
     else:
         n = q0.shape[1 if are_q0 else 0]
-        flat = jax.tree.map(partial(_merged, size), (target, q0), (are_targets, are_q0))
-        found = jax.tree.map(lambda x: x.reshape(size, n, *x.shape[1:]), search(problem, *flat, key))
+
+        def flat(x: Array, is_batched: bool) -> Array:
+            return merged(x, 0 if is_batched else None, 0, (size, n))
+
+        given = jax.tree.map(flat, (target, q0), (are_targets, are_q0))
+        found = jax.tree.map(lambda x: x.reshape(size, n, *x.shape[1:]), search(problem, *given, key))
     return found, jax.tree.map(lambda _: True, found)
-
-
-def _merged(size: int, x: Array, is_batched: bool) -> Array:
-    """The first two axes as one."""
-    x = x if is_batched else jnp.broadcast_to(x, (size, *x.shape))
-    return x.reshape(size * x.shape[1], *x.shape[2:])
 
 
 def _search(problem: Problem, target: Any, q0: Float[Array, "n nq"], key: PRNGKeyArray) -> Found:
