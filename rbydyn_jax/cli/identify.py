@@ -74,7 +74,7 @@ def identify(
         used = {"terms": terms, "links": links or None, "payload": payload, "prior": prior, "huber": huber}
         given = None if constants is None else jnp.asarray(constants, dtype=float)
         found = fit(model, data[:count], constants=given, **used)
-        told = base_parameters(model, data[:count], terms=terms)
+        told = base_parameters(model, data[:count], terms=terms, links=links or None, payload=payload)
         before, after = (_errors(x, data[count:], k) for x, k in ((model, given), (found.model, found.constants)))
         consistent = all(found.consistent.values())
         if output is not None:

@@ -20,6 +20,7 @@ _TYPES = {
     "spherical": mujoco.mjtJoint.mjJNT_BALL,
     "floating": mujoco.mjtJoint.mjJNT_FREE,
 }
+_LEAST = 2e-14  # [kg, kg m^2]; MuJoCo refuses a body between moving joints that has less than 1e-14
 
 
 class MujocoRobot:
@@ -161,6 +162,8 @@ def _specification(model: Model) -> mujoco.MjSpec:
         name, T = tree.joint_names[i], placements[i]
         body = bodies[tree.parents[i]].add_body(name=name, pos=T[:3, 3], quat=_quaternion(T[:3, :3]))
         mass, com, inertia = com_inertia(float64(model.inertias)[i])
+        mass = max(mass, _LEAST)
+        inertia = inertia + max(0.0, _LEAST - np.linalg.eigvalsh(inertia)[0]) * np.eye(3)
         order = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         body.explicitinertial = True
         body.mass, body.ipos, body.fullinertia = mass, com, [inertia[k] for k in order]

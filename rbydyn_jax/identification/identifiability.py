@@ -10,7 +10,6 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import numpy as np
@@ -21,7 +20,8 @@ from .._errors import ArgumentError
 from ..model.model import Model, check_model
 from ..model.states import random_states
 from .data import TrajectoryData, check_data
-from .parameter_vector import Term, check_terms, parameter_names, regressor
+from .parameter_vector import TERMS, Term, check_terms, regressor
+from .unknowns import selection_of
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,8 @@ def base_parameters(
     data: TrajectoryData | None = None,
     *,
     terms: Sequence[Term] = ("inertia",),
+    links: Sequence[str | int] | None = None,
+    payload: str | int | None = None,
     samples: int | None = None,
     key: PRNGKeyArray | None = None,
 ) -> BaseParameters:
@@ -108,11 +110,15 @@ def base_parameters(
         data: A motion, which then has to excite what is to be told apart; default is random states within the limits,
             which tell what any motion could.
         terms: The parameters that are unknown; see `parameter_names`.
+        links: The links whose inertia is unknown, as in `fit`; default is one for each body, or none if there is a
+            payload.
+        payload: A link that carries a body of unknown inertia, as in `fit`.
         samples: The number of random states; default is enough for four times as many rows as parameters.
         key: Their key; default is `jax.random.key(0)`.
 
     Raises:
-        ArgumentError: A term is unknown, or `samples` is given together with `data`.
+        ArgumentError: A term is unknown, a link does not move, or `samples` is given together with `data`.
+        NameNotFoundError: There is no such link.
 
     Example:
         Of a pendulum the torque tells the inertia about its axis and two moments:
@@ -127,22 +133,25 @@ def base_parameters(
           m of bob, my of bob, Ixx of bob, Ixy of bob, Ixz of bob, Iyz of bob, Izz of bob
     """
     model, terms = check_model(model), check_terms(terms)
-    names = parameter_names(model, terms)
+    chosen = selection_of(model, links, payload, terms)
     if data is None:
-        count = 4 * len(names) // max(model.nv, 1) + 8 if samples is None else check_integer(samples, "samples", 1)
+        count = (
+            4 * len(chosen.names) // max(model.nv, 1) + 8 if samples is None else check_integer(samples, "samples", 1)
+        )
         motion = random_states(model, jax.random.key(0) if key is None else check_key(key), count)
     elif samples is None:
         motion = check_data(data, model).motion
     else:
         raise ArgumentError("samples is the number of random states: data has its own")
-    rows = _rows(model, *motion, terms)
+    rows = _rows(model, *motion)
     rounding = float(np.finfo(rows.dtype).eps)
-    return combinations_of(names, np.asarray(rows, float).reshape(math.prod(rows.shape[:-1]), len(names)), rounding)
+    known = np.asarray(rows, float) @ chosen.basis
+    return combinations_of(chosen.names, known.reshape(math.prod(known.shape[:-1]), len(chosen.names)), rounding)
 
 
-@partial(jax.jit, static_argnames="terms")
-def _rows(model: Model, q: Array, v: Array, a: Array, terms: tuple[Term, ...]) -> Array:
-    return jax.vmap(lambda q, v, a: regressor(model, q, v, a, terms, None))(q, v, a)
+@jax.jit
+def _rows(model: Model, q: Array, v: Array, a: Array) -> Array:
+    return jax.vmap(lambda q, v, a: regressor(model, q, v, a, TERMS, None))(q, v, a)
 
 
 def combinations_of(names: tuple[str, ...], rows: np.ndarray, rounding: float) -> BaseParameters:

@@ -89,6 +89,45 @@ def _selected(model: Model, links: Sequence[str | int] | None, terms: Sequence[T
     return list(dict.fromkeys(found))
 
 
+class Selection(NamedTuple):
+    """Which parameters are asked for, and what the vector of all parameters has of them."""
+
+    links: tuple[int, ...]
+    payload: int | None
+    drives: np.ndarray
+    names: tuple[str, ...]
+    basis: np.ndarray
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The links that have ten parameters each, the payload's last."""
+        return self.links if self.payload is None else (*self.links, self.payload)
+
+
+def selection_of(
+    model: Model, links: Sequence[str | int] | None, payload: str | int | None, terms: Sequence[Term]
+) -> Selection:
+    """The parameters that the arguments of `fit` ask for."""
+    chosen = _selected(model, () if links is None and payload is not None else links, terms)
+    loaded = None if payload is None else model.link_index(payload)
+    every = chosen if loaded is None else [*chosen, loaded]
+    for link in every:
+        if model.tree.link_bodies[link] < 0:
+            raise ArgumentError(f"link {model.link_names[link]!r} does not move: no torque depends on its inertia")
+    nv, first = model.nv, 10 * model.nb
+    size = first + (len(TERMS) - 1) * nv
+    columns = np.zeros((len(every), size, 10))
+    for k, (link, matrix) in enumerate(zip(every, _transforms(model, every), strict=True)):
+        at = 10 * model.tree.link_bodies[link]
+        columns[k, at : at + 10] = matrix
+    drives = np.array([first + k * nv + i for k, t in enumerate(TERMS[1:]) if t in terms for i in range(nv)], int)
+    titles = [model.link_names[k] for k in chosen] + ["the payload"] * (loaded is not None)
+    names = [f"{x} of {title}" for title in titles for x in INERTIAL_NAMES]
+    names += [f"{t} of {x}" for t in TERMS[1:] if t in terms for x in velocity_names(model)]
+    basis = np.concatenate([*columns, np.eye(size)[:, drives]], axis=1)
+    return Selection(tuple(chosen), loaded, drives, tuple(names), basis)
+
+
 def unknowns_of(
     model: Model,
     sums: Sequence[JointSums],
@@ -99,39 +138,26 @@ def unknowns_of(
     gains: bool,
 ) -> Unknowns:
     """The unknowns that the arguments of `fit` ask for."""
-    chosen = _selected(model, () if links is None and payload is not None else links, terms)
-    loaded = None if payload is None else model.link_index(payload)
-    every = chosen if loaded is None else [*chosen, loaded]
-    for link in every:
-        if model.tree.link_bodies[link] < 0:
-            raise ArgumentError(f"link {model.link_names[link]!r} does not move: no torque depends on its inertia")
-    titles, own = [model.link_names[k] for k in chosen], np.asarray(model.link_inertias, float)
-    means, sizes = own[chosen], _sizes(own)[chosen]
-    if loaded is not None:
+    chosen = selection_of(model, links, payload, terms)
+    names, basis, drives = chosen.names, chosen.basis, chosen.drives
+    own = np.asarray(model.link_inertias, float)
+    at = np.array(chosen.links, int)
+    means, sizes = own[at], _sizes(own)[at]
+    if chosen.payload is not None:
         means, sizes = (np.concatenate([x, [y]]) for x, y in ((means, np.zeros(10)), (sizes, _PAYLOAD)))
-        titles.append("the payload")
     base, nv, first = np.asarray(parameters(model), float), model.nv, 10 * model.nb
-    columns = np.zeros((len(every), len(base), 10))
-    for k, (link, matrix) in enumerate(zip(every, _transforms(model, every), strict=True)):
-        at = 10 * model.tree.link_bodies[link]
-        columns[k, at : at + 10] = matrix
-    base = base - np.einsum("kpi,ki->p", columns, means)
-    drives = np.array([first + k * nv + i for k, t in enumerate(TERMS[1:]) if t in terms for i in range(nv)], int)
-    names = [f"{x} of {title}" for title in titles for x in INERTIAL_NAMES]
-    names += [f"{t} of {x}" for t in TERMS[1:] if t in terms for x in velocity_names(model)]
     mean = np.concatenate([means.reshape(-1), base[drives]])
-    typical = [_typical(sums[(k - first) % nv], k, base[k]) for k in drives]
-    base[drives] = 0.0
-    basis = np.concatenate([*columns, np.eye(len(base))[:, drives]], axis=1)
+    base = base - basis @ mean
+    typical = [_typical(sums[(k - first) % nv], k, x) for k, x in zip(drives, mean[means.size :], strict=True)]
     deviation = np.concatenate([sizes.reshape(-1), typical])
     if gains:
-        names += [f"constant of {x}" for x in velocity_names(model)]
+        names = (*names, *(f"constant of {x}" for x in velocity_names(model)))
         mean, deviation, base = (
             np.concatenate([x, y * np.ones(nv)]) for x, y in ((mean, 1), (deviation, 1), (base, 0))
         )
         basis = np.block([[basis, np.zeros((len(basis), nv))], [np.zeros((nv, basis.shape[1])), np.eye(nv)]])
     count = nv if gains else 0
-    return Unknowns(tuple(chosen), loaded, drives, tuple(names), base, basis, mean, prior * deviation, count)
+    return Unknowns(chosen.links, chosen.payload, drives, names, base, basis, mean, prior * deviation, count)
 
 
 def _typical(own: JointSums, column: int, initial: float) -> float:

@@ -22,12 +22,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
-from .._errors import RbydynError
 from ..spatial import _quadratic
 from ..xla.control_flow import while_loop
 from ..xla.transpose import no_tangent, rule_of
 from ._lanes import search
 from ._newton import Transcription
+from ._no_derivatives import without_derivatives
 from ._search import Found
 from ._seeds import product
 from .problem import TrajectoryProblem
@@ -52,7 +52,7 @@ def solution(problem: TrajectoryProblem) -> Found:
     def _(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Found, Found]:
         (arrays,), (changes,) = primals, tangents
         data, others = eqx.partition(arrays, eqx.is_inexact_array)
-        data = _once(data)
+        data = without_derivatives(data, "solve_trajectory has first derivatives only")
         problem = eqx.combine(data, others, rest)
         found = of(eqx.combine(data, others))
         at = _optimum(problem, found)
@@ -83,17 +83,6 @@ def _without_closures(problem: TrajectoryProblem) -> TrajectoryProblem:
 
     functions = closed(problem.costs), closed(problem.constraints)
     return eqx.tree_at(lambda p: (p.costs, p.constraints), problem, functions)
-
-
-@jax.custom_jvp
-def _once(data: Any) -> Any:
-    """The data of a derivative, which cannot be differentiated again."""
-    return data
-
-
-@_once.defjvp
-def _once_jvp(primals: Any, tangents: Any) -> Any:
-    raise RbydynError("solve_trajectory has first derivatives only")
 
 
 class _Multipliers(NamedTuple):

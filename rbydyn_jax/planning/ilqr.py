@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .._check import check_flag, check_integer, check_not_negative, jit_public
-from .._errors import RbydynError
 from .._result import Result
 from ..algorithms.inverse_dynamics import rnea
 from ..model.configuration import difference
 from ..sweeps.plan import is_on_cpu, scan_in_one_kernel
 from ..xla.control_flow import cond, while_loop
+from ._no_derivatives import without_derivatives
 from ._riccati import Policy, backward, expanded, linearised, unchanged
 from .control_problem import ControlProblem, checked_problem, implicit, reached
-
-T = TypeVar("T")
 
 _SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.01, 0.001)  # of the change of the torques, tried in turn
 _ENOUGH = 1e-4  # of the predicted decrease
@@ -30,6 +27,9 @@ _LESS, _MORE = 0.125, 16.0  # of the damping, after a full step and after none
 _LEAST, _MOST = 1e-4, 1e14  # the smallest damping relative to its start, and the largest relative to the smallest
 _SHORT = 0.25  # the shortest share after which it does not grow
 _SETTLED = 1e7  # damping over its smallest up to which a small predicted decrease says something
+_NO_DERIVATIVES = (
+    "ilqr has no derivatives: its gains are those of the torques by the state, and solve_trajectory has derivatives"
+)
 
 
 class IlqrStatus(IntEnum):
@@ -69,24 +69,6 @@ class IlqrResult(Result):
     predicted: Float[Array, ""]
     status: Int[Array, ""]
     iterations: Int[Array, ""]
-
-
-def _without_derivatives(given: T) -> T:
-    """The same, which cannot be differentiated: JAX itself would fail somewhere within the loops."""
-    numbers, rest = eqx.partition(given, eqx.is_inexact_array)
-    return eqx.combine(_undifferentiated(numbers), rest)
-
-
-@jax.custom_jvp
-def _undifferentiated(numbers: Any) -> Any:
-    return numbers
-
-
-@_undifferentiated.defjvp
-def _no_jvp(primals: Any, tangents: Any) -> Any:
-    raise RbydynError(
-        "ilqr has no derivatives: its gains are those of the torques by the state, and solve_trajectory has derivatives"
-    )
 
 
 class _Motion(NamedTuple):
@@ -171,7 +153,7 @@ def ilqr(
     single = problem.dt.dtype == jnp.float32
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
     improved = _improved(check_flag(parallel, "parallel"))
-    problem, q, v, t, tau = _without_derivatives((problem, q, v, t, tau))
+    problem, q, v, t, tau = without_derivatives((problem, q, v, t, tau), _NO_DERIVATIVES)
     N, dtype = problem.steps, tau.dtype
     qs, vs = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
     start = _State(

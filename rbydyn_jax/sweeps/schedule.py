@@ -24,7 +24,7 @@ class Group(NamedTuple):
     lanes: tuple[int, ...]  # where among the bodies of that group each one's parent is
 
 
-def constants(pattern: tuple[int, ...]) -> tuple[int, ...]:
+def _constants(pattern: tuple[int, ...]) -> tuple[int, ...]:
     """The zeros and ones of a pattern."""
     return tuple(min(k, 0) for k in pattern)
 
@@ -43,7 +43,7 @@ def groups(tree: KinematicTree) -> tuple[Group, ...]:
     siblings: Counter[object] = Counter()
     for i in sorted(tree.order, key=depth.__getitem__):
         parent = tree.parents[i]
-        shape = tree.joint_types[i], constants(tree.axis_pattern[i]), constants(tree.placement_pattern[i])
+        shape = tree.joint_types[i], _constants(tree.axis_pattern[i]), _constants(tree.placement_pattern[i])
         of_several = parent >= 0 and len(members[group[parent]]) > 1
         key = (group[parent], shape, siblings[parent, shape] if of_several else 0)
         siblings[parent, shape] += 1

@@ -38,7 +38,7 @@ RESERVED = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
     "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true "
     "false and catch class delete explicit export friend mutable namespace new not operator or private protected "
-    "public template this throw try typename using virtual xor isfinite isnan INFINITY NAN".split()
+    "public template this throw try typename using virtual xor main isfinite isnan INFINITY NAN".split()
     + [name + suffix for name in (*_FUNCTIONS.values(), "bits", "from_bits") for suffix in ("", "f")]
 )
 """Words that no argument may be called, of C++ too."""

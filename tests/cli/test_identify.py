@@ -90,6 +90,8 @@ def test_it_computes_in_float64_whatever_the_default(robot, log, capsys):
         assert main(["identify", log, "--urdf", robot, "--payload", "tool", "--terms", "inertia", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["consistent"] and facts["better"]
+    # Of a body that turns about two parallel axes the torques tell m, two moments and one inertia.
+    assert facts["combinations"]["of"] == len(facts["unknowns"]) and facts["combinations"]["told_apart"] == 4
 
 
 @pytest.mark.parametrize(

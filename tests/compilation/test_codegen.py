@@ -444,7 +444,7 @@ def test_functions_that_are_not_public_are_not_found(name):
     assert "rnea" in info.value.known and not any(known.startswith("_") for known in info.value.known)
 
 
-@pytest.mark.parametrize("name", ["", "2x", "a-b", "while", "sin", "a.c"])
+@pytest.mark.parametrize("name", ["", "2x", "a-b", "while", "sin", "a.c", "main"])
 def test_names_that_c_does_not_have_are_refused(name):
     with pytest.raises(rb.ArgumentError, match="name must be an identifier of C"):
         rb.generate_c(robots.pendulum(), "fk", name=name)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rbydyn_jax import crba, integrate, random_configuration, to_urdf
+from rbydyn_jax import crba, integrate, random_configuration, rnea, to_urdf, with_inertias
 from rbydyn_jax.engines import conventions
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close
@@ -184,6 +184,20 @@ def test_pinocchio_and_the_sdk_agree_through_the_conversions():
 def test_refused_joints_are_named():
     with pytest.raises(ValueError, match="planar"):
         mujoco_model(random_tree(1, ("planar", "revolute"), 2))
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("mass", [0.0, 1.5])
+def test_mujoco_takes_a_body_between_joints_without_inertia(mass):
+    """MuJoCo itself refuses it, though the robot's mass matrix is regular."""
+    model = random_tree(1, ("revolute", "prismatic"), 5)
+    body = next(parent for parent in model.tree.parents if parent >= 0)
+    link = model.tree.link_bodies.index(body)
+    model = with_inertias(model, {link: jnp.zeros(10).at[0].set(mass)})
+    q, v, a = _states(model, 5)
+    twin = mujoco_model(model)
+    assert_close(jax.vmap(crba, (None, 0))(model, q), batch(twin.crba, q))
+    assert_close(jax.vmap(rnea, (None, 0, 0, 0))(model, q, v, a), batch(twin.rnea, q, v, a))
 
 
 @pytest.mark.ci

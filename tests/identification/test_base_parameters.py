@@ -73,6 +73,41 @@ def test_base_parameters_predict_the_torques_and_name_what_is_summed():
     assert at_rest.rank < found.rank and "friction of joint_0" in at_rest.unobservable
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize("payload", [None, "tool"])
+def test_of_some_links_and_a_payload_it_tells_what_their_own_parameters_do(payload):
+    """The columns are differences of torques of robots with and without each parameter."""
+    model = rb.with_gravity(robots.two_link_arm(), jnp.array([0.0, -9.81, 0.0]))
+    motion = random_states(model, jax.random.key(2), 12)
+    found = base_parameters(
+        model, TrajectoryData(*motion, motion[1]), links=["upper"], payload=payload, terms=("inertia", "damping")
+    )
+    links = ["upper"] if payload is None else ["upper", payload]
+    torques = jax.jit(jax.vmap(rb.rnea, (None, 0, 0, 0)))
+    columns = []
+    for link in links:
+        own = model.link_inertias[model.link_index(link)]
+        for unit in jnp.eye(10):
+            with_it, without = (torques(rb.with_inertias(model, {link: own + x}), *motion) for x in (unit, 0.0 * unit))
+            columns.append(np.ravel(with_it - without))
+    columns += [np.ravel(motion[1] * unit[None]) for unit in jnp.eye(2)]
+    W = np.stack(columns, axis=1)
+    assert found.rank == np.linalg.matrix_rank(W, tol=1e-8)
+    assert_close(W[:, list(found.pivots)] @ found.combinations, W, kind="solve")
+    titles = ["upper", "the payload"][: len(links)]
+    names = [f"{x} of {title}" for title in titles for x in ("m", "mx", "my", "mz")]
+    assert [x for x in found.names if x.startswith("m")] == names and found.names[-1] == "damping of elbow"
+
+
+@pytest.mark.ci
+def test_links_that_are_not_fitted_are_refused():
+    arm = robots.two_link_arm()
+    with pytest.raises(rb.ArgumentError, match="does not move"):
+        base_parameters(arm, links=[arm.link_names[0]])
+    with pytest.raises(rb.NameNotFoundError, match="no link named 'nope'"):
+        base_parameters(arm, payload="nope")
+
+
 @pytest.mark.slow
 def test_parameters_and_their_names():
     model = chain("floating", 2)
