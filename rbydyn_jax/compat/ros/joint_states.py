@@ -35,7 +35,8 @@ def from_joint_state(
 ) -> JointValues:
     """Configuration, velocity and forces from a message, whatever the order of its joints.
 
-    Joints that mimic others follow these, whatever the message says of them.
+    Joints that mimic others follow these, whatever the message says of them. A velocity or an effort that the message
+    has as NaN, which ros2_control publishes where it has no measurement, stays NaN.
 
     Args:
         model: The robot.
@@ -47,7 +48,7 @@ def from_joint_state(
         ignore_extra: Whether the message may have joints that the robot does not have.
 
     Raises:
-        ArgumentError: A joint is missing, or comes twice; or there are no positions.
+        ArgumentError: A joint is missing, or comes twice; there are no positions, or one is not finite.
         DtypeError: The message has no such fields, or they are not numbers.
         ModelError: There is a `base`, and no floating joint at the robot's root.
         NameNotFoundError: The robot has no joint of that name.
@@ -74,6 +75,8 @@ def from_joint_state(
         joints.check_complete([*found, *([] if base is None else [joints.base()])], _KIND)
     q = np.zeros(joints.model.nq) if q0 is None else joints.configuration(q0, "q0")
     for i, k in found.items():
+        if not np.isfinite(position[k]):
+            raise ArgumentError(f"position of {given[k]!r} in {_KIND} must be finite, got {position[k]}")
         joints.set_position(q, i, position[k])
     rates: list[np.ndarray | None] = []
     for values in rest:
