@@ -20,6 +20,7 @@ NAN = Q.at[0].set(jnp.nan)
 PATH = jnp.array([[0.0, 0.0], [0.4, -0.3], [0.8, 0.6]])
 
 
+@pytest.mark.ci
 def test_a_cloud_with_an_unknown_point_is_refused_and_no_velocity_leads_through_it():
     near = rb.link_pose(ARM, Q, "tool")[:3, 3] + jnp.array([0.06, 0.06, 0.0])
     cloud = jnp.stack([near, jnp.full(3, jnp.nan)])
@@ -53,9 +54,10 @@ def test_an_unknown_limit_of_velocity_is_none_that_can_be_kept():
     assert not found.solved and not found.v.any()
 
 
-@pytest.mark.parametrize("jerk", [False, True])
+@pytest.mark.parametrize(
+    "jerk", [pytest.param(False, marks=pytest.mark.ci), pytest.param(True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("change", [lambda x: x * jnp.nan, lambda x: -x])
-@pytest.mark.ci
 def test_a_path_is_not_timed_within_limits_that_are_none(change, jerk):
     options: dict[str, Any] = {"jerk_limit": jnp.full(2, 50.0)} if jerk else {"intervals": 10}
     timed = jax.jit(lambda m: planning.time_parametrize(m, PATH, **options))
@@ -94,6 +96,7 @@ def test_torques_that_are_unknown_are_felt():
     assert int(estimation.touched_body(ARM, jnp.zeros(2), 1.0)) == -1
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("t", [np.nan, [np.nan, 0.1]])
 def test_profiles_at_an_unknown_time(t):
     one = jnp.ones(1)

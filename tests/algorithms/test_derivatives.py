@@ -354,6 +354,7 @@ def test_linear_maps_under_every_transformation(dense):
     assert_close(pulled, jax.grad(lambda A: (many @ A.T).sum())(A))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["few_types", "mimic"])
 def test_forces_come_with_their_derivatives(name):
     """Of robots with rotors: those of `rnea`, which Pinocchio checks in `test_dynamics`."""

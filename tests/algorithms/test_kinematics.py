@@ -47,6 +47,7 @@ def test_link_pose_is_a_row_of_fk(name):
     assert_close(run(lambda q: rb.body_poses(model, q), q), every[:, list(model.tree.principal_links)])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("traversal", ["unrolled", "scanned"])
 def test_links_that_are_welded_to_bodies_and_to_the_world(traversal):
     """Their poses and both derivatives in a batch of several tiles, against products of matrices in numpy."""

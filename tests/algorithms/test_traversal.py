@@ -410,9 +410,9 @@ def test_join_is_a_stack_whatever_is_batched():
     assert np.array_equal(jax.vmap(batch_last, in_axes=1, out_axes=1)(b), b)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_second_derivatives_along_a_direction_that_is_not_in_the_batch():
-    base, s = robot("every_type"), jax.tree.map(lambda x: x[:3], states("every_type"))
+    base, s = robot("few_types"), jax.tree.map(lambda x: x[:3], states("few_types"))
     along = jnp.linspace(-1.0, 1.0, base.nv)
 
     def curvature(model, q, v):

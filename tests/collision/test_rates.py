@@ -42,9 +42,9 @@ SHAPES = {
 }
 
 
-def tree(kinds: Sequence[str], traversal: Traversal = "auto") -> Model:
-    """A random tree with joints of all kinds, of which two follow others, and shapes in turn on its links."""
-    robot = random_description(3, JOINTS, 8, mimics=2)
+def tree(kinds: Sequence[str], traversal: Traversal = "auto", joints: Sequence[str] = JOINTS) -> Model:
+    """A random tree with such joints, of which two follow others where they can, and shapes in turn on its links."""
+    robot = random_description(3, joints, len(joints), mimics=2 if joints is JOINTS else 0)
 
     def with_shape(i: int) -> LinkDescription:
         shape = CollisionDescription(SHAPES[kinds[i % len(kinds)]], random_transform(i), "", 0, 0)
@@ -91,7 +91,8 @@ def check(model: Model, distances: Callable[[jax.Array], jax.Array]) -> None:
         assert_close(rates, differences, kind="difference")
 
 
-@pytest.mark.parametrize("traversal", ["unrolled", pytest.param("scanned", marks=pytest.mark.ci)])
+@pytest.mark.ci
+@pytest.mark.parametrize("traversal", ["unrolled", "scanned"])
 def test_rates_of_distances_between_links(traversal):
     model = tree(["capsule"], traversal)
     check(model, lambda q: signed_distances(model, q))
@@ -104,7 +105,7 @@ def test_rates_of_distances_from_links_and_a_world(kinds):
     check(model, lambda q: jnp.concatenate([signed_distances(model, q), world_distances(model, q, around)]))
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_what_changes_with_the_world_too_is_the_sum():
     model, around = tree(["capsule", "box"]), world(["box"])
     (q, *_), _ = states(model)
@@ -137,15 +138,16 @@ def test_a_gradient_takes_the_distances_once_and_little_more():
 @pytest.mark.parametrize(
     ("kinds", "cloud"),
     [
-        (("capsule",), False),
+        pytest.param(("capsule",), False, marks=pytest.mark.ci),
         pytest.param(("capsule",), True, marks=pytest.mark.ci),
-        pytest.param(("box", "capsule"), False, marks=pytest.mark.ci),
+        pytest.param(("box", "capsule"), False, marks=pytest.mark.slow),
         pytest.param(("convex_hull", "cylinder"), False, marks=pytest.mark.slow),
     ],
 )
 def test_distances_from_itself_and_from_a_world_in_one_program(kinds, cloud):
     """Against those of the two functions, which have a program for each part, with gradients."""
-    model, around, chosen = tree(kinds), world(kinds[::-1]), pairs(tree(kinds))
+    model, around = tree(kinds, joints=("revolute", "prismatic", "spherical")), world(kinds[::-1])
+    chosen = pairs(model)
     if cloud:
         around = World(sphere(jnp.array([0.3, 0.1, 0.9]), 0.1), points=normal(4, 3, 3), point_radius=0.01)
     q, _ = states(model, 2)

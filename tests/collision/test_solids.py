@@ -306,8 +306,9 @@ def test_they_are_read_from_mujoco():
     assert_close(signed_distances(model, jnp.array([0.5]), pairs(model, by="masks")), [1.2], 1e-6)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.ci
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=pytest.mark.slow if x == "cylinder-cylinder" else pytest.mark.ci) for x in PAIRS]
+)
 def test_solids_that_abut_are_pushed_along_their_normal(name):
     # Beside each other in x; the lower end of one is as high as the upper end of the other, or hardly higher.
     first, second = name.split("-")

@@ -224,6 +224,7 @@ def test_wrong_arguments():
         world_contacts(model, q, World(points=jnp.zeros((2, 3))))
 
 
+@pytest.mark.ci
 def test_no_tracer_is_kept():
     model, world = robots.two_link_arm(), World(sphere(jnp.ones(3), 0.1))
     q = jnp.ones(2)

@@ -311,6 +311,7 @@ def test_damaged_files_are_refused(tmp_path, member, content, match):
         rb.load_function(damaged)
 
 
+@pytest.mark.ci
 def test_an_empty_batch(arm):
     of_any = rb.export_function(arm, "rnea_derivatives", "any")
     q = np.zeros((0, 2), of_any.dtype)

@@ -21,7 +21,8 @@ SIZE = 300  # more than two tiles, and a rest
 
 @functools.cache
 def _states():
-    model = robots.panda_like()
+    panda = robots.panda_like()
+    model = rb.lock_joints(panda, dict.fromkeys(panda.joint_names[3:], 0.1))
     return model, *random_states(model, jax.random.key(0), SIZE)
 
 
@@ -57,6 +58,7 @@ def test_one_configuration():
     _same(_cost, tiled(_cost), model, *(x[0] for x in rest))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("place", [1, 2, 3])
 def test_gradients_inside_and_outside(place):
     want = _rows(jax.grad(_cost, place))
@@ -77,6 +79,7 @@ def test_gradient_by_inertias():
     _same(gradients(_cost), gradients(tiled(_cost)), model.inertias, *rest)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
 def test_matrices_of_derivatives(mode):
     model, *rest = _states()
@@ -107,6 +110,7 @@ def test_gradient_with_integers_beside():
     _same(gradients(_features), gradients(tiled(_features)), *_states())
 
 
+@pytest.mark.ci
 def test_closes_over_what_is_traced():
     model, q, *_ = _states()
 
@@ -174,6 +178,7 @@ def test_a_batch_is_one_loop():
     assert largest[1] < 0.3 * largest[0]
 
 
+@pytest.mark.ci
 def test_float32_stays():
     model, *rest = _states()
     model, rest = jax.tree.map(lambda x: x.astype(jnp.float32), (model, rest))

@@ -283,6 +283,7 @@ def test_what_raises():
             call()
 
 
+@pytest.mark.ci
 def test_results_have_the_dtype_of_the_arguments():
     foot = ContactPatch(half_sizes=(0.1, 0.1), friction=0.5)
     found = distribute_wrench((foot,), jnp.array([0, 0, 0, 0, 0, 400.0], jnp.float32))

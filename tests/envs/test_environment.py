@@ -172,6 +172,7 @@ def test_dry_friction_holds_what_is_weaker():
         assert bool((jnp.abs(after.q - state.q) > 1e-5).all()) is moves
 
 
+@pytest.mark.ci
 def test_the_gradient_of_a_reward_at_the_goal_is_that_of_the_effort():
     env = arm(axes=np.zeros(3))  # there the distance is zero everywhere
     state = envs.reset(env, KEYS[0])
@@ -179,6 +180,7 @@ def test_the_gradient_of_a_reward_at_the_goal_is_that_of_the_effort():
     assert_close(gradient, -env.effort * np.array([0.5, -0.25]))
 
 
+@pytest.mark.ci
 def test_joints_without_a_limit_of_effort_have_gradients_and_without_gains_none_is_held():
     free = eqx.tree_at(lambda m: m.effort_limit, ARM, jnp.array([np.inf, 50.0]))
     env = envs.Environment(free, "tool", np.array([0.1, 0.3]), GOALS, **SERVOS)

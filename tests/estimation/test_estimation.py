@@ -181,6 +181,7 @@ def test_a_payload_is_what_pinocchio_was_given():
     assert abs(float(estimate.mass)) < 1e-3
 
 
+@pytest.mark.ci
 def test_what_a_still_robot_does_not_feel_stays_that_of_the_prior():
     """Else the information of what is not felt would fade to nothing, and its estimate grow without bounds."""
     q, still = jnp.linspace(0.2, 0.8, ARM.nv), jnp.zeros(ARM.nv)
@@ -298,6 +299,7 @@ def test_estimates_have_the_dtype_of_the_samples():
     assert {x.dtype for x in jax.tree.leaves((observer, payload))} == {jnp.dtype("float32")}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["link2", "link5", "tool"])
 def test_derivatives_of_a_wrench_are_finite_where_joints_feel_little(name):
     """Of links with fewer than six joints, whose Jacobians have columns of zeros, by differences."""

@@ -55,6 +55,7 @@ def test_wrong_arguments():
         exciting_trajectory(ball, 1.0)
 
 
+@pytest.mark.ci
 def test_a_start_beyond_the_limits_is_refused_and_the_default_is_within():
     arm = rb.with_limits(
         robots.two_link_arm(), position_lower=jnp.array([0.5, -1.0]), position_upper=jnp.array([2.0, 1.0])

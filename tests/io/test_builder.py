@@ -290,6 +290,7 @@ def test_a_universal_joint_is_two_hinges_in_one_point():
     assert_close(rb.link_pose(model, jnp.array([0.4, 0.9]), "b"), T)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("joint", ["continuous", "floating"])
 @pytest.mark.parametrize("floating_base", [True, False])
 def test_a_massless_base_that_moves_in_more_ways_than_what_it_carries(joint, floating_base):

@@ -207,6 +207,7 @@ def test_a_massless_link_under_a_welded_mass_stays_massless_in_float32():
     assert flange.inertial is None
 
 
+@pytest.mark.ci
 def test_point_masses_in_float32_are_changed_and_written():
     """What is left of a moment about the centre of mass is rounding, which must not make it negative."""
     for length in np.linspace(0.3, 1.9, 9):

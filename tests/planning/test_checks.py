@@ -248,6 +248,7 @@ def test_tracing_is_refused(dtype):
         sample_trajectory(motion, 1)
 
 
+@pytest.mark.ci
 def test_several_links_and_targets(dtype):
     """The largest error counts: that of the link whose target is elsewhere."""
     arm = robots.two_link_arm()

@@ -87,6 +87,7 @@ def test_a_function_of_other_arguments_is_told_which_it_is_given():
         checked_function(Partial(five, 0), "costs[0]", "(model, q, v, tau, t)")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["costs", "constraints"])
 def test_what_a_function_of_a_trajectory_returns(name: str):
     """Numbers, integers included; as for truth values, a constraint would hold or not hold by accident."""
@@ -118,7 +119,7 @@ def test_what_a_function_of_a_trajectory_returns(name: str):
         solve(right)
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_integers_are_numbers():
     slider, goal = sliders.slider(), ConfigurationGoal(ONE)
     for value, status in ((-1, TrajectoryStatus.SOLVED), (1, TrajectoryStatus.NOT_FEASIBLE)):

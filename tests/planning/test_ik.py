@@ -219,7 +219,22 @@ def test_wrong_arguments(panda):
 
 @pytest.mark.ci
 def test_a_vmap_is_a_batch(panda):
-    """Also in another `vmap`, with starts and goals; over robots and keys each problem is searched by itself."""
+    """Also in another `vmap`."""
+    targets, key = poses(panda, configurations(panda, 6, seed=5), "tool"), jax.random.key(3)
+
+    def one(target):
+        return solve_ik(panda, "tool", target, key=key, attempts=32)
+
+    together = one(targets)
+    assert bool(together.solved.all())
+    for result in (jax.vmap(one)(targets), jax.vmap(jax.vmap(one))(targets.reshape(2, 3, 4, 4))):
+        assert_close(result.q.reshape(6, 7), together.q, kind="solve")  # the rounding may be another
+        np.testing.assert_array_equal(result.status.reshape(6), together.status)
+
+
+@pytest.mark.slow
+def test_a_vmap_over_starts_keys_robots_and_goals(panda):
+    """Over robots and keys each problem is searched by itself."""
     q = configurations(panda, 6, seed=5)
     targets, key = poses(panda, q, "tool"), jax.random.key(3)
     keys = jax.random.split(key, 6)
@@ -227,11 +242,6 @@ def test_a_vmap_is_a_batch(panda):
     def one(target, q0=None, key=key, model=panda):
         return solve_ik(model, "tool", target, q0=q0, key=key, attempts=32)
 
-    together = one(targets)
-    assert bool(together.solved.all())
-    for result in (jax.vmap(one)(targets), jax.vmap(jax.vmap(one))(targets.reshape(2, 3, 4, 4))):
-        assert_close(result.q.reshape(6, 7), together.q, kind="solve")  # the rounding may be another
-        np.testing.assert_array_equal(result.status.reshape(6), together.status)
     heavier = jax.vmap(lambda k: rb.with_gravity(panda, jnp.array([0.0, 0.0, -9.0 - k])))(jnp.arange(6.0))
     several = {
         "starts": jax.vmap(lambda x: one(targets[0], x))(q),

@@ -150,7 +150,7 @@ def test_costs_are_minimal_along_the_goals():
         assert np.abs(best.x - q).max() < 1e-4
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.float32
 def test_a_posture_leaves_no_slope_along_the_goals(dtype):
     """Of 32 solutions, those whose joints are within their limits; the Jacobian is that of `link_pose`."""

@@ -342,6 +342,7 @@ def test_wrong_arguments():
         time_parametrize(tree, jnp.zeros((2, tree.nq)))
 
 
+@pytest.mark.ci
 def test_times_of_any_shape():
     timed = time_parametrize(ARM, jnp.array([[0.0, 0.0], [0.5, 0.3], [1.0, 0.0]]), torques=False, intervals=4)
     times = jnp.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])

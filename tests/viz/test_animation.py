@@ -35,6 +35,7 @@ def test_a_film_has_a_frame_for_each_time_and_shows_the_motion(tmp_path):
     assert (arms[0] & arms[2]).sum() < 0.5 * arms[0].sum()  # a quarter of a turn later
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("fps", [0.5, 7.0, 30.0, 60.0, 200.0])
 def test_a_gif_lasts_as_long_as_the_motion(fps, tmp_path):
     path = tmp_path / "swing.gif"
