@@ -92,8 +92,8 @@ def contact_shapes(model: Model, world: World, links: Sequence[str | int] | None
     if links is not None:
         wanted = [model.link_index(x) for x in check_sequence(links, "links", "links, by name or index")]
         shapes = [i for i in shapes if model.tree.shape_links[i] in wanted]
-        if not shapes:
-            raise ModelError("none of the links has collision shapes that move")
+    if not shapes:
+        raise ModelError("none of the links has collision shapes that move")
     return tuple(shapes)
 
 

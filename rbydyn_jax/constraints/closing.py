@@ -71,7 +71,8 @@ def close_loops(
     Raises:
         DtypeError: `loops` holds something else.
         NameNotFoundError: There is no such joint, or a loop joint names a link that there is not.
-        ArgumentError: `max_iterations` is less than 1, or `tolerance` is not positive.
+        ArgumentError: `max_iterations` is less than 1, `tolerance` is not positive, or a loop joint joins links that do
+            not move relative to each other.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
     Example:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_not_negative, check_sequence, jit_public, known
-from .._errors import ArgumentError, DtypeError, ShapeError
+from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
 from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
@@ -150,6 +150,7 @@ def forward_dynamics(
         stabilization: Gains of all loop joints, or one for each of them; None does nothing against drift.
 
     Raises:
+        ArgumentError: A loop joint joins links that do not move relative to each other.
         DtypeError: `loops` or `stabilization` holds something else.
         NameNotFoundError: A loop joint names a link that there is not.
         ShapeError: An argument has another shape.
@@ -209,7 +210,9 @@ def inverse_dynamics(
         f_ext: External wrenches on the bodies, in body axes at the body origins; None is none.
 
     Raises:
+        ArgumentError: A loop joint joins links that do not move relative to each other.
         DtypeError: `loops` holds something else.
+        ModelError: `actuated` holds a mimic joint.
         NameNotFoundError: There is no such joint, or a loop joint names a link that there is not.
         ShapeError: An argument has another shape.
 
@@ -228,20 +231,28 @@ def inverse_dynamics(
     needed = rnea(model, q, v, a, f_ext)
     K_inverse = pseudo_inverse(K)
     P = jnp.eye(model.nv, dtype=q.dtype) - K_inverse @ K
-    driven = _driven(model, actuated)
-    S = jnp.eye(model.nv, dtype=q.dtype)[:, np.array(driven, int)]
+    driven = np.arange(model.nv) if actuated is None else driven_velocities(model, actuated)
+    S = jnp.eye(model.nv, dtype=q.dtype)[:, driven]
     tau = S @ (pseudo_inverse(P @ S) @ (P @ needed))
     multipliers = K_inverse.T @ (tau - needed)
     return InverseDynamicsResult(tau, multipliers, tau - K.T @ multipliers - needed)
 
 
-def _driven(model: Model, actuated: Sequence[str | int] | None) -> list[int]:
-    """The velocities that have a motor."""
-    if actuated is None:
-        return list(range(model.nv))
-    chosen = check_sequence(actuated, "actuated", "joints, by name or index")
-    slices = [model.tree.v_slices[model.joint_index(joint)] for joint in chosen]
-    return sorted({k for at in slices for k in range(at.start, at.stop)})
+def driven_velocities(model: Model, actuated: Sequence[str | int]) -> np.ndarray:
+    """The velocities of the joints that have a motor.
+
+    Raises:
+        DtypeError: `actuated` is no sequence.
+        ModelError: One of the joints mimics another, and has no velocity of its own.
+        NameNotFoundError: There is no such joint.
+    """
+    tree, found = model.tree, set[int]()
+    for joint in check_sequence(actuated, "actuated", "joints, by name or index"):
+        i = model.joint_index(joint)
+        if tree.mimics[i] is not None:
+            raise ModelError(f"actuated must not hold the mimic joint {model.joint_names[i]!r}")
+        found.update(range(tree.v_slices[i].start, tree.v_slices[i].stop))
+    return np.array(sorted(found), int)
 
 
 def _check_restitution(x: Any, name: str) -> None:
@@ -278,7 +289,8 @@ def impulse(
         Velocity after [rad/s, m/s].
 
     Raises:
-        ArgumentError: `restitution` is not from 0 to 1.
+        ArgumentError: `restitution` is not from 0 to 1, or a loop joint joins links that do not move relative to each
+            other.
         DtypeError: `loops` or `rows` holds something else.
         NameNotFoundError: A loop joint names a link that there is not.
         ShapeError: An argument has another shape.

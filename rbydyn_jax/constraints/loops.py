@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import DtypeError, ModelError
+from .._errors import ArgumentError, DtypeError, ModelError
 from ..joints import JOINT_TYPES, JointType
 from ..model.model import Model, float_dtype
 from ..spatial import motion, se3
@@ -181,17 +181,21 @@ def check_loops(model: Model, loops: Any, dtype: Any) -> tuple[LoopJoint, ...]:
     """The loop joints, cast to one type.
 
     Raises:
+        ArgumentError: One joins two links that do not move relative to each other.
         DtypeError: They are no sequence of `LoopJoint`.
         NameNotFoundError: One names a link that the robot does not have.
     """
     if isinstance(loops, LoopJoint) or not isinstance(loops, Sequence):
         raise DtypeError(f"loops must be a sequence of LoopJoint, got {type(loops).__name__}")
-    for joint in loops:
+    for i, joint in enumerate(loops):
         if not isinstance(joint, LoopJoint):
             raise DtypeError(f"loops must hold LoopJoint, got {type(joint).__name__}")
-        for link in (joint.predecessor, joint.successor):
-            if link is not None:
-                model.link_index(link)
+        if body_of(model, joint.predecessor) == body_of(model, joint.successor):
+            before = "the world" if joint.predecessor is None else repr(joint.predecessor)
+            raise ArgumentError(
+                f"predecessor and successor of loops[{i}] must move relative to each other, got {before} and "
+                f"{joint.successor!r}"
+            )
     return tuple(joint.cast(dtype) for joint in loops)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
-from .._check import check_array, check_integer, check_not_negative, check_real, jit_public
+from .._check import check_array, check_integer, check_not_negative, check_positive, check_real, jit_public
 from .._errors import ArgumentError, DtypeError, ShapeError
 from .._result import Result, count_of
 from ..spatial import cones
@@ -149,14 +149,14 @@ def distribute_wrench(
     n = grasp.shape[1]
     program = Program(jnp.eye(n, dtype=p.dtype), jnp.zeros(n, p.dtype), grasp, about / scale, faces, _zeros(faces))
     solution = solve(program)
-    forces = (solution.x * scale).reshape(-1, 3)
+    forces = jnp.where(jnp.isfinite(about).all(), solution.x * scale, jnp.nan).reshape(-1, 3)
     arms = (corners.reshape(-1, 4, 3) - origins[:, None]).reshape(-1, 3)
     each = jnp.concatenate([jnp.cross(arms, forces), forces], axis=1).reshape(-1, 4, 6).sum(axis=1)
     got = jnp.concatenate([jnp.cross(corners - p[None], forces), forces], axis=1).sum(axis=0)
     return WrenchDistribution(forces.reshape(-1, 4, 3), each, got - wrench, solved(program, solution))
 
 
-@jit_public("directions")
+@jit_public("directions", pressing=check_positive)
 def static_equilibrium_polygon(
     patches: Sequence[ContactPatch], *, directions: int = 32, pressing: Float[Array, ""] | float = 100.0
 ) -> SupportArea:
@@ -173,7 +173,7 @@ def static_equilibrium_polygon(
             face one another.
 
     Raises:
-        ArgumentError: There are less than three directions.
+        ArgumentError: There are less than three directions, or `pressing` is not finite and positive.
         DtypeError: `patches` is not a sequence of `ContactPatch`.
         ShapeError: There are no contacts.
 
@@ -191,7 +191,7 @@ def static_equilibrium_polygon(
     return _area(equal, to_plane, center[:2], faces, directions, pressing)
 
 
-@jit_public("directions")
+@jit_public("directions", pressing=check_positive)
 def zmp_support_area(
     patches: Sequence[ContactPatch],
     com: Float[Array, "3"],
@@ -215,7 +215,7 @@ def zmp_support_area(
         pressing: Maximum sum of all normal forces in weights of the robot.
 
     Raises:
-        ArgumentError: There are less than three directions.
+        ArgumentError: There are less than three directions, or `pressing` is not finite and positive.
         DtypeError: `patches` is not a sequence of `ContactPatch`, or an array does not consist of floats.
         ShapeError: An argument has another shape, or there are no contacts.
 
@@ -253,6 +253,8 @@ def _area(equal: Array, to_plane: Array, origin: Array, faces: Array, directions
         return origin + _seen(solution.x, held, to_plane, equal, b, F, h), solved(program, solution)
 
     points, found = jax.vmap(outermost)(normals)
+    finite = jnp.isfinite(to_plane).all() & jnp.isfinite(origin).all()
+    points = jnp.where(finite, points, jnp.nan)
     return SupportArea(points, normals, (normals * points).sum(axis=1), found.all())
 
 

@@ -178,7 +178,8 @@ def simulate(
         ModelError: No shape of the robot, or no obstacle, can touch.
         NameNotFoundError: A loop joint, a contact or `contact_links` names a link that there is not.
         ArgumentError: `method` is unknown, or explicit where `servo`, `stops` or `world` is given, `dt` is not
-            positive, `duration` is shorter than `dt`, or not finite, or `friction` is negative.
+            positive, `duration` is shorter than `dt`, or not finite, `friction` is negative, or a loop joint joins
+            links that do not move relative to each other.
         ShapeError: An argument, or what `control` returns, has another shape.
 
     Example:

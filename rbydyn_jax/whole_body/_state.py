@@ -30,7 +30,10 @@ class State:
 
     def jacobian(self, link: str | int) -> Float[Array, "6 nv"]:
         """The Jacobian of a link's origin in the axes of the world."""
-        on_path = self.model.tree.path(body_of(self.model, link))
+        body = body_of(self.model, link)
+        if body < 0:
+            return jnp.zeros((6, self.model.nv), self.q.dtype)
+        on_path = self.model.tree.path(body)
         on = np.array([float(i in on_path) for i in dof_bodies(self.model.tree)])
         S = self.bodies.subspaces * on[None].astype(self.q.dtype)
         moved = S[3:] + jnp.cross(S[:3], self.pose(link)[:3, 3, None], axis=0)

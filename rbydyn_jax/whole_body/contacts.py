@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, check_not_negative, check_real
 from .._errors import ArgumentError, DtypeError
-from ..constraints._bodies import BodyMotions, link_frame
+from ..constraints._bodies import BodyMotions, body_of, link_frame
 from ..constraints._vectors import Numbers, check_link, direction, not_negative, positive, scalar, vector
 from ..constraints._vectors import pose as rigid
 from ..constraints.loops import Baumgarte, LoopJoint
@@ -245,7 +245,7 @@ def check_contacts(model: Model, contacts: Any, dtype: Any) -> tuple[ContactMode
     """The contacts, cast to one dtype.
 
     Raises:
-        ArgumentError: One is of a link that touches itself.
+        ArgumentError: One is of a link that touches itself, or what it does not move relative to.
         DtypeError: They are no sequence of `PatchContact` and `PointContact`.
         NameNotFoundError: One names a link that the robot does not have.
     """
@@ -258,4 +258,7 @@ def check_contacts(model: Model, contacts: Any, dtype: Any) -> tuple[ContactMode
         if link == ref:
             same = f"{contact.link!r} and {contact.ref!r}, which are the same"
             raise ArgumentError(f"link and ref of contacts[{i}] must be two links, got {same}")
+        if body_of(model, link) == body_of(model, ref):
+            against = "the world" if contact.ref is None else repr(contact.ref)
+            raise ArgumentError(f"link of contacts[{i}] must move relative to {against}, got {contact.link!r}")
     return tuple(jax.tree.map(lambda x: jnp.asarray(x, dtype), contact) for contact in contacts)

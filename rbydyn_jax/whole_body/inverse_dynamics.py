@@ -11,14 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_array, check_positive, check_sequence, jit_public
-from .._errors import ModelError
+from .._check import check_array, check_positive, jit_public
 from .._result import Result, outcomes
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
 from ..algorithms.inverse_dynamics import bias_forces
 from ..constraints._bodies import body_of
-from ..constraints.dynamics import DEFAULT_STABILIZATION, Stabilization, each_stabilization
+from ..constraints.dynamics import DEFAULT_STABILIZATION, Stabilization, driven_velocities, each_stabilization
 from ..constraints.loops import LoopJoint, assemble, check_loops
 from ..model.model import Model
 from ._program import Equations, Problem, optimum
@@ -126,8 +125,8 @@ def inverse_dynamics(
         stabilization: Gains of all loop joints, or one for each of them; None does nothing against drift.
 
     Raises:
-        ArgumentError: There is no task, nothing has a motor or touches, or a number is not positive or not finite
-            where it is known.
+        ArgumentError: There is no task, nothing has a motor or touches, what touches or closes a loop does not move
+            relative to the other side, or a number is not positive or not finite where it is known.
         DtypeError: An argument is of another type.
         ModelError: A joint without velocities or a mimic joint is to have a motor.
         NameNotFoundError: There is no such link or joint.
@@ -185,19 +184,11 @@ def inverse_dynamics(
 
 
 def _driven(model: Model, actuated: Any) -> np.ndarray:
-    """The velocities that have a motor."""
+    """The velocities that have a motor; those of all joints with one freedom are the default."""
     tree = model.tree
     if actuated is None:
-        chosen = [i for i, joint in enumerate(tree.joints) if joint.nv == 1 and tree.mimics[i] is None]
-    else:
-        chosen = [
-            model.joint_index(joint) for joint in check_sequence(actuated, "actuated", "joints, by name or index")
-        ]
-        for i in chosen:
-            if tree.mimics[i] is not None:
-                raise ModelError(f"actuated must not hold the mimic joint {model.joint_names[i]!r}")
-    slices = [tree.v_slices[i] for i in chosen]
-    return np.array(sorted({k for at in slices for k in range(at.start, at.stop)}), int)
+        actuated = [i for i, joint in enumerate(tree.joints) if joint.nv == 1 and tree.mimics[i] is None]
+    return driven_velocities(model, actuated)
 
 
 def _turned(state: State, contacts: Sequence[ContactModel], K: Array, k: Array) -> tuple[Array, Array]:

@@ -202,6 +202,9 @@ def test_errors_say_what_is_wrong():
     for options, error, match in wrong:
         with pytest.raises(error, match=match):
             simulate(BOX, q, v, 0.1, 0.1, **options)
+    bare = rb.build_model(rb.RobotBuilder().link("w").link("body", 2.0, inertia=0.1).floating("f", "w", "body"))
+    with pytest.raises(rb.ModelError, match="none of the links has collision shapes"):
+        simulate(bare, q, v, 0.1, 0.1, method="implicit", world=slope())
 
 
 @needs_x64

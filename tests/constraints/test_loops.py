@@ -142,6 +142,8 @@ def test_stabilization_for_each_joint(robot):
         (lambda r: LoopJoint("fixed", None, "a", successor_pose=np.eye(3)), rb.ShapeError, "successor_pose"),
         (lambda r: _solve(r, LoopJoint("fixed", None, "a")), rb.DtypeError, "sequence of LoopJoint"),
         (lambda r: _solve(r, (LoopJoint("fixed", None, "lnk_1"),)), rb.NameNotFoundError, "link_1"),
+        (lambda r: _solve(r, (LoopJoint("fixed", "link_1", "link_1"),)), rb.ArgumentError, "'link_1' and 'link_1'"),
+        (lambda r: _solve(r, (LoopJoint("fixed", None, r.link_names[0]),)), rb.ArgumentError, "got the world and"),
         (lambda r: _solve(r, (LoopJoint("fixed", None, "link_1"),), (None, None)), rb.ShapeError, "2 entries for 1"),
         (lambda r: _solve(r, (LoopJoint("fixed", None, "link_1"),), (1.0,)), rb.DtypeError, "must hold Baumgarte"),
     ],

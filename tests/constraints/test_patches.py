@@ -278,9 +278,21 @@ def test_what_raises():
         (lambda: distribute_wrench(untyped([constraints.Contact("a")]), jnp.zeros(6)), rb.DtypeError, "hold"),
         (lambda: static_equilibrium_polygon(PATCHES, directions=2), rb.ArgumentError, "directions"),
         (lambda: zmp_support_area(PATCHES, jnp.zeros(2)), rb.ShapeError, "com"),
+        (lambda: zmp_support_area(PATCHES, jnp.zeros(3), pressing=-1.0), rb.ArgumentError, "pressing must be finite"),
+        (lambda: static_equilibrium_polygon(PATCHES, pressing=np.nan), rb.ArgumentError, "pressing must be finite"),
     ):
         with pytest.raises(error, match=match):
             call()
+
+
+@pytest.mark.ci
+def test_of_what_is_not_finite_nothing_is_known():
+    foot, com = ContactPatch(half_sizes=(0.1, 0.1), friction=0.5), jnp.array([0.0, 0.0, 0.8])
+    found = distribute_wrench((foot,), jnp.zeros(6).at[5].set(jnp.nan))
+    assert bool(jnp.isnan(found.forces).all()) and not found.feasible
+    for at, height in ((com.at[0].set(jnp.nan), 0.0), (com, jnp.nan)):
+        area = zmp_support_area((foot,), at, height, directions=4)
+        assert bool(jnp.isnan(area.points).all()) and not area.feasible
 
 
 @pytest.mark.ci

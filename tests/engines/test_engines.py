@@ -194,7 +194,7 @@ def test_mujoco_takes_a_body_between_joints_without_inertia(mass):
     body = next(parent for parent in model.tree.parents if parent >= 0)
     link = model.tree.link_bodies.index(body)
     model = with_inertias(model, {link: jnp.zeros(10).at[0].set(mass)})
-    q, v, a = _states(model, 5)
+    q, v, a = map(jnp.asarray, _states(model, 5))
     twin = mujoco_model(model)
     assert_close(jax.vmap(crba, (None, 0))(model, q), batch(twin.crba, q))
     assert_close(jax.vmap(rnea, (None, 0, 0, 0))(model, q, v, a), batch(twin.rnea, q, v, a))

@@ -286,3 +286,39 @@ def test_the_velocities_of_points_that_move_keep_their_components_in_the_axes_of
 
         assert float(jnp.abs(seen(0.0)).max()) > 0.05
         assert_close(jax.jacfwd(seen)(0.0), np.zeros((3, 3)), 1e-9, scale=1.0)
+
+
+def _on_a_stand() -> rb.Model:
+    """An arm and a leg on a base that does not move, each with a joint that mimics another."""
+    builder = rb.RobotBuilder("stand").link("base", 5.0, (0.01, 0.02, 0.05), 0.2)
+    hinges = (
+        ("j1", "base", "l1", (0.1, 0.0, 0.1), (0.1, 0.0, 0.2), (0, 1, 0), None),
+        ("j3", "l2", "l3", (0.05, 0.0, 0.2), (0.2, 0.0, 0.0), (1, 0, 0), None),
+        ("g1", "l3", "finger", (0.0, 0.03, 0.1), (0.0, 0.0, 0.0), (1, 0, 0), None),
+        ("g2", "l3", "thumb", (0.0, -0.03, 0.1), (0.0, 0.0, 0.0), (1, 0, 0), rb.Mimic("g1", -0.7, 0.2)),
+        ("j4", "base", "l4", (-0.1, 0.0, -0.1), (0.0, 0.2, 0.0), (0, 1, 0), None),
+        ("j5", "l4", "foot", (0.0, 0.0, -0.3), (0.0, 0.0, 0.0), (1, 0, 0), rb.Mimic("j4", 0.5, -0.1)),
+    )
+    for k, name in enumerate(("l1", "l2", "l3", "finger", "thumb", "l4", "foot")):
+        builder.link(name, 1.0 + 0.1 * k, (0.02, 0.01 * k, 0.03), 0.02)
+    builder.prismatic("j2", "l1", "l2", axis=(0, 0, 1), xyz=(0.0, 0.1, 0.2), rpy=(0.0, 0.3, 0.0))
+    for name, parent, child, xyz, rpy, axis, mimic in hinges:
+        builder.revolute(name, parent, child, axis=axis, xyz=xyz, rpy=rpy, mimic=mimic)
+    return rb.build_model(builder)
+
+
+@pytest.mark.ci
+def test_what_does_not_move_is_no_task_and_touches_nothing():
+    """The rows of zeros of its Jacobian made XLA end the process."""
+    model = _on_a_stand()
+    q = jnp.zeros(model.nv)
+    posture, still = Posture(q + 0.1), Pose("base", jnp.eye(4))
+    found, alone = (inverse_dynamics(model, q, q, tasks) for tasks in ([still, posture], [posture]))
+    assert found.status == alone.status == WholeBodyStatus.OPTIMAL
+    assert_close(found.a, alone.a, kind="solve")
+    with pytest.raises(rb.ArgumentError, match=r"contacts\[0\] must move relative to the world, got 'base'"):
+        inverse_dynamics(model, q, q, [posture], [PointContact("base")])
+    with pytest.raises(rb.ModelError, match="actuated must not hold the mimic joint 'g2'"):
+        inverse_dynamics(model, q, q, [posture], [PointContact("foot")], actuated=("j1", "g2"))
+    with pytest.raises(rb.ModelError, match="actuated must not hold the mimic joint 'g2'"):
+        rb.constraints.inverse_dynamics(model, q, q, q, (), ("g2",))
