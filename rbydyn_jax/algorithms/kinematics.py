@@ -23,6 +23,7 @@ from ..spatial import se3
 from ..spatial.algebra import IDENTITY, NO_FORCE, NO_MOTION, Force, Motion, Transform, skew
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Body, Sweep, transform_from_numbers
+from ..xla.fusion import barrier
 from ..xla.loops import Pieces
 from ..xla.structural import Scalars
 from ..xla.transpose import LinearMap
@@ -45,6 +46,11 @@ def _all(tree: KinematicTree) -> Sequence[int]:
 
 def _principal(tree: KinematicTree) -> Sequence[int]:
     return tree.principal_links
+
+
+def _whole(poses: Pieces) -> Array:
+    """The array, behind a barrier: of a single number that is used XLA would leave a kernel that ends the process."""
+    return barrier(poses.whole())
 
 
 def _outward(body: Body, parent: Motion, numbers: Scalars, v: Scalars) -> tuple[Motion, Transform]:
@@ -87,7 +93,7 @@ class _Changes(LinearMap):
         model, q, T = parameters
         if self.transposed:
             return (traverse(model, partial(_pull_back, self.links), q, *arguments, result="from_poses"),)
-        return (traverse(model, partial(_push_forward, self.links), q, T, *arguments, result="poses").whole(),)
+        return (_whole(traverse(model, partial(_push_forward, self.links), q, T, *arguments, result="poses")),)
 
     def transpose(self) -> LinearMap:
         return _Changes(self.links, not self.transposed)
@@ -97,7 +103,7 @@ def _plain(select: Links, model: Model, q: Array) -> Array:
     def poses(run: Sweep) -> Pieces:
         return run.link_poses(run.outward(body_pose_step, IDENTITY), select(run.tree))
 
-    return traverse(model, poses, q, result="poses").whole()
+    return _whole(traverse(model, poses, q, result="poses"))
 
 
 def _with_rule(select: Links) -> Callable[[Model, Array], Array]:
