@@ -98,11 +98,6 @@ class Selection(NamedTuple):
     names: tuple[str, ...]
     basis: np.ndarray
 
-    @property
-    def blocks(self) -> tuple[int, ...]:
-        """The links that have ten parameters each, the payload's last."""
-        return self.links if self.payload is None else (*self.links, self.payload)
-
 
 def selection_of(
     model: Model, links: Sequence[str | int] | None, payload: str | int | None, terms: Sequence[Term]
