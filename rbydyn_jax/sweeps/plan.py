@@ -214,7 +214,7 @@ def together(f: Callable[..., T]) -> Callable[..., T]:
 
 
 def _separated(found: Any) -> Any:
-    """Behind a barrier; pieces get theirs when they are written into the result of a batch."""
+    """Behind a barrier; pieces get theirs as one array (`kinematics`), so that in a batch none is copied."""
     return found if is_in_pieces(found) else barrier(found)
 
 

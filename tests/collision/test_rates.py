@@ -43,7 +43,7 @@ SHAPES = {
 
 
 def tree(kinds: Sequence[str], traversal: Traversal = "auto", joints: Sequence[str] = JOINTS) -> Model:
-    """A random tree with such joints, of which two follow others where they can, and shapes in turn on its links."""
+    """A random tree with such joints, of which two follow others if they are of all kinds, with shapes in turn."""
     robot = random_description(3, joints, len(joints), mimics=2 if joints is JOINTS else 0)
 
     def with_shape(i: int) -> LinkDescription:
