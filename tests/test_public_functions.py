@@ -150,8 +150,9 @@ def compiled(name: str) -> Callable[[State], Any]:
     return jax.jit(jax.vmap(lambda s: ON_STATES[name](TREE, s)))
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("name", ON_STATES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=pytest.mark.slow if x in COMPOSED else pytest.mark.ci) for x in ON_STATES]
+)
 def test_a_batch_is_finite_but_where_an_argument_is_nan(name):
     s = states()
     results = compiled(name)(jax.tree.map(lambda x: x.at[-1].set(jnp.nan), s))

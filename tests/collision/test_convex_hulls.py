@@ -200,8 +200,9 @@ def planes_of(geometry) -> np.ndarray:
     return ConvexHull(points).equations
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("kind", ["box", "convex_hull"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("box", marks=pytest.mark.ci), pytest.param("convex_hull", marks=pytest.mark.slow)]
+)
 def test_points_of_parallel_faces_are_on_both_bodies(kind):
     """Of faces that touch or overlap: where several vertices are equally deep, the points are in both faces."""
     sides, tol = parallel(kind, wedges=0.3), 1e-9 if X64 else 1e-5

@@ -91,8 +91,9 @@ def check(model: Model, distances: Callable[[jax.Array], jax.Array]) -> None:
         assert_close(rates, differences, kind="difference")
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("traversal", ["unrolled", "scanned"])
+@pytest.mark.parametrize(
+    "traversal", [pytest.param("unrolled", marks=pytest.mark.ci), pytest.param("scanned", marks=pytest.mark.slow)]
+)
 def test_rates_of_distances_between_links(traversal):
     model = tree(["capsule"], traversal)
     check(model, lambda q: signed_distances(model, q))
@@ -139,7 +140,7 @@ def test_a_gradient_takes_the_distances_once_and_little_more():
     ("kinds", "cloud"),
     [
         pytest.param(("capsule",), False, marks=pytest.mark.ci),
-        pytest.param(("capsule",), True, marks=pytest.mark.ci),
+        pytest.param(("capsule",), True, marks=pytest.mark.slow),
         pytest.param(("box", "capsule"), False, marks=pytest.mark.slow),
         pytest.param(("convex_hull", "cylinder"), False, marks=pytest.mark.slow),
     ],
