@@ -8,6 +8,7 @@ import inspect
 import math
 import operator
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -441,12 +442,14 @@ def explained(
                 check(kwargs[name], name)
         try:
             return compiled(*args, **kwargs)
-        except DtypeError:  # inside of the trace an array is a tracer
+        except DtypeError as error:  # inside of the trace an array is a tracer
             if names[:1] == ["model"] and args and isinstance(args[0], jax.Array | np.ndarray):
                 raise DtypeError(
                     "model must be a Model (from load_urdf, build_model or robots), got an array"
                 ) from None
-            raise
+            if "Tracer" not in str(error):
+                raise
+            raise DtypeError(re.sub(r"\b\w*Tracer\b", "a number or an array", str(error))) from None
         except RbydynError:
             raise
         except (TypeError, ValueError, OverflowError):  # from JAX, for objects that cannot be arguments
@@ -479,8 +482,20 @@ def _check_arguments(given: inspect.BoundArguments, static: Sequence[str]) -> No
                 raise DtypeError(f"{name} must be hashable: a name, number or tuple of these, got {kind}") from None
         elif name == "model" and isinstance(value, str | bytes | Path):
             raise DtypeError(f"model must be a Model, got {kind}; load_urdf reads one from a file")
-        elif not all(_is_array(leaf) for leaf in jax.tree.leaves(value)):
-            raise DtypeError(f"{name} must be {expected}, got {kind}")
+        elif not _is_data(value):
+            of = re.fullmatch(r"(?:Sequence|tuple|list)\[([\w .|]+?)(?:, \.\.\.)?\]", annotation)
+            if of is None:
+                raise DtypeError(f"{name} must be {expected}, got {kind}")
+            element = " or ".join(of[1].split(" | "))
+            if not isinstance(value, list | tuple):
+                expected = _EXPECTED.get(name, f"a list of {element}")
+                raise DtypeError(f"{name} must be {expected}, got {kind}")
+            k = next(k for k, x in enumerate(value) if not _is_data(x))
+            raise DtypeError(f"{name}[{k}] must be a {element}, got {type(value[k]).__name__}")
+
+
+def _is_data(x: Any) -> bool:
+    return all(_is_array(leaf) for leaf in jax.tree.leaves(x))
 
 
 def _is_array(x: Any) -> bool:

@@ -68,6 +68,8 @@ class Transcription:
         self.shape = (problem.coefficients, len(self.at_q))
         self.size = self.shape[0] * self.shape[1]
         self.free = problem.duration is None
+        gaps = np.full(problem.points - 1, 1.0 / (problem.points - 1))
+        self.shares = 0.5 * (np.append(gaps, 0.0) + np.append(0.0, gaps))  # of the times in a mean, by trapezoids
         self.instants = sorted({goal.when for goal in problem.goals if not isinstance(goal.when, str)})
         low, high = position_limits(problem)
         self.ends = end_limits(problem)
@@ -259,10 +261,11 @@ class Transcription:
         return _OF_GOALS[self.dtype.name] * error
 
     def cost(self, x: Array, at: Samples) -> Array:
-        """Half the squared jerk, the mean of the given costs, and the weighted square of the duration if it is free."""
+        """Half the squared jerk, the mean of the given costs over time, and that of a free duration."""
         total = 0.5 * jnp.sum(x[: self.size] ** 2)
         if "costs" in at.path:
-            total += 0.5 * jnp.sum(at.path["costs"].value ** 2) / self.problem.points
+            squares = jnp.sum(at.path["costs"].value ** 2, axis=1)
+            total += 0.5 * jnp.sum(jnp.asarray(self.shares, self.dtype) * squares)
         return total + 0.5 * self.short * jnp.exp(2.0 * x[-1]) if self.free else total
 
     def merit(self, x: Array, at: Samples, dual: Multipliers, tight: Multipliers, penalty: Array) -> Array:
@@ -303,8 +306,8 @@ class Transcription:
             assert rows.slope is not None
             by_time = jnp.zeros_like(rows.value) if rows.later is None else rows.later
             if kind == "costs":
-                weight = jnp.sqrt(1.0 / (self.problem.points * penalty))
-                slope.append(rows.slope * weight)
+                weight = jnp.sqrt(jnp.asarray(self.shares, self.dtype) / penalty)[:, None]
+                slope.append(rows.slope * weight[..., None, None])
                 pull.append(rows.value * weight)
                 later.append(by_time * weight)
             else:

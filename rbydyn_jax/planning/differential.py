@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from .._check import check_array, check_positive, check_sequence, jit_public, known
@@ -16,13 +17,13 @@ from ..algorithms.arguments import arguments
 from ..collision import CapsulePairs, World
 from ..model.model import Model, check_model
 from ..spatial._quadratic import Program, solve, solved
+from ..spatial.safe import safe_norm
 from ._clearance import Clearance, check_clearance, checked_clearance
 from ._ik_arguments import check_goal_values, ends, moving
 from ._ik_problem import product, room
 from .costs import Cost, LinkVelocity, Manipulability, SoftGoal
 from .goals import Moving
 
-_FAR = 1e3  # times the highest velocities: limits that are farther do not count
 _ROWS = 8  # distances that are kept from each: the nearest ones
 
 
@@ -143,8 +144,10 @@ def differential_ik(
         basis = jnp.eye(len(indices.v), dtype=q.dtype)
     P, c = _objective(model, q, wanted, indices, step, g)
     P = P + mu * jnp.eye(len(c), dtype=q.dtype)
-    limits = _limits(model, q, indices, keep, step, share)
-    program, unit = _scaled(P, c, basis, *limits, model.velocity_limit[np.array(indices.v)])
+    highest = model.velocity_limit[np.array(indices.v)]
+    F, h = _limits(model, q, indices, keep, step, share)
+    counts = _reached(F, h, jnp.where(jnp.isinf(highest), 2.0 * safe_norm(c) / mu, highest))
+    program, unit = _scaled(P, c, basis, F, h, counts, highest)
     point = solve(program)
     right = jnp.all(jnp.stack([step, g, mu, share]) > 0.0) & (share <= 1.0)
     found = solved(program, point) & jnp.isfinite(q).all() & right
@@ -197,20 +200,38 @@ def _limits(
     return jnp.concatenate(F), jnp.concatenate(h)
 
 
-def _scaled(P: Array, c: Array, basis: Array, F: Array, h: Array, v_max: Array) -> tuple[Program, Array]:
-    """The program over the coefficients of the basis, in units of how fast they can be; and these units."""
-    usable = jnp.isfinite(v_max) & (v_max > 0)
-    share = jnp.where(usable[:, None], jnp.abs(basis) / jnp.where(usable, v_max, 1.0)[:, None], 0.0)
+def _reached(F: Array, h: Array, speeds: Array) -> Bool[Array, "m"]:
+    """Which rows of F v <= h count: the others hold at all velocities within `speeds`.
+
+    Where a joint has no limit, its speed is at most 2 |c| / mu: the minimum is not above v = 0, which is within all
+    limits. NaN counts.
+    """
+    reach = jnp.sum(jnp.where(F == 0.0, 0.0, jnp.abs(F) * speeds[None]), axis=1)
+    return ~((h > reach) | (F == 0.0).all(axis=1))
+
+
+def _scaled(
+    P: Array, c: Array, basis: Array, F: Array, h: Array, counts: Array, highest: Array
+) -> tuple[Program, Array]:
+    """The program over the coefficients of the basis, in units of how fast they can be; and these units.
+
+    The unit of a joint without a limit is the largest velocity of the steepest descent.
+    """
+    curved = c @ P @ c
+    descent = jnp.where(curved > 0.0, (c @ c) * jnp.max(jnp.abs(c)) / jnp.where(curved > 0.0, curved, 1.0), 1.0)
+    speeds = jnp.where(jnp.isinf(highest), descent, highest)
+    usable = speeds > 0.0
+    share = jnp.where(usable[:, None], jnp.abs(basis) / jnp.where(usable, speeds, 1.0)[:, None], 0.0)
     largest = share.max(axis=0)
-    unit = 1.0 / jnp.where(largest > 0, largest, 1.0)
+    unit = lax.stop_gradient(1.0 / jnp.where(largest > 0, largest, 1.0))  # of which the minimum does not depend
     columns = basis * unit[None]
     P, c, F = product(columns.T, product(P, columns)), product(columns.T, c), product(F, columns)
     size = jnp.maximum(jnp.max(jnp.diagonal(P)), jnp.max(jnp.abs(c)))
     size = jnp.where(size == 0.0, 1.0, size)
     idle = jnp.diag((basis == 0.0).all(axis=0).astype(c.dtype))  # motions that are none: of these nothing, exactly
     height = jnp.abs(F).max(axis=1)
-    limited = ~(h >= _FAR * height)  # others hold whatever the joints do; NaN is not one of them
-    height = jnp.where(limited, height, 1.0)
-    F, h = jnp.where(limited[:, None], F / height[:, None], 0.0), jnp.where(limited, h / height, 1.0)
+    counts = counts & (height != 0.0)  # of NaN, too
+    height = jnp.where(counts, height, 1.0)
+    F, h = jnp.where(counts[:, None], F / height[:, None], 0.0), jnp.where(counts, h / height, 1.0)
     none = jnp.zeros((0, len(c)), c.dtype)
     return Program(P / size + idle, c / size, none, none[:, 0], F, h), unit

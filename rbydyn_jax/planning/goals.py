@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -273,9 +274,9 @@ def _place(T: Float[Array, "4 4"]) -> tuple[Array, Array]:
 
 def time(at: Any, name: str) -> float | str:
     """When a goal is to be reached, checked."""
-    if at == ALONG:
+    if isinstance(at, str) and at == ALONG:
         return ALONG
-    if isinstance(at, bool) or not isinstance(at, int | float) or not 0.0 <= at <= 1.0:
+    if isinstance(at, bool) or not isinstance(at, Real) or not 0.0 <= float(at) <= 1.0:
         raise ArgumentError(f"{name}.at must be a number between 0 and 1, or 'path', got {at!r}")
     return float(at)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -10,6 +11,7 @@ from jaxtyping import Array, Float
 from .._check import check_array, check_size, jit_public
 from .._errors import ArgumentError
 from .._result import Result
+from ..spatial.safe import safe_divide
 from ._moving_target import meeting
 from ._third_order import Limits, State, advance, lasting, quickest, total
 from .profiles import ProfileSamples, at_known_times, check_numbers
@@ -185,21 +187,21 @@ def _profile(
 @jit_public()
 def _evaluate(profile: JerkLimitedProfile, t: Array) -> ProfileSamples:
     times = t.astype(profile.start.dtype)[..., None, None]
-    states = [State(profile.target - profile.start, profile.start_velocity, profile.start_acceleration)]
-    for length, jerk in zip(profile.segments, profile.jerks, strict=True):
-        states.append(advance(states[-1], length, jerk))
+    states = _nodes(profile)
     ends = jnp.cumsum(profile.segments, axis=0)
-    begins = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])  # without gaps from rounding
-    shape = (1,) * t.ndim + ends.shape
+    begins = jnp.concatenate([jnp.zeros_like(ends[:1]), ends])  # without gaps from rounding; the last segment goes on
+    shape = (1,) * t.ndim + begins.shape
     inside = jnp.maximum(times, 0.0)
-    here = (inside >= begins.reshape(shape)) & (inside < ends.reshape(shape))
+    until = jnp.concatenate([ends, jnp.full_like(ends[:1], jnp.inf)])
+    here = (inside >= begins.reshape(shape)) & (inside < until.reshape(shape))
 
     def at(x: Array) -> Array:
-        """What holds in the segment of each time; zero after the last."""
+        """What holds in the segment of each time."""
         return jnp.sum(jnp.where(here, x, 0.0), axis=-2)
 
-    nodes = State(*(jnp.stack(x[:-1]) for x in zip(*states, strict=True)))
-    since, jerk = at(inside - begins.reshape(shape)), at(profile.jerks.reshape(shape))
+    jerks = jnp.concatenate([profile.jerks, jnp.zeros_like(profile.jerks[:1])])
+    nodes = State(*(jnp.stack(x) for x in zip(*states, strict=True)))
+    since, jerk = at(inside - begins.reshape(shape)), at(jerks.reshape(shape))
     moved = advance(State(*(at(x.reshape(shape)) for x in nodes)), since, jerk)
     after = times[..., 0] - profile.duration  # (..., 1)
     over = after >= 0.0
@@ -207,9 +209,38 @@ def _evaluate(profile: JerkLimitedProfile, t: Array) -> ProfileSamples:
         jnp.broadcast_to(x.reshape(shape[:-2] + shape[-1:]), moved.v.shape)
         for x in (profile.target, profile.target_velocity)
     )
+    rest = profile.duration - ends[-1]
+    missed, rate, curve = _correction(profile, advance(states[-1], rest, jnp.zeros_like(rest)).ahead, inside)
     samples = ProfileSamples(
-        position=jnp.where(over, target + jnp.maximum(after, 0.0) * velocity, target - moved.ahead),
-        velocity=jnp.where(over, velocity, moved.v),
-        acceleration=jnp.where(over | (times[..., 0] < 0.0), 0.0, moved.a),
+        position=jnp.where(over, target + jnp.maximum(after, 0.0) * velocity, target - moved.ahead + missed),
+        velocity=jnp.where(over, velocity, moved.v + rate),
+        acceleration=jnp.where(over | (times[..., 0] < 0.0), 0.0, moved.a + curve),
     )
     return at_known_times(samples, times[..., 0])
+
+
+def _nodes(profile: JerkLimitedProfile) -> list[State]:
+    """The states at the beginning of each segment and at the end.
+
+    An acceleration that is zero but for rounding is zero: on a long plateau of velocity it would lead astray.
+    """
+    states = [State(profile.target - profile.start, profile.start_velocity, profile.start_acceleration)]
+    turned = jnp.abs(profile.start_acceleration)
+    for length, jerk in zip(profile.segments, profile.jerks, strict=True):
+        state = advance(states[-1], length, jerk)
+        turned = turned + jnp.abs(jerk) * length
+        noise = jnp.where(jnp.abs(state.a) <= 4.0 * jnp.finfo(turned.dtype).eps * turned, state.a, 0.0)
+        states.append(state._replace(a=state.a - jax.lax.stop_gradient(noise)))
+    return states
+
+
+def _correction(profile: JerkLimitedProfile, left: Array, t: Array) -> tuple[Array, Array, Array]:
+    """What rounding leaves to the target at the end, spread smoothly over the motion; its first two derivatives."""
+    left, duration = (x.reshape((1,) * (t.ndim - 2) + (-1,)) for x in (left, profile.duration))
+    share = jnp.minimum(safe_divide(t[..., 0], duration), 1.0)
+    rate = safe_divide(left, duration)
+    return (
+        left * share * share * (3.0 - 2.0 * share),
+        6.0 * rate * share * (1.0 - share),
+        safe_divide(rate * (6.0 - 12.0 * share), duration),
+    )

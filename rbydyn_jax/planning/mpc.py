@@ -50,12 +50,13 @@ class Controller:
                 recompile.
 
         Raises:
-            ArgumentError: A number is not finite.
+            ArgumentError: A number is not finite, or the problem has another robot or number of steps, or a horizon
+                shorter than the period.
             DtypeError: An argument is of another type, or a cost returns no array of floats.
             ShapeError: An argument has another shape.
         """
         if problem is not None:
-            self._problem = _checked(problem, self._problem)
+            self._problem = _checked(problem, self._problem, self._period)
         model = self._problem.model
         at, moving = check_array(q, "q", (model.nq,), "model.nq"), check_array(v, "v", (model.nv,), "model.nv")
         check_finite(at, "q")
@@ -101,19 +102,20 @@ def mpc(problem: ControlProblem, *, period: float | None = None, iterations: int
         >>> tau.shape, bool(tau[0] < 0.0)
         ((1,), True)
     """
-    problem = _checked(problem, None)
     outside_jit("mpc", problem, use="ilqr")
-    step = problem.dt if period is None else positive(period, "period").astype(problem.dt.dtype)
-    if float(step) > float(problem.dt) * problem.steps:
-        raise ArgumentError(f"period must not be longer than the horizon, got {float(step)}")
+    given = None if period is None else positive(period, "period")
+    problem = _checked(problem, None, given)
+    step = problem.dt if given is None else given.astype(problem.dt.dtype)
     return Controller(problem, step, check_integer(iterations, "iterations", 1))
 
 
-def _checked(problem: Any, like: ControlProblem | None) -> ControlProblem:
+def _checked(problem: Any, like: ControlProblem | None, period: Array | None) -> ControlProblem:
     if not isinstance(problem, ControlProblem):
         raise DtypeError(f"problem must be a ControlProblem, got {type(problem).__name__}")
     if like is not None and (problem.steps, problem.model.tree) != (like.steps, like.model.tree):
         raise ArgumentError("problem must have the robot and the steps of the one that the controller was made with")
+    if period is not None and float(period) > float(problem.dt) * problem.steps:
+        raise ArgumentError(f"period must not be longer than the horizon, got {float(period)}")
     return problem
 
 

@@ -67,6 +67,56 @@ def test_velocities_are_minima_within_the_limits():
     assert active > 10
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize("limited", [(), (0, 2, 5)])
+def test_without_limits_of_velocity_those_of_position_are_kept(limited):
+    """At any rate of control, against bounded least squares by scipy; clearance likewise, along a rail."""
+    optimize = pytest.importorskip("scipy.optimize")
+    arm = robots.panda_like()
+    bound = np.full(7, np.inf)
+    bound[list(limited)] = 2.0
+    arm = rb.with_limits(arm, velocity_limit=jnp.asarray(bound, arm.gravity.dtype))
+    q, goal = (
+        jax.vmap(rb.random_configuration, (None, 0))(arm, jax.random.split(jax.random.key(seed), 8)) for seed in (7, 8)
+    )
+    pose = jax.vmap(lambda q: rb.link_pose(arm, q, "tool"))(goal)
+
+    @jax.jit
+    @jax.vmap
+    def solve(q, pose, dt):
+        costs = [SoftGoal(PositionGoal("tool", 3.0 * pose[:3, 3])), SoftGoal(ConfigurationGoal(5.0 - 3.0 * q), 0.1)]
+        found = differential_ik(arm, q, costs, dt=dt, damping=1e-3)
+        point = rb.link_pose(arm, q, "tool")[:3, 3]
+        return found, rb.point_jacobian(arm, q, "tool", jnp.zeros(3)), 3.0 * pose[:3, 3] - point
+
+    low, high, at = (np.asarray(x, float) for x in (arm.position_lower, arm.position_upper, q))
+    for dt in (1e-1, 1e-3, 1e-5):
+        found, J, e = solve(q, pose, jnp.full(8, dt))
+        assert found.solved.all()
+        step = np.asarray(found.v, float) * dt
+        upper, lower = (np.minimum(0.5 * np.abs(x - at), dt * bound) for x in (high, low))
+        assert (step <= upper + 1e-5).all() and (step >= -lower - 1e-5).all()
+        if not X64:
+            continue
+        weight = np.sqrt([100.0, 0.1, 1e-3])  # a goal weighs 1 for 0.1 m
+        for k in range(8):
+            A = np.concatenate([weight[0] * J[k], weight[1] * np.eye(7), weight[2] * np.eye(7)])
+            b = np.concatenate([weight[0] * e[k], weight[1] * (5.0 - 4.0 * at[k]), np.zeros(7)])
+            best = optimize.lsq_linear(A, b, (-lower[k], upper[k]), method="bvls", tol=1e-14).x
+            assert np.abs(best - step[k]).max() < 1e-6
+
+    rail = (
+        rb.RobotBuilder("rail").link("base").link("car", 1.0, inertia=0.1).prismatic("j", "base", "car", axis=(1, 0, 0))
+    )
+    rail = rb.build_model(rail.capsule("car", 0.2, 0.05))
+    wall = collision.World(collision.half_space(jnp.array([0.5, 0.0, 0.0]), jnp.array([-1.0, 0.0, 0.0])))
+    for dt in (1e-1, 1e-4):
+        there = SoftGoal(ConfigurationGoal(jnp.array([1.5])))
+        found = differential_ik(rail, jnp.zeros(1), [there], dt=dt, clearance=0.01, world=wall, limit_gain=1.0)
+        assert found.solved
+        assert_close(found.v * dt, [0.44], 1e-5)
+
+
 @pytest.mark.slow
 def test_a_closed_loop_stays_clear_of_the_pole():
     """Drawn straight through the pole, the arm comes as near as it may, and no nearer."""

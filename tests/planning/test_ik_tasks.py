@@ -299,7 +299,7 @@ def test_wrong_arguments_are_named():
         (ArgumentError, "there is nothing to reach", arm, {}),
         (ArgumentError, "target must be given with link", arm, {"link": "tool"}),
         (DtypeError, r"goals\[0\] must be a Goal, got an array", arm, {"goals": [3]}),
-        (DtypeError, "costs must be a list of costs such as SoftGoal", arm, {"goals": [goal], "costs": ["x"]}),
+        (DtypeError, r"costs\[0\] must be a Cost, got str", arm, {"goals": [goal], "costs": ["x"]}),
         (DtypeError, r"costs\[0\] must be a SoftGoal or Manipulability", arm, {"goals": [goal], "costs": [goal]}),
         (
             DtypeError,

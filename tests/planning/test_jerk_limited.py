@@ -24,8 +24,8 @@ def cases(count, joints, excess=1.0):
     return tuple(x.astype(np.float64 if X64 else np.float32) for x in (d, V, A, J, v0, a0))
 
 
-def profile_of(d, V, A, J, v0, a0):
-    return jerk_limited_profile(jnp.zeros_like(d), d, V, A, J, start_velocity=v0, start_acceleration=a0)
+def profile_of(d, V, A, J, v0, a0, **options):
+    return jerk_limited_profile(jnp.zeros_like(d), d, V, A, J, start_velocity=v0, start_acceleration=a0, **options)
 
 
 @jax.jit
@@ -98,6 +98,25 @@ def test_limits_and_continuity(some):
     assert_close(at.acceleration[:, 0], a0)
     assert_close(at.position[:, -1], d)
     chex.assert_trees_all_equal(at.velocity[:, -1], jnp.zeros_like(d))
+
+
+def test_long_motions_in_float32_end_on_their_targets():
+    """At their limits of jerk times are rounded to some 1e-7 s: on a plateau of 80 s that must not add up."""
+    d, V, A, J, v0, a0 = (x[:60].astype(np.float32) for x in cases(500, 3))
+
+    @jax.jit
+    @jax.vmap
+    def last(*arguments):
+        profile = profile_of(*arguments, minimum_time=80.0)
+        at = profile.evaluate(profile.duration * jnp.array([0.5, 1 - 1e-6], profile.duration.dtype))
+        return at, profile.duration
+
+    at, duration = last(d, V, A, J, v0, a0)
+    assert (duration >= 80.0).all() and at.position.dtype == np.float32
+    assert np.abs(at.position[:, 1] - d).max() < 1e-5 * np.abs(d).max()
+    if X64:
+        exact, _ = last(*(x.astype(float) for x in (d, V, A, J, v0, a0)))
+        assert np.abs(at.position[:, 0] - exact.position[:, 0]).max() < 1e-4
 
 
 @pytest.mark.slow

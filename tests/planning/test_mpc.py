@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -88,12 +89,17 @@ def test_a_plan_that_is_not_finite_leaves_the_old_one():
     assert_close(tau, before[1])
 
 
+def shorter(problem):
+    return eqx.tree_at(lambda p: p.dt, problem, jnp.full_like(problem.dt, 1e-6))
+
+
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [
         (DtypeError, "problem must be a ControlProblem", lambda p: mpc(p.model)),
         (ArgumentError, "period must be positive", lambda p: mpc(p, period=0.0)),
         (ArgumentError, "period must not be longer", lambda p: mpc(p, period=100.0)),
+        (ArgumentError, "period must not be longer", lambda p: mpc(p)(X1, X1, problem=shorter(p))),
         (ArgumentError, "iterations must be at least 1", lambda p: mpc(p, iterations=0)),
         (ShapeError, "q must have shape", lambda p: mpc(p)(np.zeros(2), np.zeros(1))),
         (ArgumentError, "q must be finite", lambda p: mpc(p)(np.full(1, np.nan), np.zeros(1))),

@@ -19,6 +19,7 @@ from rbydyn_jax.planning import (
     optimize_trajectory,
     solve_trajectory,
 )
+from rbydyn_jax.planning.goals import time
 from tests.helpers import X64, assert_close, untyped
 
 from .arms import NO_POSES, pole_arm, pole_pairs, q_start, target
@@ -147,6 +148,13 @@ def test_wrong_arguments():
 
 
 NO_POSES_OF_GOALS = [(message.replace("target", r"goals\[0\].target", 1), wrong) for message, wrong in NO_POSES]
+
+
+def test_instants_are_numbers_of_any_kind():
+    assert time(np.float32(0.5), "goal") == 0.5 and time(np.int64(1), "goal") == 1.0
+    for wrong in (np.array([0.5, 0.6]), np.float32(np.nan), True, None):
+        with pytest.raises(ArgumentError, match=r"goal\.at must be a number between 0 and 1"):
+            time(wrong, "goal")
 
 
 def test_wrong_problems():

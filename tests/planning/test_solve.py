@@ -399,7 +399,13 @@ def test_a_cost_of_effort_lessens_it():
         result = solve_trajectory(TrajectoryProblem(arm, q, [ConfigurationGoal(q + 0.8)], **QUICK, **options))
         assert result.solved
         report = check_trajectory(arm, result.trajectory, "tool", jnp.eye(4), clearance=None)
-        return float(jnp.mean(jnp.sum(report.torques**2, axis=1)))
+        squares = jnp.sum(report.torques**2, axis=1)
+        over_time = jnp.mean(0.5 * (squares[1:] + squares[:-1]))
+        if options:
+            cost = result.costs[jnp.isfinite(result.costs)][-1]
+            jerk = jnp.sum(result.trajectory.coefficients**2)
+            assert_close(cost, 0.5 * (jerk + 25.0 * over_time), 1e-3, scale=float(25.0 * over_time))
+        return float(over_time)
 
     assert mean_effort(costs=[effort]) < 0.99 * mean_effort()
 
