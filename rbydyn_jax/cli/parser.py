@@ -155,7 +155,7 @@ def _compare(add: _Add) -> None:
     )
     parser.add_argument("--samples", type=_positive, default=100, help="configurations, the first is neutral (100)")
     parser.add_argument("--seed", type=_seed, default=0, help="of the random states (0)")
-    parser.add_argument("--bound", type=float, default=1e-9, help="of the relative errors (1e-9)")
+    parser.add_argument("--bound", type=_bound, default=1e-9, help="of the relative errors (1e-9)")
     _json(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -266,7 +266,7 @@ def _codegen(add: _Add) -> None:
         help="an argument of the function, such as link=tool; several times",
     )  # fmt: skip
     parser.add_argument("--output", type=Path, default=Path("."), metavar="DIR", help="where the files go (.)")
-    parser.add_argument("--name", help="name in C (ROBOT_FUNCTION)")
+    parser.add_argument("--name", help="name in C (ROBOT_FUNCTION_VALUES)")
     parser.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="double or float (float64)")
     parser.add_argument("--parameters", action="store_true", help="masses and lengths are an argument, not constants")
 
@@ -344,8 +344,18 @@ def _positive(text: str) -> int:
     return value
 
 
+def _bound(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be finite and not negative, got {text}")
+    return value
+
+
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(sorted({_positive(x) for x in text.split(",")}))
+    try:
+        return tuple(sorted({_positive(x) for x in text.split(",")}))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be whole numbers between commas, got {text!r}") from None
 
 
 def _numbers(text: str) -> tuple[float, ...]:

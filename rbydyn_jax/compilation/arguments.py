@@ -93,16 +93,22 @@ def example(x: Any, batch: int | None) -> jax.Array:
 
 def _by_name(name: str) -> Callable[..., Any]:
     package, _, last = f"rbydyn_jax.{name}".rpartition(".")
+    found: Any = None
     try:
         if any(part.startswith("_") for part in name.split(".")):
             raise AttributeError(name)
-        return operator.attrgetter(last)(importlib.import_module(package))
+        found = operator.attrgetter(last)(importlib.import_module(package))
     except (ImportError, AttributeError):
-        public = vars(importlib.import_module("rbydyn_jax")).items()
-        known = [
-            n for n, f in public if inspect.isfunction(f) and next(iter(inspect.signature(f).parameters), "") == "model"
-        ]
-        raise NameNotFoundError(name, "function", known) from None
+        pass
+    if _is_of_model(found):
+        return found
+    public = vars(importlib.import_module("rbydyn_jax")).items()
+    raise NameNotFoundError(name, "function", [n for n, f in public if _is_of_model(f)])
+
+
+def _is_of_model(f: Any) -> bool:
+    """Whether it is a function whose first argument is a model."""
+    return inspect.isfunction(f) and next(iter(inspect.signature(f).parameters), "") == "model"
 
 
 def _is_array(x: Any) -> bool:

@@ -18,7 +18,7 @@ from .._errors import ArgumentError, DtypeError
 from .._signatures import unobserved
 from ..model.edit import with_traversal
 from ..model.model import Model, check_model
-from ..xla.c_source import RESERVED, Array, c_function
+from ..xla.c_source import Array, c_function, is_declared, is_reserved
 from ..xla.scalar_program import scalar_program
 from ..xla.scalars import NotScalarError, Scalar, ScalarProgram
 from ..xla.transpose import pruned
@@ -124,7 +124,8 @@ def generate_c(
         function: As an entry of `precompile`: a function, its name, or a pair with arguments by name. Arrays among
             these tell shapes.
         dtype: Of all arrays; default is that of the model.
-        name: Name in C; default is that of the robot and of the function, such as ``rby1a_rnea``.
+        name: Name in C; default is that of the robot, of the function, and of what is chosen for it, such as a link:
+            ``rby1a_link_pose_ee_right``.
         parameters: Whether masses, lengths and other parameters are the first argument, an array `robot` of which the
             header tells the order. By default they are constants.
 
@@ -151,7 +152,7 @@ def generate_c(
         raise DtypeError(f"dtype must be float32 or float64, got {dtype}, which C does not have")
     check_flag(parameters, "parameters")
     call = resolve_call(function, model, dtype)
-    own = _identifier(f"{model.name}_{call.name}") if name is None else _checked(name)
+    own = _own_name(model, call) if name is None else _checked(name)
     try:
         return _written(model, call, dtype, own, parameters)
     except NotScalarError as error:
@@ -229,17 +230,24 @@ def _identifier(text: str) -> str:
     return f"result_{found}".rstrip("_") if not found or found[0].isdigit() else found
 
 
+def _own_name(model: Model, call: Call) -> str:
+    """Of the robot, the function, and what was chosen, such as a link: other choices make another function."""
+    chosen = [str(x) for x in call.static.values() if isinstance(x, str | int)]
+    name = _identifier("_".join([model.name, call.name, *chosen]))
+    return f"{name}_" if is_declared(name) else name
+
+
 def _checked(name: Any) -> str:
     if not isinstance(name, str):
         raise DtypeError(f"name must be a string, got {type(name).__name__}")
-    if not re.fullmatch(r"[A-Za-z_][0-9A-Za-z_]*", name) or name in RESERVED:
+    if not re.fullmatch(r"[A-Za-z_][0-9A-Za-z_]*", name) or is_declared(name):
         raise ArgumentError(f"name must be an identifier of C that is not reserved, got {name!r}")
     return name
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """A name that is neither reserved nor taken, which it is afterwards; underscores tell it from these."""
-    while name in taken or name in RESERVED or re.fullmatch(r"[xsc]\d+|(work|div|rem)_\w+", name):
-        name += "_"
+    """A name that is neither reserved nor taken, which it is afterwards; `_` or `own_` tells it from these."""
+    while name in taken or is_reserved(name):
+        name = f"own_{name}" if is_reserved(f"{name}_") else f"{name}_"
     taken.add(name)
     return name

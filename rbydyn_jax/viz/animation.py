@@ -12,13 +12,14 @@ import numpy as np
 from .._check import check_positive_number, require
 from .._errors import ArgumentError, DtypeError, RbydynError
 from .._progress import Progress, check_progress, reported
-from ..model.model import Model
+from ..model.model import Model, check_model
 from .motion_data import motion_grid
 from .robot import FEATURE, VIEW, check_look, draw_robot, make_room, robot_points
 
 _INCHES, _DPI = 5.0, 100
 _ROOM = (0.02, 0.16, 0.86, 0.8)  # left, bottom, width and height of the axes: labels of 3-D axes stand outside of them
 _TICKS = 4
+_MOST_FRAMES = 100_000
 _DELAYS = 2, 2**16 - 1  # between two frames of a GIF [10 ms]; browsers slow down below
 
 
@@ -50,12 +51,13 @@ def animate(
 
     Raises:
         ArgumentError: The path has another suffix, a number is not positive, a configuration not finite, the colour
-            none, or the opacity not from 0 to 1.
+            none, the opacity not from 0 to 1, or there are more than 100,000 frames.
         DtypeError: An argument is of another type.
         MissingExtraError: matplotlib is not installed, or tqdm for a progress bar.
         RbydynError: ffmpeg is not installed.
         ShapeError: The motion is of another robot.
     """
+    model = check_model(model)
     animation = require("matplotlib.animation", "viz", FEATURE)
     figure = require("matplotlib.figure", "viz", FEATURE).Figure(figsize=(_INCHES, _INCHES))
     ticker = require("matplotlib.ticker", "viz", FEATURE)
@@ -73,6 +75,8 @@ def animate(
     grid = motion_grid(model, trajectory, dt)
     if kind == "pillow":
         fps = 100.0 / float(np.clip(round(100.0 / fps), *_DELAYS))
+    if (count := (grid.times[-1] - grid.times[0]) * fps / speed) > _MOST_FRAMES:
+        raise ArgumentError(f"speed and fps must give at most {_MOST_FRAMES:,} frames, got {count:.0f}")
     times = np.arange(grid.times[0], grid.times[-1] + 0.5 * speed / fps, speed / fps)
     frames = grid.q[np.abs(grid.times[:, None] - times).argmin(axis=0)]
     room = np.concatenate([robot_points(model, q) for q in frames[:: max(len(frames) // 20, 1)]])

@@ -117,6 +117,8 @@ def draw_surfaces(axes: Any, surfaces: Sequence[tuple[np.ndarray, Any, float]]) 
 
 
 def _draw_lines(axes: Any, ends: np.ndarray, colors: Any, width: float) -> None:
+    if not len(ends):  # which matplotlib cannot project
+        return
     art = require("mpl_toolkits.mplot3d.art3d", "viz", FEATURE)
     axes.add_collection3d(art.Line3DCollection(ends, colors=colors, linewidths=width, capstyle="round"))
 

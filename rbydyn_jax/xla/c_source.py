@@ -8,6 +8,7 @@ compilers take more than proportional time for long functions.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -22,7 +23,10 @@ _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _LOGIC, _BITS = {"and": "&&", "or": "||", "xor": "!="}, {"and": "&", "or": "|", "xor": "^"}
 _SHIFTS = {"shift_left": "<<", "shift_right_arithmetic": ">>", "shift_right_logical": ">>"}
-_ALIKE = "sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh exp expm1 log log1p pow floor ceil"
+_ALIKE = (
+    "sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc exp exp2 expm1 log log1p pow "
+    "floor ceil"
+)
 _FUNCTIONS = {
     **{name: name for name in _ALIKE.split()},
     **{"abs": "fabs", "round": "rint", "max": "larger", "min": "smaller", "rem": "fmod"},
@@ -34,14 +38,40 @@ _WIDTH = 120
 _LONGEST = 48  # characters of an expression within another
 _ATOM, _UNARY, _LOWEST = 4, 3, 0
 
-RESERVED = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true "
-    "false and catch class delete explicit export friend mutable namespace new not operator or private protected "
-    "public template this throw try typename using virtual xor main isfinite isnan INFINITY NAN".split()
-    + [name + suffix for name in (*_FUNCTIONS.values(), "bits", "from_bits") for suffix in ("", "f")]
+_WORDS = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true false
+    and catch class delete explicit export friend mutable namespace new not operator or private protected public
+    template this throw try typename using virtual xor bitand bitor compl or_eq and_eq xor_eq not_eq wchar_t nullptr
+    constexpr decltype noexcept alignas alignof static_assert thread_local asm typeof linux unix i386 main
+    float_t double_t isfinite isnan isinf isnormal fpclassify signbit isgreater isgreaterequal isless islessequal
+    islessgreater isunordered INFINITY NAN math_errhandling
+"""  # of C, C++ and GNU C, and macros and types of math.h
+_RESERVED = frozenset(
+    _WORDS.split() + [name + suffix for name in (*_FUNCTIONS.values(), "bits", "from_bits") for suffix in ("", "f")]
 )
-"""Words that no argument may be called, of C++ too."""
+_MACROS = r"u?int\w*_t|U?INT\w*_(MAX|MIN|C)|(PTRDIFF|SIZE|SIG_ATOMIC|WCHAR|WINT)_(MAX|MIN)|(FP|M)_\w+|HUGE\w*|MATH_\w+"
+_UNDERSCORES = r"__\w*|_[A-Z]\w*"
+_OWN = r"[xsc]\d+|(work|div|rem)_\w+"
+_MATH = """
+    canonicalize copysign drem exp10 fdim finite fma fmax fmaxmag fmin fminmag frexp fromfp gamma getpayload hypot ilogb
+    j0 j1 jn ldexp lgamma lgamma_r llogb llrint llround log10 log2 logb lrint lround modf nan nearbyint nextafter
+    nextdown nexttoward nextup pow10 remainder remquo round roundeven scalb scalbln scalbn setpayload significand
+    signgam sincos tgamma totalorder trunc ufromfp y0 y1 yn
+"""
+# What math.h declares: no function may have these names, but an argument may.
+_DECLARED = frozenset(name + suffix for name in (*_MATH.split(), *_FUNCTIONS.values()) for suffix in ("", "f", "l"))
+
+
+def is_reserved(name: str) -> bool:
+    """Whether no argument may have this name: a word of C or C++, a macro of a header, or one that the source has."""
+    return name in _RESERVED or re.fullmatch(rf"{_MACROS}|{_OWN}|{_UNDERSCORES}", name) is not None
+
+
+def is_declared(name: str) -> bool:
+    """Whether no function may have this name."""
+    return name in _RESERVED or name in _DECLARED or re.fullmatch(rf"{_MACROS}|{_UNDERSCORES}", name) is not None
+
 
 # Not a number if either is, unlike fmax and fmin.
 _HELPERS = {

@@ -79,6 +79,7 @@ def test_help_names_the_commands(capsys):
         ["demo", "--steps", "many"],
         ["bench"],
         ["bench", "x", "--batches", "0"],
+        *(["compare", "two_link_arm", f"--bound={bound}"] for bound in ("nan", "-1", "inf", "x")),
         ["fk", "two_link_arm", "--q", "inf,0"],
         ["fk", "two_link_arm", "--q", "0,0", "--random", "1"],
         ["ik", "two_link_arm", "--link", "tool", "--position", "nan,0,0"],
@@ -94,6 +95,9 @@ def test_wrong_arguments_end_with_2_and_usage(arguments, capsys):
 
 
 def test_numbers_that_are_none_are_told(capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", "two_link_arm", "--batches", "1,x"])
+    assert "argument --batches: must be whole numbers between commas, got '1,x'" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["fk", "two_link_arm", "--q", "a,b"])
     assert "argument --q: must be numbers between commas, got 'a,b'" in capsys.readouterr().err

@@ -253,6 +253,9 @@ def test_wrong_trajectories_are_refused():
     samples = planning.TrajectorySamples(*(jnp.zeros(n) for n in ((2,), (2, 2), (2, 2), (2, 2))))
     with pytest.raises(rb.NameNotFoundError, match="no joint named 'hip'"):
         ros.to_joint_trajectory(ARM, samples, joints=["hip"])
+    for joints in ([], ["elbow", "elbow"]):
+        with pytest.raises(rb.ArgumentError, match="joints must name at least one joint, and each once"):
+            ros.to_joint_trajectory(ARM, samples, joints=joints)
     with pytest.raises(rb.ArgumentError, match="message and point must be given together"):
         ros.to_joint_trajectory(ARM, samples, message=SimpleNamespace())
     with pytest.raises(rb.ShapeError, match=r"motion\.q must have shape"):

@@ -177,6 +177,12 @@ def every_operation(x):
     bits = jnp.ldexp(jnp.frexp(x)[0], 3)
     return {
         "trigonometry": jnp.sin(x) * jnp.cos(x[::-1]) + jnp.tan(small) + jnp.arcsin(small) - jnp.arccos(small),
+        "others": jnp.arcsinh(x) + jnp.arccosh(positive + 1.0) + jnp.arctanh(small) + jnp.exp2(x) + jnp.sinc(x),
+        "errors": jax.lax.erf(x) - jax.lax.erfc(2.0 * x),
+        "slopes": sum(
+            jax.grad(lambda x, f=f: f(x).sum())(small)
+            for f in (jnp.tanh, jnp.arcsin, jnp.arccos, jnp.arctanh, jnp.arctan, jnp.sinc, jax.nn.sigmoid, jax.lax.erf)
+        ),
         "angles": jnp.arctan(x) + jnp.arctan2(x, x[::-1]) + jnp.sinh(x) * jnp.cosh(x),
         "powers": jnp.log(positive) + jnp.log1p(positive) + jnp.expm1(x) + positive**1.7 + jnp.cbrt(x) + x**-3,
         "roots": jnp.sqrt(positive) * jax.lax.rsqrt(positive)
@@ -437,19 +443,50 @@ def test_what_cannot_be_written_is_named(function, message):
         rb.generate_c(arm, (function, {"q": jax.ShapeDtypeStruct((2,), FLOAT)}))
 
 
-@pytest.mark.parametrize("name", ["nope", "_directory", "planning._ik.solve"])
+@pytest.mark.parametrize("name", ["nope", "_directory", "planning._ik.solve", "load_urdf", "Model"])
 def test_functions_that_are_not_public_are_not_found(name):
     with pytest.raises(rb.NameNotFoundError, match=f"no function named {name!r}") as info:
         rb.generate_c(robots.pendulum(), name)
     assert "rnea" in info.value.known and not any(known.startswith("_") for known in info.value.known)
 
 
-@pytest.mark.parametrize("name", ["", "2x", "a-b", "while", "sin", "a.c", "main"])
+@pytest.mark.parametrize(
+    "name",
+    "2x a-b while sin a.c main double_t FP_NAN int64_t j0 gammaf sinl M_PI asm unix _X HUGE_VAL".split() + [""],
+)
 def test_names_that_c_does_not_have_are_refused(name):
     with pytest.raises(rb.ArgumentError, match="name must be an identifier of C"):
         rb.generate_c(robots.pendulum(), "fk", name=name)
     with pytest.raises(rb.DtypeError, match="name must be a string"):
         rb.generate_c(robots.pendulum(), "fk", name=untyped(3))
+
+
+def test_names_of_headers_compile_as_arguments(tmp_path):
+    def total(model, j0, gamma, M_PI, asm, unix, HUGE_VAL, erf, work_q, M):
+        return ((j0 + gamma) + (M_PI + asm)) + ((unix + HUGE_VAL) + (erf + work_q)) + M
+
+    names = "j0 gamma M_PI asm unix HUGE_VAL erf work_q M".split()
+    x = jax.ShapeDtypeStruct((), FLOAT)
+    code = rb.generate_c(robots.pendulum(), (total, dict.fromkeys(names, x)), name="total")
+    assert list(code.arguments) == [
+        "j0",
+        "gamma",
+        "own_M_PI",
+        "asm_",
+        "unix_",
+        "own_HUGE_VAL",
+        "erf_",
+        "own_work_q",
+        "M",
+    ]
+    (call,) = compiled(tmp_path, code)
+    np.testing.assert_allclose(call(*(2.0**k for k in range(9))), [511.0])
+
+
+def test_names_tell_what_was_chosen():
+    arm = robots.two_link_arm()
+    names = {rb.generate_c(arm, ("link_pose", {"link": link})).name for link in ("tool", "upper", 1)}
+    assert names == {f"two_link_arm_link_pose_{link}" for link in ("tool", "upper", "1")}
 
 
 def test_types_that_c_does_not_have_are_refused(tmp_path):

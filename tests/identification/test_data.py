@@ -46,7 +46,9 @@ def test_a_file_of_polynomials_is_read_exactly(tmp_path):
     with pytest.raises(rb.ArgumentError, match="measured must be one of 'tau', 'current'"):
         read_csv(model, tmp_path / "log.csv", measured="power")  # type: ignore[arg-type]
     for times, extra, message in (
-        (t**2, "", "log.csv:2: error: the times are not equidistant"),
+        (t**2, "", "log.csv:3: error: the times are not equidistant"),
+        (t + 0.01 * (t > 0.195), "", "log.csv:22: error: the times are not equidistant"),
+        (t - 0.01 * (t > 0.195), "", "log.csv:22: error: the times do not increase"),
         (t, "\n-,0.4,x,0,0,0", "log.csv:42: error: a value is missing or no number"),
         (t, "\n-,0.4,0,nan,0,0", "log.csv:42: error: column 'q_elbow': a value must be finite"),
         (t, "\n-,0.4,0,0,0,-inf\n", "log.csv:42: error: column 'tau_elbow': a value must be finite"),

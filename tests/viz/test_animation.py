@@ -8,7 +8,15 @@ import subprocess
 import numpy as np
 import pytest
 
-from rbydyn_jax import ArgumentError, DtypeError, RbydynError, ShapeError, robots
+from rbydyn_jax import (
+    ArgumentError,
+    DtypeError,
+    RbydynError,
+    RobotBuilder,
+    ShapeError,
+    build_model,
+    robots,
+)
 from rbydyn_jax.viz import animate
 
 pytest.importorskip("matplotlib")
@@ -63,11 +71,22 @@ def test_a_film_as_mp4_shows_the_motion(tmp_path):
     assert (arms[0] & arms[2]).sum() < 0.5 * arms[0].sum()  # a quarter of a turn later
 
 
+def test_a_robot_that_does_not_move_is_filmed(tmp_path):
+    still = build_model(RobotBuilder("still").link("base", 1.0, inertia=0.1).capsule("base", 0.2, 0.05))
+    animate(still, np.zeros((3, 0)), tmp_path / "still.gif", dt=0.1)
+    with image.open(tmp_path / "still.gif") as film:
+        assert film.n_frames >= 1 and np.ptp(np.asarray(film.convert("L"))) > 50
+
+
 def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ArgumentError, match=r"path must end in .gif or .mp4, got 'film.avi'"):
         animate(ARM, SWING, "film.avi", dt=0.1)
     with pytest.raises(ArgumentError, match="fps must be finite and positive"):
         animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, fps=0.0)
+    with pytest.raises(ArgumentError, match="speed and fps must give at most 100,000 frames, got"):
+        animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, speed=1e-12)
+    with pytest.raises(DtypeError, match="model must be a Model"):
+        animate(None, SWING, tmp_path / "x.gif", dt=0.1)  # type: ignore[arg-type]
     with pytest.raises(DtypeError, match="progress must be a function of two integers, or a bool, got str"):
         animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, progress="bar")  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="trajectory must have shape"):

@@ -79,6 +79,13 @@ def test_a_robot_keeps_its_proportions():
     assert_close(scales, np.full(3, scales[0]), 1e-9)
 
 
+def test_the_root_alone_is_drawn():
+    axes = figure.Figure().add_subplot(projection="3d")
+    draw_robot(axes, robots.rby1a(), np.zeros(24), links=["base"])
+    axes.figure.draw_without_rendering()
+    assert not len(axes.collections)  # it has neither a shape nor a bone
+
+
 def test_frames_stand_where_there_are_no_shapes():
     axes = figure.Figure().add_subplot(projection="3d")
     draw_robot(axes, robots.double_pendulum(), np.array([np.pi / 2, 0.0]))

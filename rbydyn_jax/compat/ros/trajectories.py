@@ -75,6 +75,8 @@ def to_joint_trajectory(
     chosen = list(known) if joints is None else list(joints)
     if unknown := [x for x in chosen if not isinstance(x, str) or x not in known]:
         raise NameNotFoundError(unknown[0], "joint", known)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ArgumentError(f"joints must name at least one joint, and each once, got {chosen}")
     q = np.stack([own.configuration(x, "motion.q") for x in np.asarray(samples.q)])
     v, a = (np.stack([own.velocity(x, "motion") for x in np.asarray(y)]) for y in (samples.v, samples.a))
     at = [known[name] for name in chosen]
