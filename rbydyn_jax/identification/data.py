@@ -261,10 +261,8 @@ def read_csv(
     steps = np.diff(values[:, 0])
     if not (steps > 0.0).all():
         raise _wrong(path, "the times do not increase", int(np.argmin(steps > 0.0)) + 3)
-    even = np.abs(steps - steps.mean()) <= 0.01 * steps.mean()
-    if not even.all():
-        far = np.abs(steps - np.median(steps))
-        raise _wrong(path, "the times are not equidistant", int(np.argmax(far)) + 3)
+    if not (np.abs(steps - steps.mean()) <= 0.01 * steps.mean()).all():
+        raise _wrong(path, "the times are not equidistant", int(np.argmax(np.abs(steps - np.median(steps)))) + 3)
     dtype, nv = model.inertias.dtype, len(joints)
     q, tau = (jnp.asarray(x, dtype) for x in (values[:, 1 : 1 + nv], values[:, 1 + nv :]))
     return data_from_samples(model, q, tau, float(steps.mean()), window=window, degree=degree)

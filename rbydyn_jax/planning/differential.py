@@ -207,7 +207,7 @@ def _reached(F: Array, h: Array, speeds: Array) -> Bool[Array, "m"]:
     limits. NaN counts.
     """
     reach = jnp.sum(jnp.where(F == 0.0, 0.0, jnp.abs(F) * speeds[None]), axis=1)
-    return ~((h > reach) | (F == 0.0).all(axis=1))
+    return ~(h > reach)
 
 
 def _scaled(
@@ -230,7 +230,7 @@ def _scaled(
     size = jnp.where(size == 0.0, 1.0, size)
     idle = jnp.diag((basis == 0.0).all(axis=0).astype(c.dtype))  # motions that are none: of these nothing, exactly
     height = jnp.abs(F).max(axis=1)
-    counts = counts & (height != 0.0)  # of NaN, too
+    counts = counts & (height != 0.0)  # what no motion changes holds; NaN counts
     height = jnp.where(counts, height, 1.0)
     F, h = jnp.where(counts[:, None], F / height[:, None], 0.0), jnp.where(counts, h / height, 1.0)
     none = jnp.zeros((0, len(c)), c.dtype)

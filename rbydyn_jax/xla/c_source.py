@@ -69,7 +69,7 @@ def is_reserved(name: str) -> bool:
 
 
 def is_declared(name: str) -> bool:
-    """Whether no function may have this name."""
+    """Whether no function may have this name: a word of C or C++, or what a header has."""
     return name in _RESERVED or name in _DECLARED or re.fullmatch(rf"{_MACROS}|{_UNDERSCORES}", name) is not None
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .trigonometry import polynomial
+
 
 def _power(x: jax.Array, *, y: int) -> jax.Array:
     if y < 0:
@@ -86,18 +88,10 @@ def _first(better: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[...,
     return found
 
 
-def _polynomial(x: jax.Array, *coefficients: jax.Array, **_: Any) -> jax.Array:
-    """By Horner's rule, the constant term first."""
-    total = coefficients[-1]
-    for coefficient in coefficients[-2::-1]:
-        total = coefficient + x * total
-    return total
-
-
 COMPOSED: dict[str, Callable[..., Any]] = {
     "square": lambda x, **_: x * x,
     "one_minus_square": lambda x, **_: (1.0 - x) * (1.0 + x),
-    "polynomial": _polynomial,
+    "polynomial": lambda x, *coefficients, **_: polynomial(coefficients[::-1], x),  # the constant term comes first
     "rsqrt": lambda x, **_: 1.0 / jnp.sqrt(x),
     "logistic": lambda x, **_: 1.0 / (1.0 + jnp.exp(-x)),
     "clamp": lambda low, x, high: jnp.minimum(jnp.maximum(x, low), high),

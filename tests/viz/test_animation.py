@@ -8,15 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from rbydyn_jax import (
-    ArgumentError,
-    DtypeError,
-    RbydynError,
-    RobotBuilder,
-    ShapeError,
-    build_model,
-    robots,
-)
+from rbydyn_jax import ArgumentError, DtypeError, RbydynError, RobotBuilder, ShapeError, build_model, robots
 from rbydyn_jax.viz import animate
 
 pytest.importorskip("matplotlib")
