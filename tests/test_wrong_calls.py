@@ -187,7 +187,7 @@ RESULTS = {
     "SurfacePoints", "WorldDistance", "Rollout", "Inertial", "Mimic", "LinkDescription", "RobotDescription", "Goal",
     "Cost", "DifferentialIkResult", "ContactForce", "ContactWrench", "GeneralizedMomentum", "MomentumObserver",
     "PayloadEstimate", "JerkLimitedProfile", "TimedPath", "TimingStatus",
-    "ContactPoints", "Controller", "IlqrResult", "IlqrStatus", "MppiResult", "ContactModel", "Task",
+    "ContactPoints", "Controller", "IlqrResult", "IlqrStatus", "MppiResult", "MppiStatus", "ContactModel", "Task",
     "WholeBodyResult", "WholeBodyStatus", "CFunction", "EnvState", "Transition", "BaseParameters", "CalibrationResult",
     "ExcitingTrajectory", "FitResult",
 }  # fmt: skip

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from .._check import check_integer, check_key, check_number
+from ..io.findings import fail
 from ..io.urdf import read_bytes
 from ..io.xml import parse_xml
 from ..model.configuration import random_configuration
@@ -24,9 +25,11 @@ _TOGETHER = 256  # configurations at a time
 
 
 def srdf_pairs(model: Model, path: str | Path, pairs: CapsulePairs | None = None) -> CapsulePairs:
-    """The pairs without those whose links an SRDF file lists in `<disable_collisions>`.
+    """The pairs without those that an SRDF file disables.
 
-    Links that the robot lacks are passed over: such files are often written for a robot with a tool.
+    These are the pairs in `<disable_collisions>`, and all pairs of a link in `<disable_default_collisions>` but those
+    in `<enable_collisions>`. Links that the robot lacks are passed over: such files are often written for a robot with
+    a tool.
 
     Args:
         model: The robot.
@@ -36,12 +39,23 @@ def srdf_pairs(model: Model, path: str | Path, pairs: CapsulePairs | None = None
     Raises:
         DtypeError: `model` is no model, or `path` no path.
         ModelError: The robot has no collision shapes, or the pairs are of another robot, or none.
-        ParseError: The file cannot be read, or is not well-formed XML.
+        ParseError: The file cannot be read, is not well-formed XML, or one of these elements does not name its links.
     """
-    root = parse_xml(read_bytes(path), os.fspath(path))
-    disabled = {frozenset((x.get("link1"), x.get("link2"))) for x in root.children("disable_collisions")}
+    source = os.fspath(path)
+    root = parse_xml(read_bytes(path), source)
+
+    def listed(tag: str, *attributes: str) -> set[frozenset[str]]:
+        for x in root.children(tag):
+            if missing := [k for k in attributes if k not in x.attributes]:
+                raise fail(f"<{tag}> has no attribute {missing[0]!r}", source, x.line)
+        return {frozenset(x.attributes[k] for k in attributes) for x in root.children(tag)}
+
+    disabled = listed("disable_collisions", "link1", "link2")
+    enabled = listed("enable_collisions", "link1", "link2")
+    by_default: frozenset[str] = frozenset().union(*listed("disable_default_collisions", "link"))
     chosen = _candidates(model, pairs)
-    return _kept(chosen, [frozenset(names) not in disabled for names in chosen.links])
+    links = [frozenset(names) for names in chosen.links]
+    return _kept(chosen, [x not in disabled and (x in enabled or not x & by_default) for x in links])
 
 
 def sampled_pairs(

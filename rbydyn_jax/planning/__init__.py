@@ -29,6 +29,7 @@ from .motion_costs import JointVelocity as JointVelocity
 from .mpc import Controller as Controller
 from .mpc import mpc as mpc
 from .mppi import MppiResult as MppiResult
+from .mppi import MppiStatus as MppiStatus
 from .mppi import mppi as mppi
 from .optimize import optimize_trajectory as optimize_trajectory
 from .problem import TrajectoryProblem as TrajectoryProblem

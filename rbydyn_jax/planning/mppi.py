@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from enum import IntEnum
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._check import (
     check_array,
@@ -20,11 +21,19 @@ from .._check import (
     known,
 )
 from .._errors import ArgumentError
-from .._result import Result
+from .._result import Result, outcomes
 from ..xla.control_flow import scan
 from .control_problem import ControlProblem, checked_problem
 
 _SHARE = 0.1  # of half the range of torques: the noise by default
+
+
+class MppiStatus(IntEnum):
+    """Outcome of `mppi`."""
+
+    IMPROVED = 0
+    NOT_IMPROVED = 1
+    NOT_FINITE = 2
 
 
 class MppiResult(Result):
@@ -37,7 +46,8 @@ class MppiResult(Result):
         taus: Torques and forces over each time step [N m, N].
         cost: Its cost.
         costs: The cost before, and after each iteration.
-        samples: Effective number of samples in the last mean: 1 / sum(weight^2).
+        samples: Effective number of samples in the last mean: 1 / sum(weight^2); 0 if no cost of a sample is finite.
+        status: An `MppiStatus`: whether the cost is lower than that before.
     """
 
     ts: Float[Array, "N+1"]
@@ -47,6 +57,12 @@ class MppiResult(Result):
     cost: Float[Array, ""]
     costs: Float[Array, "i+1"]
     samples: Float[Array, ""]
+    status: Int[Array, ""]
+
+    _enums: ClassVar = {"status": MppiStatus}
+
+    def _headline(self) -> str:
+        return outcomes(self.status, MppiStatus)
 
 
 def _check_correlation(x: Any, name: str) -> None:
@@ -91,8 +107,8 @@ def mppi(
         samples: Number of samples, at least 2. Static.
         iterations: How often the torques are improved. Static.
         noise: Standard deviation of the torques, or one for each velocity [N m, N]; default is a tenth of half their
-            range, and none for a torque without limits. `costs` that stay the same tell that no sample was better: of
-            light joints with strong motors, since the noise is too large.
+            range, and none for a torque without limits. With light joints and strong motors that is too much, and
+            `status` is often NOT_IMPROVED.
         correlation: Correlation in [0, 1) of the noise in one time step with that in the next.
         temperature: The temperature $\lambda$.
 
@@ -137,11 +153,13 @@ def mppi(
         new = cost(mean)
         better = ~(new >= old) & jnp.isfinite(new)
         taus, new = jnp.where(better, mean, taus), jnp.where(better, new, old)
-        return (taus, new), (new, 1.0 / jnp.sum(weights**2))
+        squares = jnp.sum(weights**2)
+        return (taus, new), (new, jnp.where(squares > 0.0, 1.0 / jnp.where(squares > 0.0, squares, 1.0), 0.0))
 
     before = cost(tau)
     (taus, after), (costs, effective) = scan(improve, (tau, before), jax.random.split(key, iterations))
     qs, vs = problem.rollout(q, v, taus)
+    status = jnp.where(after >= before, MppiStatus.NOT_IMPROVED, MppiStatus.IMPROVED)
     return MppiResult(
         ts=problem.times(t),
         qs=qs,
@@ -150,6 +168,7 @@ def mppi(
         cost=after,
         costs=jnp.concatenate([before[None], costs]),
         samples=effective[-1],
+        status=jnp.where(jnp.isfinite(after), status, MppiStatus.NOT_FINITE),
     )
 
 

@@ -150,6 +150,22 @@ def test_an_srdf_file_disables_pairs(tmp_path):
     assert _names(srdf_pairs(model, str(file), pairs(model, [("c", "base"), ("a", "c")]))) == [("a", "c"), ("a", "c")]
     with pytest.raises(ParseError, match="no such file"):
         srdf_pairs(model, tmp_path / "other.srdf")
+    file.write_text('<robot name="chain">\n<disable_collisions link1="c" link="base"/></robot>')
+    with pytest.raises(ParseError, match=r"chain.srdf:2: .*<disable_collisions> has no attribute 'link2'"):
+        srdf_pairs(model, file)
+
+
+def test_an_srdf_file_disables_all_pairs_of_a_link_but_some(tmp_path):
+    """As MoveIt reads it: the default of a link, then the pairs that are enabled, then those that are disabled."""
+    model, file = _chain(), tmp_path / "chain.srdf"
+    base = '<robot name="chain"><disable_default_collisions link="base"/>'
+    file.write_text(f"{base}</robot>")
+    assert _names(srdf_pairs(model, file)) == [("a", "c"), ("a", "c")]
+    file.write_text(f'{base}<enable_collisions link1="plate" link2="base"/></robot>')
+    assert _names(srdf_pairs(model, file)) == [("a", "c"), ("a", "c"), ("base", "plate")]
+    enabled = '<enable_collisions link1="b" link2="base"/><enable_collisions link1="c" link2="base"/>'
+    file.write_text(f'{base}{enabled}<disable_collisions link1="base" link2="c"/></robot>')
+    assert _names(srdf_pairs(model, file)) == [("a", "c"), ("a", "c"), ("b", "base")]
 
 
 def test_pairs_that_never_or_always_touch_are_left_out():

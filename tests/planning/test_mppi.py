@@ -9,7 +9,7 @@ import pytest
 
 from rbydyn_jax import robots
 from rbydyn_jax._errors import ArgumentError, DtypeError, ShapeError
-from rbydyn_jax.planning import mppi
+from rbydyn_jax.planning import ControlProblem, MppiStatus, mppi
 from rbydyn_jax.planning.mppi import _correlated
 from tests.helpers import assert_close
 from tests.planning import sliders
@@ -33,6 +33,28 @@ def test_samples_find_the_optimum_of_a_linear_robot():
     qs, vs = found.rollout(Q.astype(found.dt.dtype), V.astype(found.dt.dtype), result.taus)
     assert_close(found.cost(qs, vs, result.taus), result.cost)
     assert_close(qs, result.qs)
+
+
+@pytest.mark.ci
+def test_the_status_tells_whether_the_cost_is_lower():
+    def found(q, noise):
+        return mppi(sliders.problem(steps=10), q, V, jax.random.key(1), samples=32, noise=noise)
+
+    start = jnp.stack([Q, Q, jnp.full(1, jnp.nan)])
+    result = jax.vmap(found)(start, jnp.array([1.0, 0.0, 1.0]))
+    assert result.status.tolist() == [MppiStatus.IMPROVED, MppiStatus.NOT_IMPROVED, MppiStatus.NOT_FINITE]
+    assert (result.cost < result.costs[:, 0]).tolist() == [True, False, False]
+    assert result.samples[2] == 0.0
+    assert "NOT_FINITE" in repr(result) and repr(found(Q, 1.0)).startswith("MppiResult: IMPROVED")
+
+
+def test_torques_whose_cost_is_not_finite_are_left_for_those_with_one():
+    def residuals(model, q, v, tau, t):
+        return jnp.where(tau > 0.5, jnp.inf, tau)
+
+    problem = ControlProblem(sliders.problem().model, [residuals], dt=0.1, steps=3)
+    result = mppi(problem, Q, V, jax.random.key(1), tau=jnp.ones((3, 1)), samples=16, noise=0.5)
+    assert jnp.isinf(result.costs[0]) and jnp.isfinite(result.cost) and result.status == MppiStatus.IMPROVED
 
 
 @pytest.mark.ci
