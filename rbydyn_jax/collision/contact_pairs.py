@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ from jax import lax
 from jaxtyping import Array
 
 from ..shapes.base import Vector
-from ..shapes.box import Box
+from ..shapes.box import Box, PlacedBoxes
 from ..shapes.capsule import Capsule, PlacedCapsules
 from ..shapes.convex_hull import ConvexHull, PlacedConvexHulls
 from ..shapes.cylinder import Cylinder, PlacedCylinders
@@ -24,6 +25,7 @@ from .field_contacts import AROUND, ball_on_map, point_on_field
 from .hull_points import nearest_hull
 from .hulls import cylinder_core, in_one_batch, polytope_core
 from .obstacle_fields import Field, hull_field, solid_field
+from .overlap import Drawn, drawn_onto
 from .polytopes import Polytope, polytope
 from .solids import Solid, solid
 from .vectors import (
@@ -36,7 +38,6 @@ from .vectors import (
     otherwise,
     perpendicular,
     safe_norm,
-    scaled,
     sub,
 )
 
@@ -84,13 +85,35 @@ def _on_solid(a: Any, b: Any) -> Points:
     radius, other = _radius(a), _radius(b)
     found = [(core - radius - other, add_scaled(point, -radius, n), n)]
     facing = lax.stop_gradient(n)
-    on_a, on_b = _features(a, facing), _features(b, scaled(-jnp.ones_like(core), facing))
-    for p, (distance, normal) in zip(on_a, _distances(b, on_a), strict=True):
+    back = map_components(lambda x: -x, facing)
+    on_a, on_b = _features(a, facing), _features(b, back)
+    for p, (distance, normal), drawn in zip(on_a, _distances(b, on_a), _drawn(a, on_a, b, on_b, facing), strict=True):
+        distance, p, normal = _chosen(drawn, distance, p, normal, n)
         found.append((distance - radius, add_scaled(p, -radius, normal), normal))
-    for p, (distance, normal) in zip(on_b, _distances(a, on_b), strict=True):
+    for p, (distance, normal), drawn in zip(on_b, _distances(a, on_b), _drawn(b, on_b, a, on_a, back), strict=True):
         out = map_components(lambda x: -x, normal)
-        found.append((distance - other, add_scaled(p, -distance, normal), out))
+        distance, p, out = _chosen(drawn, distance, p, out, n)
+        found.append((distance - other, add_scaled(p, distance, out), out))
     return _stacked(found)
+
+
+def _drawn(a: Any, on_a: list[Vector], b: Any, on_b: list[Vector], n: Vector) -> Sequence[Drawn | None]:
+    """The points of the first drawn onto the face of the second, if it has one; rims are not drawn."""
+    if isinstance(a, PlacedCylinders) or not isinstance(b, PlacedBoxes | PlacedConvexHulls):
+        return [None] * len(on_a)
+    return drawn_onto(on_a, on_b, n)
+
+
+def _chosen(drawn: Drawn | None, distance: Array, p: Vector, normal: Vector, n: Vector) -> tuple[Array, Vector, Vector]:
+    """What was drawn onto a face touches it along the normal n of the pair, and all else along its own."""
+    if drawn is None:
+        return distance, p, normal
+
+    def choose(new: Array, old: Array) -> Array:
+        return jnp.where(drawn.exists, new, old)
+
+    along = map_components(choose, n, normal)
+    return choose(drawn.height, distance), map_components(choose, drawn.point, p), along
 
 
 def _on_field(a: Any, b: Field) -> Points:
@@ -159,7 +182,7 @@ def _features(shape: Any, n: Vector) -> list[Vector]:
 
 
 def _lowest_vertices(hull: Polytope, n: Vector) -> list[Vector]:
-    """The lowest vertex, the one farthest from it of those about as low, and the farthest on both sides of these."""
+    """The lowest vertex, the one farthest from it of those about as low, and after each the farthest on one side."""
     vertices, n = lax.stop_gradient((hull.vertices, n))
     one = jnp.ones_like(n[0])
     first = jnp.argmin(lax.stop_gradient(hull.along(n)))
@@ -170,7 +193,7 @@ def _lowest_vertices(hull: Polytope, n: Vector) -> list[Vector]:
     side = cross(n, direction(map_components(lambda x: x[second], level), one))
     aside = level[0] * side[0] + level[1] * side[1] + level[2] * side[2]
     third, fourth = jnp.argmax(_LEVEL * aside - rise), jnp.argmax(-_LEVEL * aside - rise)
-    return [hull.at(k) for k in (first, second, third, fourth)]
+    return [hull.at(k) for k in (first, third, second, fourth)]
 
 
 def _rim_points(body: Solid, n: Vector) -> list[Vector]:
@@ -188,13 +211,13 @@ def _rim_points(body: Solid, n: Vector) -> list[Vector]:
 
 
 def _face_corners(body: Solid, n: Vector) -> list[Vector]:
-    """The corners of the face of a box that looks in the direction of -n."""
+    """The corners of the face of a box that looks in the direction of -n, one after the other around it."""
     one = jnp.ones_like(n[0])
     steepness = jnp.stack([abs(dot(n, direction(g, jnp.zeros_like(one)))) for g in body.halves])
     face = jnp.argmax(lax.stop_gradient(steepness), axis=0)
     signs = [jnp.where(dot(n, g) > 0, -one, one) for g in body.halves]
     found = []
-    for x, y in ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)):
+    for x, y in ((1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (-1.0, 1.0)):
         # The face is that of axis k; the corner's signs along the other two are x and y, in their order.
         found.append(
             body.corner(

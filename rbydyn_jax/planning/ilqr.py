@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -111,9 +111,8 @@ def ilqr(
     penalises changes of the velocities; it grows until one of eight step sizes, tried in turn, decreases the cost by at
     least 1e-4 of what is predicted.
 
-    Pure: works under `jit` and `vmap`; it has no derivatives. Motions of a batch are followed together, until its last
-    problem is done. On a CPU the backward sweeps are those of the problems that are not done, one after another;
-    elsewhere all at once.
+    Pure: works under `jit` and `vmap`; it has no derivatives. On a CPU the problems of a batch are solved one after
+    another, each with the steps that it needs; elsewhere together, until the last one is done.
 
     Args:
         problem: The problem.
@@ -127,8 +126,8 @@ def ilqr(
         damping: Levenberg damping at the start, relative to the cost at the start; default is 1e-4.
         parallel: Whether the backward sweep takes all steps at once, by an associative scan [Sarkka, Garcia-Fernandez
             2023]: more work in fewer turns, for accelerators, and slower on a CPU. A sweep in which a torque comes to a
-            limit is done again one step after another, as the set of these torques follows from step to step; under
-            `vmap` every sweep is. Static.
+            limit is done again one step after another, as the set of these torques follows from step to step; where a
+            batch is solved together, every sweep is. Static.
 
     Raises:
         ArgumentError: A number is negative, or `iterations` is less than 1.
@@ -152,8 +151,25 @@ def ilqr(
     iterations = check_integer(iterations, "iterations", 1)
     single = problem.dt.dtype == jnp.float32
     tolerance = (1e-5 if single else 1e-9) if tolerance is None else tolerance
-    improved = _improved(check_flag(parallel, "parallel"))
-    problem, q, v, t, tau = without_derivatives((problem, q, v, t, tau), _NO_DERIVATIVES)
+    parallel = check_flag(parallel, "parallel")
+    data = without_derivatives((problem, q, v, t, tau), _NO_DERIVATIVES)
+    solved = partial(_solved, iterations, parallel)
+    # One after another the matrices of a horizon stay in cache, where those of a batch would not.
+    solved = jax.custom_batching.sequential_vmap(solved) if is_on_cpu() else solved
+    return solved(*data, *(jnp.asarray(x, tau.dtype) for x in (tolerance, damping)))
+
+
+def _solved(
+    iterations: int,
+    parallel: bool,
+    problem: ControlProblem,
+    q: Array,
+    v: Array,
+    t: Array,
+    tau: Array,
+    tolerance: Array,
+    damping: Array,
+) -> IlqrResult:
     N, dtype = problem.steps, tau.dtype
     qs, vs = (jnp.broadcast_to(x[None], (N + 1, *x.shape)) for x in (q, v))
     start = _State(
@@ -179,7 +195,7 @@ def ilqr(
         lost = (share == 0.0) & (first | (damped > _MOST * least))
 
         last = lost | (state.count >= iterations)
-        policy = improved(problem, motion, t, damped, last | ~unfinished(state), state.policy)
+        policy = cond(last, lambda: state.policy, lambda: _best(problem, motion, t, damped, parallel))
         predicted = policy.predicted(1.0)
         settled = ~last & (predicted <= tolerance * jnp.abs(motion.cost)) & (damped <= _SETTLED * least)
         known = jnp.isfinite(motion.cost) & jnp.isfinite(predicted)
@@ -208,22 +224,6 @@ def ilqr(
         status=end.status,
         iterations=end.count - 1,
     )
-
-
-def _improved(parallel: bool) -> Callable[..., Policy]:
-    """What gives the policy of a motion unless it is `known`.
-
-    In a batch on a CPU one after another, each with the steps that it needs, unless all steps are taken in parallel:
-    the matrices of one horizon stay in cache, where those of a batch would not.
-    """
-
-    def improved(
-        problem: ControlProblem, motion: _Motion, t: Array, damping: Array, known: Array, old: Policy
-    ) -> Policy:
-        return cond(known, lambda: old, lambda: _best(problem, motion, t, damping, parallel))
-
-    in_turn = is_on_cpu() and not parallel
-    return jax.custom_batching.sequential_vmap(improved) if in_turn else improved
 
 
 def _best(problem: ControlProblem, motion: _Motion, t: Array, damping: Array, parallel: bool) -> Policy:
