@@ -50,8 +50,8 @@ class ControlProblem(eqx.Module):
         tau_upper: Largest torques and forces; the same.
 
     Raises:
-        ArgumentError: `dt` is not positive, `steps` is less than 1, a lower limit is above the upper one, or a cost has
-            a wrong value.
+        ArgumentError: `dt` is not positive, `steps` is less than 1, there is no torque between a lower limit and the
+            upper one, or a cost has a wrong value.
         DtypeError: An argument is of another type, or a function takes other arguments.
         NameNotFoundError: There is no such link.
         ShapeError: An argument has another shape.
@@ -88,8 +88,12 @@ class ControlProblem(eqx.Module):
         bound = _effort(model)
         lower = -bound if tau_lower is None else check_array(tau_lower, "tau_lower", (model.nv,), "model.nv")
         upper = bound if tau_upper is None else check_array(tau_upper, "tau_upper", (model.nv,), "model.nv")
-        if not any(isinstance(x, Tracer) for x in (lower, upper)) and not (lower <= upper).all():
-            raise ArgumentError(f"tau_lower must not be above tau_upper, got {lower.tolist()} and {upper.tolist()}")
+        if not any(isinstance(x, Tracer) for x in (lower, upper)):
+            if not (lower <= upper).all():
+                raise ArgumentError(f"tau_lower must not be above tau_upper, got {lower.tolist()} and {upper.tolist()}")
+            if not ((lower < jnp.inf) & (upper > -jnp.inf)).all():
+                got = f"got {lower.tolist()} and {upper.tolist()}"
+                raise ArgumentError(f"tau_lower and tau_upper must have finite torques between them, {got}")
         self.tau_lower, self.tau_upper = lower.astype(dtype), upper.astype(dtype)
 
     def step(self, q: Float[Array, "nq"], v: Float[Array, "nv"], tau: Float[Array, "nv"]) -> tuple[Array, Array]:

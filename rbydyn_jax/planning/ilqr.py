@@ -188,7 +188,7 @@ def _solved(
     def iterate(state: _State) -> _State:
         first = state.count == 0  # which only follows the given torques
         motion, share = _searched(problem, state.motion, state.policy, t)
-        begun = damping * motion.cost + jnp.finfo(dtype).tiny
+        begun = damping * motion.cost + jnp.finfo(dtype).tiny / _LEAST  # or none is the smallest of a cost of zero
         least = jnp.where(first, _LEAST * begun, state.least)
         factor = jnp.where(share == 1.0, _LESS, jnp.where(share >= _SHORT, 1.0, jnp.where(share > 0.0, 4.0, _MORE)))
         damped = jnp.where(first, begun, jnp.maximum(state.damping * factor, least))

@@ -77,8 +77,8 @@ def mpc(problem: ControlProblem, *, period: float | None = None, iterations: int
     """A model predictive controller: iLQR over a receding horizon, started from the plan of the tick before.
 
     Each call of the controller is one compiled call: the last plan, later by the period, is followed from the measured
-    state, and improved by some iterations of `ilqr`. Torques that are not finite are never returned: without a finite
-    plan the old one goes on.
+    state, and improved by some iterations of `ilqr`. Torques are within their limits and never anything but finite:
+    without a finite plan the old one goes on.
 
     Args:
         problem: The problem of one horizon.
@@ -124,7 +124,8 @@ def _checked(problem: Any, like: ControlProblem | None, period: Array | None) ->
 def _tick(
     problem: ControlProblem, q: Array, v: Array, t: Array, taus: Array, period: Array, iterations: int
 ) -> IlqrResult:
-    later = shifted(taus, period / problem.dt)
+    # Within the limits, as `ilqr` takes it: those of a new problem may be others, and gravity's torques beyond them.
+    later = jnp.clip(shifted(taus, period / problem.dt), problem.tau_lower[None], problem.tau_upper[None])
     found = ilqr(problem, q, v, tau=later, t=t, iterations=iterations, tolerance=0.0)
     known = jnp.isfinite(found.taus).all() & jnp.isfinite(found.cost)
     return eqx.tree_at(lambda r: r.taus, found, jnp.where(known, found.taus, later))

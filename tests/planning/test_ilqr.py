@@ -311,6 +311,11 @@ def test_what_is_not_finite_is_said():
     assert int(result.status) == IlqrStatus.NOT_FINITE
 
 
+def test_a_cost_of_zero_is_the_least_at_once():
+    result = ilqr(two(sliders.slider(), costs=[JointEffort(0.0)]), X1, X1)
+    assert int(result.status) == IlqrStatus.CONVERGED and int(result.iterations) == 0
+
+
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [
@@ -323,6 +328,7 @@ def test_what_is_not_finite_is_said():
         (ShapeError, r"costs\[0\].weight must be a", lambda m: two(m, costs=[LinkVelocity("cart", jnp.zeros(6), X3)])),
         (ArgumentError, "weight must be", lambda m: ControlProblem(m, [JointEffort(-1.0)], dt=0.1, steps=2)),
         (ArgumentError, "tau_lower must not be above", lambda m: two(m, tau_lower=X1 + 1.0, tau_upper=X1)),
+        (ArgumentError, "finite torques between them", lambda m: two(m, tau_lower=X1 + np.inf, tau_upper=X1 + np.inf)),
         (ShapeError, "tau_upper must have shape", lambda m: two(m, tau_upper=X3)),
         (NameNotFoundError, "nowhere", lambda m: two(m, costs=[SoftGoal(PositionGoal("nowhere", X3))])),
         (DtypeError, "problem must be a ControlProblem", lambda m: ilqr(m, X1, X1)),
