@@ -28,6 +28,8 @@ _NEWTON = 3  # steps back to the goals
 _OF_GOALS = {"float64": 250.0, "float32": 10.0}  # weight of their errors as violations
 _ROUNDING = {"float64": 1e-13, "float32": 5e-6}  # of their errors
 _MARGIN = 5e-4  # of limits, relative
+_GAP = 1e-4  # [rad, m] to the limits of position
+_FARTHEST = 1.0  # [rad, m] that a step back to the goals moves a joint, or by the logarithm of the duration
 _SHORT = 1e3  # weight of the squared duration against the squared jerk, both relative to those of the first motion
 
 
@@ -176,7 +178,8 @@ class Transcription:
 
         def again(_: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             x, e, A = state
-            x = x - product(A.T, damped_solution(product(A, A.T), e, self._small(A)))
+            step = product(A.T, damped_solution(product(A, A.T), e, self._small(A)))
+            x = x - step / jnp.maximum(1.0, self._farthest(step) / _FARTHEST)
             return x, *self._goals(x)
 
         none = jnp.zeros(e.shape, self.dtype), jnp.zeros(A.shape, self.dtype)
@@ -190,6 +193,12 @@ class Transcription:
         bounds, _ = self._bounded(x, basis(self.problem.coefficients, _BOUNDS))
         rows, _ = self._rows(x, basis(self.problem.coefficients, self.problem.points), slopes=False)
         return Samples(bounds, None, rows, *self._goals(x), None)
+
+    def _farthest(self, step: Array) -> Array:
+        """How far a step moves a joint at a goal, or the logarithm of the duration."""
+        z = self.coefficients(step)
+        moved = [product(jnp.asarray(self._basis_at(s).rest[0], self.dtype), z).reshape(-1) for s in self.instants]
+        return jnp.max(jnp.abs(jnp.concatenate([*moved, step[self.size :]])))
 
     def _small(self, A: Array) -> Array:
         eps = jnp.finfo(self.dtype).eps
@@ -208,11 +217,15 @@ class Transcription:
         """Zero for each constraint."""
         return Multipliers(jnp.zeros_like(at.bounds), {k: jnp.zeros_like(r.value) for k, r in self._limits(at.path)})
 
-    def no_tightening(self, at: Samples) -> Multipliers:
-        """The margins from which the limits start, for each time, joint and row."""
+    def margins(self, x: Array, at: Samples) -> Multipliers:
+        """Those of the limits at first, for each time, joint and row: none where a motion begins or ends at one."""
         none = self.no_multipliers(at)
-        path = {k: x + (_MARGIN if k == "torque" else 0.0) for k, x in none.path.items()}
-        return Multipliers(none.bounds.at[1:].set(_MARGIN), path)
+        path = {k: y + (_MARGIN if k == "torque" else 0.0) for k, y in none.path.items()}
+        start, (end, _) = self.problem.q_start[self.at_q], self._sampled(x, self._basis_at(1.0))
+        room = [q - low for q, low in ((start, self.lower[0]), (end[0, 0], self.ends[0]))]
+        room += [high - q for q, high in ((start, self.upper[0]), (end[0, 0], self.ends[1]))]
+        gap = jnp.clip(jnp.min(jnp.stack(room), axis=0), 0.0, _GAP)
+        return Multipliers(none.bounds.at[1:].set(_MARGIN).at[0].set(gap[None]), path)
 
     @staticmethod
     def _limits(path: dict[str, Rows]) -> list[tuple[str, Rows]]:

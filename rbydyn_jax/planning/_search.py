@@ -229,7 +229,7 @@ class Search:
             x=x,
             at=at,
             dual=self.todo.no_multipliers(at),
-            tight=self.todo.no_tightening(at),
+            tight=self.todo.margins(x, at),
             penalty=zero + _PENALTY,
             damping=zero,
             merit=zero + jnp.inf,

@@ -25,7 +25,6 @@ from .problem import TrajectoryProblem
 _CHOICE = 16  # random configurations, of which the one nearest to the goals is a start
 _STEPS = 48
 _PATIENCE = 8  # steps after which a search whose squared error did not halve starts anew
-_GAP = 1e-4  # [rad, m] to the limits of position
 _AMONG = 3  # times as many where some collide, or are behind an obstacle
 _SAME = 1e-2  # [rad, m] between configurations that count as one
 _REPEATED = 1e5  # rank of an end that was there before: after what reaches the goals, before what does not
@@ -51,17 +50,15 @@ def damped_solution(S: Float[Array, "g g"], b: Float[Array, "g"], damping: Array
 
 
 def position_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
-    """The limits of the moving joints, a little narrower, and so wide that the start is within."""
-    at = np.array(problem.moving.q)
-    start = problem.q_start[at]
-    low, high = problem.model.position_lower[at] + _GAP, problem.model.position_upper[at] - _GAP
+    """The limits of the moving joints, so wide that the start is within."""
+    start, (low, high) = problem.q_start[np.array(problem.moving.q)], end_limits(problem)
     return jnp.minimum(low, start), jnp.maximum(high, start)
 
 
 def end_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
     """Those of the end: where the start is beyond a limit, the motion has to come back."""
-    at, (low, high) = np.array(problem.moving.q), position_limits(problem)
-    return jnp.maximum(low, problem.model.position_lower[at]), jnp.minimum(high, problem.model.position_upper[at])
+    at = np.array(problem.moving.q)
+    return problem.model.position_lower[at], problem.model.position_upper[at]
 
 
 def waypoints(problem: TrajectoryProblem) -> Float[Array, "s 2 m"]:

@@ -190,5 +190,5 @@ def _deviation(problem: ControlProblem, noise: Array | float | None) -> Array:
 def _correlated(steps: int, share: Array) -> Array:
     """What makes of white noise, a column for each time step, noise that forgets by a share per step."""
     lag = jnp.asarray(np.subtract.outer(np.arange(steps), np.arange(steps)), share.dtype)
-    decayed = jnp.where(lag >= 0.0, share ** jnp.maximum(lag, 0.0), 0.0)
+    decayed = jnp.where(lag > 0.0, share ** jnp.maximum(lag, 1.0), jnp.where(lag == 0.0, 1.0, 0.0))
     return decayed / jnp.sqrt(jnp.sum(decayed**2, axis=1))[:, None]

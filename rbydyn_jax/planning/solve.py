@@ -128,7 +128,7 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
         problem: The problem.
 
     Returns:
-        The motion with its status; where none was found, the one with the smallest violation.
+        The motion with its status; where none was found, the one with the smallest violation, that of goals first.
 
     Raises:
         DtypeError: `problem` is not a `TrajectoryProblem`, or a cost or constraint returns no array of floats.

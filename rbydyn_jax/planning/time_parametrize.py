@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -171,7 +172,8 @@ def time_parametrize(
 
     Pure: works under `jit`, `vmap` and `grad`. The duration is differentiable where the set of active limits does not
     change. With `jerk_limit` it is not continuous in the waypoints, since the search may end in another minimum: it
-    jumps by some milliseconds. Its gradient is that of the timing that was found, with its active limits held.
+    jumps by some milliseconds. Its gradient is that of the timing that was found, with its active limits held. Where
+    two traced waypoints in a row are equal and no knots are given, it is NaN.
 
     Args:
         model: The robot; each joint has one coordinate.
@@ -190,7 +192,7 @@ def time_parametrize(
         The timed path. `status` is a `TimingStatus`: NOT_FEASIBLE if no timing keeps the limits, as where gravity alone
         exceeds them or a joint that has to move has one of zero, or from or to these speeds; TOO_SHORT if `duration`
         is less than the shortest, which is returned; NOT_FINITE if traced waypoints or a traced duration are not
-        finite, or a traced limit or speed is NaN or negative.
+        finite, traced knots do not increase from 0 to 1, or a traced limit or speed is NaN or negative.
 
     Raises:
         ArgumentError: A value is wrong: a waypoint is not finite, two in a row are equal, `knots` do not increase from
@@ -254,16 +256,24 @@ def _checked_knots(knots: Array, count: int) -> Array:
     array = check_array(knots, "knots", (count,), "number of waypoints")
     if not isinstance(array, Tracer):
         known = np.asarray(array)
-        if not (np.all(np.diff(known) > 0.0) and known[0] == 0.0 and abs(known[-1] - 1.0) <= 1e-6):
+        if not _increase(known):
             raise ArgumentError(f"knots must increase from 0 to 1, got {known.tolist()}")
     return array
 
 
-def _is_meaningful(model: Model, path: Array, torques: bool, duration: Array | None, other: Array) -> Bool[Array, ""]:
-    """Whether path and duration are finite and no limit or other number is negative or NaN, as traced ones may be."""
+def _increase(knots: Array | np.ndarray) -> Any:
+    """Whether path parameters increase from 0 to 1."""
+    return (knots[1:] > knots[:-1]).all() & (knots[0] == 0.0) & (abs(knots[-1] - 1.0) <= 1e-6)
+
+
+def _is_meaningful(
+    model: Model, path: Array, knots: Array | None, torques: bool, duration: Array | None, other: Array
+) -> Bool[Array, ""]:
+    """Whether path and duration are finite, knots increase, and no limit or other number is negative or NaN."""
     kinds = (model.velocity_limit, model.acceleration_limit, *((model.effort_limit,) if torques else ()))
     finite = jnp.isfinite(path).all() & (True if duration is None else jnp.isfinite(duration))
-    return finite & (jnp.stack(kinds) >= 0.0).all() & (other >= 0.0).all()
+    usable = finite & (jnp.stack(kinds) >= 0.0).all() & (other >= 0.0).all()
+    return usable if knots is None else usable & _increase(knots)
 
 
 def _movable(model: Model, path: Array, *others: Array) -> tuple[Model, Bool[Array, ""]]:
@@ -300,12 +310,14 @@ def _time(
     shortest = jnp.sum(interval_times(profile.x, steps))
     status = jnp.where(feasible & (shortest < jnp.inf), TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
     if duration is not None:
-        status = jnp.where((status == TimingStatus.SOLVED) & (duration < shortest), TimingStatus.TOO_SHORT, status)
+        too_short = (status == TimingStatus.SOLVED) & (duration < shortest * (1.0 - slack))
+        status = jnp.where(too_short, TimingStatus.TOO_SHORT, status)
         profile, longest = _slowed(profile, slowest[0], steps, duration, shortest)
-        status = jnp.where((status == TimingStatus.SOLVED) & (duration > longest), TimingStatus.NOT_FEASIBLE, status)
+        too_long = (status == TimingStatus.SOLVED) & (duration > longest * (1.0 + slack))
+        status = jnp.where(too_long, TimingStatus.NOT_FEASIBLE, status)
     lasting = interval_times(profile.x, steps)
     times = jnp.append(jnp.zeros_like(lasting[:1]), jnp.cumsum(lasting))
-    known = _is_meaningful(model, path, torques, duration, jnp.stack([start_speed, end_speed]))
+    known = _is_meaningful(model, path, knots, torques, duration, jnp.stack([start_speed, end_speed]))
     times = jnp.where(known, times, jnp.nan)
     status = jnp.where(jnp.isnan(times[-1]), TimingStatus.NOT_FINITE, status)
     phase = jnp.stack([points.s[:-1], safe_sqrt(jnp.maximum(profile.x[:-1], 0.0)), 0.5 * profile.u], axis=1)
@@ -328,9 +340,10 @@ def _time_smoothly(
     feasible, shortest = phase.feasible & movable, phase.times[-1]
     status = jnp.where(feasible, TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
     if duration is not None:
-        status = jnp.where(feasible & (duration < shortest), TimingStatus.TOO_SHORT, status)
+        too_short = feasible & (duration < shortest * (1.0 - rounding(path)))
+        status = jnp.where(too_short, TimingStatus.TOO_SHORT, status)
         phase = stretched(phase, jnp.maximum(duration / shortest, 1.0))
-    known = _is_meaningful(model, path, torques, duration, jerk_limit)
+    known = _is_meaningful(model, path, knots, torques, duration, jerk_limit)
     status = jnp.where((jnp.isfinite(phase.times[-1]) | ~feasible) & known, status, TimingStatus.NOT_FINITE)
     return TimedPath(geometry, jnp.where(known, phase.times, jnp.nan), phase.coefficients, status)
 

@@ -81,6 +81,14 @@ def test_the_cost_has_a_derivative_also_where_all_samples_are_alike(noise):
     assert_close(jax.grad(cost)(V)[0], expected, 1e-7)
 
 
+def test_noise_without_correlation_has_a_derivative_by_it():
+    def next_to_it(share):
+        return _correlated(3, share)[1, 0]  # x / sqrt(1 + x^2)
+
+    assert_close(jax.grad(next_to_it)(jnp.zeros(())), 1.0)
+    assert_close(_correlated(3, jnp.zeros(())), jnp.eye(3))
+
+
 def test_noise_has_variance_one_and_forgets_as_asked():
     smooth = np.asarray(_correlated(200, jnp.asarray(0.5)))
     assert_close(np.diag(smooth @ smooth.T), np.ones(200))

@@ -256,6 +256,23 @@ def test_a_start_beyond_a_limit_comes_back():
     assert comes.solved and float(sample_trajectory(comes.trajectory, 101).q[:, 1].max()) < 1.6 + 1e-4
 
 
+@pytest.mark.ci
+def test_a_goal_at_a_limit_is_within_it():
+    arm = with_limits(robots.two_link_arm(), position_lower=-jnp.ones(2), position_upper=jnp.ones(2))
+    problem = TrajectoryProblem(arm, jnp.array([-0.5, 0.6]), [ConfigurationGoal(jnp.ones(2))], **QUICK)
+    for target, beyond in (
+        (jnp.array([1.0, -1.0]), 0.0),
+        (jnp.array([1.0 - 5e-5, 0.2]), 0.0),
+        (jnp.ones(2) + 3e-5, 3e-5),
+    ):
+        result = solve_trajectory(eqx.tree_at(lambda p: p.goals[0].q, problem, target))
+        assert result.solved and int(result.attempts) == 1
+        q = sample_trajectory(result.trajectory, 1001).q
+        assert_close(q[-1], target, 1e-9)
+        for found in (result.violations.position, jnp.max(jnp.abs(q)) - 1.0):
+            assert beyond - 1e-9 <= max(float(found), 0.0) <= beyond + 1e-9
+
+
 @pytest.mark.slow
 def test_whole_turns_of_a_joint_that_another_follows_are_kept():
     builder = RobotBuilder("gear").link("world").link("a", 1.0, (0.2, 0, 0), 0.02)
@@ -278,6 +295,9 @@ def test_what_cannot_be_reached_is_not_solved():
     result = solve_trajectory(far)
     assert result.status == TrajectoryStatus.NOT_FEASIBLE and not result.solved
     assert_close(result.violations.goals, 11.0, 0.3)  # 1.1 m beyond its 0.9 m, in 0.1 m
+    assert (
+        float(result.violations.largest()) < 12.0 and float(jnp.abs(sample_trajectory(result.trajectory).q).max()) < 4.0
+    )
     nowhere = eqx.tree_at(lambda p: p.goals[0].position, far, jnp.full(3, jnp.nan))
     assert solve_trajectory(nowhere).status == TrajectoryStatus.NOT_FINITE
 

@@ -128,6 +128,16 @@ def test_a_straight_path_is_a_trapezoidal_profile():
     assert int(timed(jnp.full(3, 5.0), jnp.zeros(3)).status[0]) == TimingStatus.NOT_FEASIBLE
 
 
+@pytest.mark.ci
+def test_traced_knots_that_do_not_increase_are_said():
+    path = paths(1)[0][:3]
+    timed = jax.jit(lambda knots: time_parametrize(ARM, path, knots=knots, intervals=8))
+    knots = [[0.0, 0.4, 1.0], [0.0, 0.9, 0.5], [0.0, 0.3, 0.5], [0.1, 0.3, 1.0], [0.0, jnp.nan, 1.0]]
+    found = jax.vmap(timed)(jnp.array(knots, TYPE))
+    assert found.status.tolist() == [TimingStatus.SOLVED] + 4 * [TimingStatus.NOT_FINITE]
+    assert float(found.duration[0]) > 0.0 and jnp.isnan(found.duration[1:]).all()
+
+
 @pytest.mark.slow
 def test_given_durations_and_status():
     path = paths(1)[0]
@@ -138,6 +148,8 @@ def test_given_durations_and_status():
     assert_close(timed.duration[1:], asked[1:], 1e-9 if X64 else 1e-4)
     assert (jax.vmap(lambda x: used(ARM, x))(timed) <= 1 + TOLERANCE).all()
     assert int(slower(0.5 * asked).status[0]) == TimingStatus.TOO_SHORT
+    known = time_parametrize(ARM, path, duration=(1.0 - 5e-10) * shortest.duration)  # rounding of another program
+    assert int(known.status) == TimingStatus.SOLVED
     weak = with_limits(ARM, effort_limit=0.8 * ARM.effort_limit)
     assert int(time_parametrize(weak, jnp.array([[-0.5, 0.0], [0.5, 0.0]])).status) == TimingStatus.NOT_FEASIBLE
     assert int(time_parametrize(weak, jnp.array([[-0.5, 0.0], [0.5, 0.0]]), torques=False).status) == 0
