@@ -85,14 +85,15 @@ def _on_solid(a: Any, b: Any) -> Points:
     radius, other = _radius(a), _radius(b)
     found = [(core - radius - other, add_scaled(point, -radius, n), n)]
     facing = lax.stop_gradient(n)
-    back = map_components(lambda x: -x, facing)
-    on_a, on_b = _features(a, facing), _features(b, back)
+    on_a, on_b = _features(a, facing), _features(b, map_components(lambda x: -x, facing))
     for p, (distance, normal), drawn in zip(on_a, _distances(b, on_a), _drawn(a, on_a, b, on_b, facing), strict=True):
-        distance, p, normal = _chosen(drawn, distance, p, normal, n)
+        if drawn is not None:
+            distance, p, normal = _chosen(drawn.exists, (drawn.height, drawn.point, n), (distance, p, normal))
         found.append((distance - radius, add_scaled(p, -radius, normal), normal))
-    for p, (distance, normal), drawn in zip(on_b, _distances(a, on_b), _drawn(b, on_b, a, on_a, back), strict=True):
+    for p, (distance, normal), drawn in zip(on_b, _distances(a, on_b), _drawn(b, on_b, a, on_a, facing), strict=True):
         out = map_components(lambda x: -x, normal)
-        distance, p, out = _chosen(drawn, distance, p, out, n)
+        if drawn is not None:
+            distance, p, out = _chosen(drawn.exists, (-drawn.height, drawn.point, n), (distance, p, out))
         found.append((distance - other, add_scaled(p, distance, out), out))
     return _stacked(found)
 
@@ -104,16 +105,9 @@ def _drawn(a: Any, on_a: list[Vector], b: Any, on_b: list[Vector], n: Vector) ->
     return drawn_onto(on_a, on_b, n)
 
 
-def _chosen(drawn: Drawn | None, distance: Array, p: Vector, normal: Vector, n: Vector) -> tuple[Array, Vector, Vector]:
-    """What was drawn onto a face touches it along the normal n of the pair, and all else along its own."""
-    if drawn is None:
-        return distance, p, normal
-
-    def choose(new: Array, old: Array) -> Array:
-        return jnp.where(drawn.exists, new, old)
-
-    along = map_components(choose, n, normal)
-    return choose(drawn.height, distance), map_components(choose, drawn.point, p), along
+def _chosen(exists: Array, drawn: Points, own: Points) -> Points:
+    """What was drawn onto a face touches it along the normal of the pair, and all else along its own."""
+    return jax.tree.map(lambda new, old: jnp.where(exists, new, old), drawn, own)
 
 
 def _on_field(a: Any, b: Field) -> Points:

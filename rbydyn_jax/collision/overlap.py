@@ -21,7 +21,7 @@ class Drawn(NamedTuple):
     Args:
         exists: Whether there is such a point.
         point: The point.
-        height: How far it is above the face, along the normal of the pair [m].
+        height: How far it is from the face, along the normal of the pair [m].
     """
 
     exists: Bool[Array, "*n"]
@@ -30,16 +30,18 @@ class Drawn(NamedTuple):
 
 
 def drawn_onto(ring: Sequence[Vector], face: Sequence[Vector], n: Vector) -> list[Drawn]:
-    """Where the edges of a ring begin to lie on a face, seen along n, which leads from the face to the ring.
+    """Where the edges of a ring lie on a face, seen along n.
 
-    For each point it is the first point of the edge that begins there, or, where that edge is not on the face, the last
-    one of the edge that ends there. Of two convex faces, each drawn onto the other, all corners of their overlap are
-    among these, and points on the face stay where they are. Shares of edges count as constant in derivatives.
+    Each point is drawn along the edge that begins there, counterclockwise about n, to where it comes onto the face; if
+    that edge is not on the face, along the other one. Points on the face stay where they are. Of two convex faces, each
+    drawn onto the other, all corners of their overlap are among these: an edge comes onto the other face where one of
+    that leaves it. Shares of edges count as constant in derivatives.
 
     Args:
-        ring: Points, of which those that follow each other have an edge, and so have the last and the first.
+        ring: Points, of which those that follow each other have an edge, and so have the last and the first: two, or
+            four corners of a face.
         face: Four corners of a plane face, one after the other around it, of which some may be one.
-        n: The normal of the pair.
+        n: The normal of the pair, for both.
 
     Returns:
         For each point where it is drawn to. Of a face without four corners in a plane there is none.
@@ -50,12 +52,14 @@ def drawn_onto(ring: Sequence[Vector], face: Sequence[Vector], n: Vector) -> lis
     spans = [_clipped(held_ring[i], held_ring[k], inward) for i, k in enumerate(after)]
     normal = _normal(face)
     slope = dot(normal, held_n)
+    forward = dot(_normal(held_ring), held_n) >= 0.0 if len(ring) == 4 else jnp.ones_like(usable)
     found = []
     for i, k in enumerate(after):
         (first, _, begins), (_, last, ends) = spans[i], spans[i - 1]
         on_next = add_scaled(ring[i], first, sub(ring[k], ring[i]))
         on_previous = add_scaled(ring[i - 1], last, sub(ring[i], ring[i - 1]))
-        point = map_components(lambda x, y, begins=begins: jnp.where(begins, x, y), on_next, on_previous)
+        chosen = begins & (forward | ~ends)
+        point = map_components(lambda x, y, chosen=chosen: jnp.where(chosen, x, y), on_next, on_previous)
         height = dot(normal, sub(point, face[0])) / jnp.where(usable, slope, 1.0)
         found.append(Drawn(usable & (begins | ends), point, height))
     return found

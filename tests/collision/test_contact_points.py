@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import linprog
+from scipy.spatial import HalfspaceIntersection
 from scipy.spatial.transform import Rotation
 
 import rbydyn_jax as rb
@@ -125,6 +127,72 @@ def test_a_hull_that_overhangs_a_table_is_held_where_it_is(of):
     assert touching.any(axis=1).all()
     assert outside[touching].max() < 2e-3
     assert (np.linalg.norm(motion.forces[1:], axis=-1).sum(axis=1) > 1.0).all()
+
+
+def rectangle(size: np.ndarray, yaw: float, place: np.ndarray) -> np.ndarray:
+    """Half-planes a x + b y + c <= 0 of a rectangle in the plane."""
+    across = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]) @ Rotation.from_euler("z", yaw).as_matrix()[:2, :2].T
+    return np.column_stack([across, -across @ place - 0.5 * np.repeat(size, 2)])
+
+
+@needs_x64
+@pytest.mark.parametrize("of", ["box", pytest.param("convex_hull", marks=pytest.mark.slow)])
+def test_all_corners_of_an_overlap_are_among_them(of):
+    """Faces that lie on each other, against the intersection of half-planes of scipy."""
+    table, rng = np.array([0.6, 0.4]), np.random.default_rng(3)
+    model, gap = free_body(BoxGeometry(SIZE)), 1e-3
+    block = 0.5 * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * [*table, 0.2]
+    T = jnp.eye(4).at[2, 3].set(-0.1)
+    world = collision.World(
+        collision.box(T, jnp.array([*table, 0.2])) if of == "box" else collision.convex_hull(block, T)
+    )
+    found = jax.jit(jax.vmap(lambda q: collision.contact_points(model, q, world)))
+    yaws, places = rng.uniform(-np.pi, np.pi, 60), rng.uniform(-1, 1, (60, 2)) * (0.5 * table + 0.05)
+    yaws[:20], places[:4] = rng.choice([0.0, 0.5 * np.pi], 20), [[0.2, 0.1], [0.3, 0.0], [0.25, -0.16], [-0.3, 0.2]]
+    upside_down = Rotation.from_euler("x", np.pi * rng.integers(0, 2, (60, 1)))
+    turns = (Rotation.from_euler("z", yaws[:, None]) * upside_down).as_quat(scalar_first=True)
+    q = np.column_stack([turns, places, np.full(60, 0.5 * SIZE[2] + gap)])
+    points = found(jnp.asarray(q))
+    for i in range(60):
+        sides = np.concatenate([rectangle(SIZE[:2], yaws[i], places[i]), rectangle(table, 0.0, np.zeros(2))])
+        inside = linprog([0, 0, -1], np.column_stack([sides[:, :2], np.ones(8)]), -sides[:, 2], bounds=(None, None))
+        if inside.x[2] < 1e-3:  # hardly any overlap
+            continue
+        corners = HalfspaceIntersection(sides, inside.x[:2]).intersections
+        near = np.abs(points.distance[i] - gap) < 1e-9
+        at = np.asarray(points.point[i])[near]
+        assert (sides[:, :2] @ at[:, :2].T + sides[:, 2:] < 1e-9).all()
+        assert np.linalg.norm(corners[:, None] - at[None, :, :2], axis=-1).min(axis=1).max() < 1e-9
+        assert_close(np.asarray(points.normal[i])[near], np.tile([0.0, 0, 1], (near.sum(), 1)), 1e-9)
+        assert_close(at[:, 2], np.full(near.sum(), gap), 1e-6)
+
+
+@needs_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("height", [3e-5, 1e-4])
+def test_a_box_whose_middle_is_on_a_table_stays_there(height):
+    """Its middle is 1 mm from the edge; the box is let go a little above, as what simulates in steps always is."""
+    table = collision.box(jnp.eye(4).at[2, 3].set(-0.25), jnp.full(3, 0.5))
+    model = free_body(BoxGeometry(np.full(3, 0.2)))
+    start = jnp.array([1.0, 0, 0, 0, 0.249, 0.0, 0.1 + height])
+    motion = simulate(
+        model, start, jnp.zeros(6), 0.4, 0.002, method="implicit", world=collision.World(table), friction=0.5
+    )
+    assert np.abs(motion.vs[:, :3]).max() < 1e-2
+    assert_close(motion.qs[-1, 4:], np.array([0.249, 0.0, 0.1]), 1e-4)
+
+
+@needs_x64
+@pytest.mark.ci
+def test_a_rod_across_a_beam_lies_on_both_edges():
+    model = free_body(CapsuleGeometry(0.4, 0.02))
+    beam = collision.World(collision.box(jnp.eye(4).at[2, 3].set(-0.1), jnp.array([1.0, 0.1, 0.2])))
+    turn = Rotation.from_euler("x", 0.5 * np.pi).as_quat(scalar_first=True)
+    points = collision.contact_points(model, jnp.array([*turn, 0.1, 0.03, 0.02]), beam)
+    near = np.abs(points.distance) < 1e-9
+    at = np.asarray(points.point)[near]
+    assert_close(np.array([at[:, 1].min(), at[:, 1].max()]), np.array([-0.05, 0.05]), 1e-9)
+    assert_close(at[:, [0, 2]] - [0.1, 0.0], np.zeros((len(at), 2)), 1e-9, scale=1.0)
 
 
 @needs_x64
