@@ -93,15 +93,15 @@ def test_a_plan_that_is_not_finite_leaves_the_old_one():
 def test_torques_are_within_limits_also_without_a_plan():
     """Gravity asks for 9.81 N m, and the plan of before has 8 N m."""
 
-    def lost(limit):
-        bounds = {"tau_lower": jnp.full(1, -limit), "tau_upper": jnp.full(1, limit)}
-        return ControlProblem(robots.pendulum(), [lambda *x: x[3] * jnp.nan], dt=0.05, steps=10, **bounds)
+    def problem(limit):
+        lost, bound = [lambda *x: x[3] * jnp.nan], jnp.full(1, limit)
+        return ControlProblem(robots.pendulum(), lost, dt=0.05, steps=10, tau_lower=-bound, tau_upper=bound)
 
     down, still = np.array([np.pi / 2]), np.zeros(1)
-    assert_close(mpc(lost(2.0))(down, still), np.array([2.0]))
-    controller = mpc(lost(8.0))
+    assert_close(mpc(problem(2.0))(down, still), np.array([2.0]))
+    controller = mpc(problem(8.0))
     assert_close(controller(down, still), np.array([8.0]))
-    assert_close(controller(down, still, problem=lost(2.0)), np.array([2.0]))
+    assert_close(controller(down, still, problem=problem(2.0)), np.array([2.0]))
 
 
 def shorter(problem):
