@@ -39,22 +39,25 @@ _BASIS = _basis()
 class _Barrier(NamedTuple):
     value: float
     gradient: np.ndarray
-    hessian: np.ndarray
+    root: np.ndarray
+    """A matrix whose square is the Hessian."""
 
 
 def _barrier(y: np.ndarray, bodies: int) -> _Barrier | None:
     """The barrier with its derivatives; None outside."""
     count = 10 * bodies
     P, numbers = np.einsum("bk,kij->bij", y[:count].reshape(-1, 10), _BASIS), y[count:]
-    moments = np.linalg.eigvalsh(P)
+    moments, axes = np.linalg.eigh(P)
     if not (moments > 0.0).all() or not (numbers > 0.0).all():
         return None
-    relative = np.einsum("bij,kjl->bkil", np.linalg.inv(P), _BASIS)
+    scaled = axes / np.sqrt(moments)[:, None]
+    relative = np.einsum("bji,kjl,blm->bkim", scaled, _BASIS, scaled)
     gradient = np.concatenate([-np.einsum("bkii->bk", relative).reshape(-1), -1.0 / numbers])
-    hessian = np.diag(np.concatenate([np.zeros(count), numbers**-2.0]))
-    for k, block in enumerate(np.einsum("bkil,bmli->bkm", relative, relative)):
-        hessian[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
-    return _Barrier(float(-np.log(moments).sum() - np.log(numbers).sum()), gradient, hessian)
+    root = np.zeros((16 * bodies + len(numbers), len(y)))
+    for k, block in enumerate(relative):
+        root[16 * k : 16 * k + 16, 10 * k : 10 * k + 10] = block.reshape(10, 16).T
+    root[16 * bodies :, count:] = np.diag(1.0 / numbers)
+    return _Barrier(float(-np.log(moments).sum() - np.log(numbers).sum()), gradient, root)
 
 
 def inside(y: np.ndarray, bodies: int) -> np.ndarray:
@@ -70,25 +73,27 @@ def inside(y: np.ndarray, bodies: int) -> np.ndarray:
 
 
 def nearest(
-    best: np.ndarray, matrix: np.ndarray, start: np.ndarray, bodies: int, limit: int
+    best: np.ndarray, root: np.ndarray, start: np.ndarray, bodies: int, limit: int
 ) -> tuple[np.ndarray, int, bool]:
-    """The nearest to `best` in the norm of `matrix`, the number of steps, and whether they came to an end.
+    """The nearest to `best` in the norm of `root.T @ root`, the number of steps, and whether they came to an end.
 
-    All are in units of their size: ten parameters for each of the bodies, then numbers.
+    All are in units of their size: ten parameters for each of the bodies, then numbers. Steps are found from the roots
+    of the Hessians: their sum would lose what is small to rounding.
     """
     y, barrier = start, _barrier(start, bodies)
     assert barrier is not None  # `inside`
     order = 4 * bodies + len(best) - 10 * bodies  # of the barrier: its weight times this is the gap
 
     def distance(y: np.ndarray) -> float:
-        return float(0.5 * (y - best) @ matrix @ (y - best))
+        return 0.5 * float(((root @ (y - best)) ** 2).sum())
 
     weight = max(distance(y), _GAP) / order
     for step in range(1, limit + 1):
-        gradient = matrix @ (y - best) + weight * barrier.gradient
-        hessian = matrix + weight * barrier.hessian
-        scale = hessian.diagonal() ** -0.5
-        move = -scale * np.linalg.solve(hessian * np.outer(scale, scale), scale * gradient)
+        gradient = root.T @ (root @ (y - best)) + weight * barrier.gradient
+        both = np.concatenate([root, weight**0.5 * barrier.root])
+        scale = 1.0 / np.linalg.norm(both, axis=0)
+        R = np.linalg.qr(both * scale, mode="r")
+        move = -scale * np.linalg.solve(R, np.linalg.solve(R.T, scale * gradient))
         slope, length, now = float(gradient @ move), 1.0, distance(y) + weight * barrier.value
         while True:
             ahead = _barrier(y + length * move, bodies)

@@ -34,6 +34,7 @@ _LINEARISED = 30  # how often, if there are gains
 _STILL = 1e-4  # twice the change of half a chi-square at which they stay
 _SMALLEST_NOISE = 1e-4  # of a joint, relative to its torque
 _CERTAIN = 3.0  # deviations by which a motor constant has to be negative
+_ROUNDING = float(np.finfo(float).eps)
 _MEDIAN = 1.4826  # the standard deviation of normal numbers, in units of the median of their sizes
 
 
@@ -182,11 +183,11 @@ def fit(
             weights = np.minimum(1.0, huber * spread / np.maximum(errors, 1e-300))
     if check_flag(consistent, "consistent"):
         if constants is not None:
-            _check_signs(model, found, np.asarray(constants, float))
+            _check_signs(model, found, unknowns.deviation, np.asarray(constants, float))
         found = _minimum(unknowns, sums, given, found.x, iterations)
     x, scale = found.x, unknowns.deviation
     residual = np.sqrt(np.mean(_errors(model, data, unknowns, x, width) ** 2, axis=0))
-    covariance = np.linalg.inv(found.matrix * np.outer(scale, scale)) * np.outer(scale, scale)
+    covariance = found.hessian.inverse * np.outer(scale, scale)
     values, initial, gains = x.copy(), unknowns.mean.copy(), np.ones(model.nv)
     if constants is not None:  # the unknown is what is measured, in units of the torque: the inverse of the constant
         gains, initial[-model.nv :] = x[-model.nv :], np.asarray(constants)
@@ -209,14 +210,14 @@ def fit(
     )
 
 
-def _check_signs(model: Model, found: _Minimum, constants: np.ndarray) -> None:
+def _check_signs(model: Model, found: _Minimum, scale: np.ndarray, constants: np.ndarray) -> None:
     """Refuses currents against the torques that the motion needs: no positive constant explains them.
 
     Raises:
         ArgumentError: The constant of a joint is negative, by more than its deviation allows.
     """
     gains = found.x[-model.nv :]
-    deviations = np.sqrt(np.linalg.inv(found.matrix).diagonal())[-model.nv :]
+    deviations = (scale * np.sqrt(found.hessian.inverse.diagonal()))[-model.nv :]
     for name, gain, deviation, believed in zip(velocity_names(model), gains, deviations, constants, strict=True):
         if gain < -_CERTAIN * deviation:
             raise ArgumentError(
@@ -231,10 +232,29 @@ def _errors(model: Model, data: TrajectoryData, unknowns: Unknowns, x: np.ndarra
     return np.asarray(data.tau, float) - gains * torques_of(unknowns.applied(model, x), data, width)
 
 
+class _Hessian(NamedTuple):
+    """That of half the cost in units of the prior, without the condition that bodies can exist.
+
+    Its eigenvalues are kept, not their sum: beside much larger ones the 1 of the prior would be lost to rounding.
+    """
+
+    values: np.ndarray
+    axes: np.ndarray
+
+    @property
+    def root(self) -> np.ndarray:
+        """A matrix whose square is the Hessian."""
+        return np.sqrt(self.values)[:, None] * self.axes.T
+
+    @property
+    def inverse(self) -> np.ndarray:
+        """The covariance."""
+        return (self.axes / self.values) @ self.axes.T
+
+
 class _Minimum(NamedTuple):
     x: np.ndarray
-    matrix: np.ndarray
-    """Hessian of half the cost, without the condition that bodies can exist."""
+    hessian: _Hessian
     noise: np.ndarray
     steps: int
     converged: bool
@@ -250,32 +270,36 @@ def _minimum(
     steps, scale, count = 0, unknowns.deviation, unknowns.blocks
     for _ in range(_LINEARISED):
         before, converged = x, True
-        x, matrix, noise = _linear(unknowns, unknowns.linearised(sums, x), given)
+        x, hessian, noise = _linear(unknowns, unknowns.linearised(sums, x), given)
         if limit is not None:
             start = inside(unknowns.mean / scale, count)
-            y, taken, converged = nearest(x / scale, matrix * np.outer(scale, scale), start, count, limit)
+            y, taken, converged = nearest(x / scale, hessian.root, start, count, limit)
             x, steps = scale * y, steps + taken
-        moved = x - before
-        if not unknowns.gains or moved @ matrix @ moved <= _STILL * max(1.0, 1e-10 * float(x @ matrix @ x)):
-            return _Minimum(x, matrix, noise, steps, converged)
-    return _Minimum(x, matrix, noise, steps, False)
+        moved, size = (float(((hessian.root @ (y / scale)) ** 2).sum()) for y in (x - before, x))
+        if not unknowns.gains or moved <= _STILL * max(1.0, 1e-10 * size):
+            return _Minimum(x, hessian, noise, steps, converged)
+    return _Minimum(x, hessian, noise, steps, False)
 
 
 def _linear(
     unknowns: Unknowns, sums: list[JointSums], given: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The minimum, the Hessian and the noise of the joints."""
+) -> tuple[np.ndarray, _Hessian, np.ndarray]:
+    """The minimum, the Hessian and the noise of the joints.
+
+    Directions of which the data tell less than the rounding of their sums stay as they were.
+    """
     base, basis, scale = unknowns.base, unknowns.basis, unknowns.deviation
+    initial, scaled = base + basis @ unknowns.mean, basis * scale
     sizes = np.sqrt([own.square / max(own.weight, 1.0) for own in sums])
     least = np.where(sizes > 0.0, _SMALLEST_NOISE * sizes, 1.0)
     noise = least if given is None else given  # from above the prior could explain what a large noise hides
     for _ in range(1 if given is not None else _REWEIGHTED):
         matrix, vector = summed(sums, noise, len(base))
-        scaled = basis * scale
-        hessian = scaled.T @ matrix @ scaled + np.eye(len(scale))
-        gradient = scaled.T @ (vector - matrix @ base) + unknowns.mean / scale
-        x = scale * np.linalg.solve(hessian, gradient)
+        told, axes = np.linalg.eigh(scaled.T @ matrix @ scaled)
+        told = np.where(told > _ROUNDING * told[-1], told, 0.0)
+        along = axes.T @ (scaled.T @ (vector - matrix @ initial))
+        x = unknowns.mean + scale * (axes @ np.where(told > 0.0, along / (told + 1.0), 0.0))
         used = noise
         if given is None:
             noise = np.maximum(np.sqrt([own.squared_error(base + basis @ x) for own in sums]), least)
-    return x, hessian / np.outer(scale, scale), used
+    return x, _Hessian(told + 1.0, axes), used

@@ -70,3 +70,18 @@ def test_exact_torques_leave_no_error_but_rounding():
     data, *_ = measured(0.0)
     found = fit(robots.two_link_arm(), data, terms=("inertia",), payload="tool", consistent=False, prior=1e6)
     assert found.residual.max() < (1e-11 if X64 else 1e-5)
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_a_prior_that_says_next_to_nothing_leaves_the_errors_of_least_squares(consistent):
+    """Of twenty inertial parameters torques tell a few: the others are known by the prior alone."""
+    arm, (data, Y, tau) = robots.two_link_arm(), measured()
+    rest = (tau - np.asarray(arm.armature) * np.asarray(data.a, float)).reshape(-1)
+    best, *_ = np.linalg.lstsq(Y.reshape(-1, 20), rest)
+    least = np.sqrt(np.mean((rest - Y.reshape(-1, 20) @ best) ** 2))
+    for prior in (1e4, 1e5, 1e6, 1e8):
+        found = fit(arm, data, terms=("inertia",), consistent=consistent, prior=prior)
+        assert found.converged
+        assert_close(np.sqrt(np.mean(found.residual**2)), least, 0.01)
+        deviation = found.deviation  # a RuntimeWarning of NumPy would be an error
+        assert deviation.min() > 0.0 and deviation.max() > prior
