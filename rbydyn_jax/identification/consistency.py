@@ -92,7 +92,7 @@ def nearest(
         gradient = root.T @ (root @ (y - best)) + weight * barrier.gradient
         both = np.concatenate([root, weight**0.5 * barrier.root])
         scale = 1.0 / np.linalg.norm(both, axis=0)
-        R = np.linalg.qr(both * scale, mode="r")
+        R = np.asarray(np.linalg.qr(both * scale, mode="r"))
         move = -scale * np.linalg.solve(R, np.linalg.solve(R.T, scale * gradient))
         slope, length, now = float(gradient @ move), 1.0, distance(y) + weight * barrier.value
         while True:

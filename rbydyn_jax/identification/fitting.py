@@ -302,4 +302,4 @@ def _linear(
         used = noise
         if given is None:
             noise = np.maximum(np.sqrt([own.squared_error(base + basis @ x) for own in sums]), least)
-    return x, _Hessian(told + 1.0, axes), used
+    return x, _Hessian(np.asarray(told + 1.0), axes), used
