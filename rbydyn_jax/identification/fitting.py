@@ -19,12 +19,12 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, check_flag, check_integer, check_positive, check_positive_number
 from .._errors import ArgumentError
-from ..model.model import Model, check_model
+from ..model.model import Model
 from ..spatial import inertia
 from .consistency import inside, nearest
 from .data import TrajectoryData, check_data
 from .normal_equations import JointSums, joint_sums, summed, torques_of
-from .parameter_vector import TERMS, Term, check_terms, velocity_names
+from .parameter_vector import TERMS, Term, check_moving, check_terms, velocity_names
 from .tables import unknowns_table
 from .unknowns import Unknowns, unknowns_of
 
@@ -34,7 +34,8 @@ _LINEARISED = 30  # how often, if there are gains
 _STILL = 1e-4  # twice the change of half a chi-square at which they stay
 _SMALLEST_NOISE = 1e-4  # of a joint, relative to its torque
 _CERTAIN = 3.0  # deviations by which a motor constant has to be negative
-_ROUNDING = float(np.finfo(float).eps)
+_LARGEST = 1e30  # of measured numbers
+_LARGEST_PRIOR = 1e6  # with a larger one the rounding of the sums would tell of parameters
 _MEDIAN = 1.4826  # the standard deviation of normal numbers, in units of the median of their sizes
 
 
@@ -49,7 +50,8 @@ class FitResult:
         initial: Their values before.
         covariance: Covariance of the unknowns without the condition that the robot can exist: that of the noise and of
             the prior together.
-        noise: Standard deviation of the error of each torque, estimated or given [N m, N].
+        noise: Standard deviation of the error of each torque, outliers of a robust fit excluded, estimated or given
+            [N m, N].
         residual: Root mean square of the error of each torque after the fit, outliers included [N m, N].
         payload: The ten parameters of the payload about the origin of its link in its axes, if one was asked for.
         constants: Torque or force of each motor per ampere, if the data have currents [N m/A, N/A].
@@ -128,11 +130,11 @@ def fit(
             the body's, or none if there is a payload.
         payload: A link, by name or index, to which a body of unknown inertia is fixed.
         consistent: Whether all fitted links and the payload have to be bodies that can exist.
-        prior: Standard deviation of the initial parameters, relative to the size of each. The size of a link's
-            parameters is $m$, $m r$ and $m r^2$ with its mass and extent; that of a drive's is what explains the
+        prior: Standard deviation of the initial parameters, relative to the size of each, at most 1e6. The size of a
+            link's parameters is $m$, $m r$ and $m r^2$ with its mass and extent; that of a drive's is what explains the
             torque alone, if not its value; that of a payload 10 kg and 0.3 m.
         noise: Standard deviation of each measured torque [N m, N], of currents times `constants`; default is estimated
-            from the errors of the fit.
+            from the errors of the fit, with `huber` from their median.
         huber: Errors larger than this many standard deviations count linearly [Huber 1964]; None is least squares.
         width: Of the smooth Coulomb friction [rad/s, m/s]; None is that of sign(v). See `friction_forces`.
         constants: If the data have currents instead of torques: the torque that each motor is believed to give at its
@@ -141,8 +143,10 @@ def fit(
         iterations: Maximum number of Newton steps.
 
     Raises:
-        ArgumentError: A value is not positive, a term is unknown, a link does not move, there is nothing to fit, or,
-            with `consistent`, a current has the sign opposite to that of its torque.
+        ArgumentError: A value is not positive, `prior` or measured values are too large, `noise` too small, a term is
+            unknown, a link does not move, there is nothing to fit, all currents of a joint are zero, or, with
+            `consistent`, a current has the sign opposite to that of its torque.
+        ModelError: The robot has no joints.
         NameNotFoundError: There is no such link.
         ShapeError: The data do not belong to the robot, or `noise` or `constants` is not of shape `(model.nv,)`.
 
@@ -156,10 +160,11 @@ def fit(
         >>> round(float(found.payload[0]), 2)
         0.5
     """
-    model, terms = check_model(model), check_terms(terms)
+    model, terms = check_moving(model), check_terms(terms)
     data = check_data(data, model)
     iterations = check_integer(iterations, "iterations", 1)
-    check_positive_number(prior, "prior")
+    if check_positive_number(prior, "prior") > _LARGEST_PRIOR:
+        raise ArgumentError(f"prior must be at most {_LARGEST_PRIOR:g}, which says next to nothing; got {prior:g}")
     for name, value in (("huber", huber), ("width", width)):
         if value is not None:
             check_positive_number(value, name)
@@ -168,23 +173,26 @@ def fit(
     given = None if noise is None else np.asarray(noise, float)
     if constants is not None:
         check_positive(check_array(constants, "constants", (model.nv,), "model.nv"), "constants")
+        _check_currents(model, data)
         measured = np.asarray(data.tau, float) * np.asarray(constants, float)
         data = TrajectoryData(*data.motion, jnp.asarray(measured, data.tau.dtype))
-    weights = np.ones((len(data), model.nv))
+    _check_sizes(data, given)
+    weights, known = np.ones((len(data), model.nv)), given
     for _ in range(1 if huber is None else _ROBUST_PASSES):
         sums = joint_sums(model, data, weights, width)
         unknowns = unknowns_of(model, sums, links, payload, terms, prior, constants is not None)
         if not unknowns.names:
             raise ArgumentError("there is nothing to fit: neither a link, nor a payload, nor another term")
-        found = _minimum(unknowns, sums, given, unknowns.mean)
+        found = _minimum(unknowns, sums, known, unknowns.mean)
         if huber is not None:
             errors = np.abs(_errors(model, data, unknowns, found.x, width))
-            spread = given if given is not None else np.maximum(_MEDIAN * np.median(errors, axis=0), found.noise * 1e-3)
-            weights = np.minimum(1.0, huber * spread / np.maximum(errors, 1e-300))
+            if given is None:
+                known = np.maximum(_MEDIAN * np.median(errors, axis=0), _least_noise(sums))
+            weights = np.minimum(1.0, huber * known / np.maximum(errors, 1e-300))
     if check_flag(consistent, "consistent"):
         if constants is not None:
             _check_signs(model, found, unknowns.deviation, np.asarray(constants, float))
-        found = _minimum(unknowns, sums, given, found.x, iterations)
+        found = _minimum(unknowns, sums, known, found.x, iterations)
     x, scale = found.x, unknowns.deviation
     residual = np.sqrt(np.mean(_errors(model, data, unknowns, x, width) ** 2, axis=0))
     covariance = found.hessian.inverse * np.outer(scale, scale)
@@ -208,6 +216,38 @@ def fit(
         iterations=found.steps,
         converged=found.converged,
     )
+
+
+def _check_sizes(data: TrajectoryData, noise: np.ndarray | None) -> None:
+    """Refuses numbers whose squares, divided by those of the noise, are beyond floating point.
+
+    Raises:
+        ArgumentError: Measured values are too large, or the noise is too small.
+    """
+    for name in ("q", "v", "a", "tau"):
+        values = getattr(data, name)
+        largest, limit = (
+            float(jnp.abs(values).max(initial=0.0)),
+            min(_LARGEST, float(jnp.finfo(values.dtype).max) ** 0.4),
+        )
+        if largest > limit:
+            raise ArgumentError(f"data.{name} must be at most {limit:g}, got {largest:g}")
+    if noise is not None and (noise < 1.0 / _LARGEST).any():
+        raise ArgumentError(f"noise must be at least {1.0 / _LARGEST:g}, got {noise.tolist()}")
+
+
+def _check_currents(model: Model, data: TrajectoryData) -> None:
+    """Refuses currents that any constant explains.
+
+    Raises:
+        ArgumentError: All currents of a joint are zero.
+    """
+    currents = np.asarray(data.tau)
+    if silent := [name for name, own in zip(velocity_names(model), currents.T, strict=True) if not own.any()]:
+        raise ArgumentError(
+            f"data.tau: the currents of joint {', '.join(map(repr, silent))} are all zero: they do not tell its "
+            "constant. Fit torques instead, or a robot in which this joint is fixed"
+        )
 
 
 def _check_signs(model: Model, found: _Minimum, scale: np.ndarray, constants: np.ndarray) -> None:
@@ -286,20 +326,30 @@ def _linear(
 ) -> tuple[np.ndarray, _Hessian, np.ndarray]:
     """The minimum, the Hessian and the noise of the joints.
 
-    Directions of which the data tell less than the rounding of their sums stay as they were.
+    Directions of which the data tell less than the rounding of rows and of their sums stay as they were.
     """
     base, basis, scale = unknowns.base, unknowns.basis, unknowns.deviation
     initial, scaled = base + basis @ unknowns.mean, basis * scale
-    sizes = np.sqrt([own.square / max(own.weight, 1.0) for own in sums])
-    least = np.where(sizes > 0.0, _SMALLEST_NOISE * sizes, 1.0)
+    least = _least_noise(sums)
+    rounding = float(np.finfo(float).eps)
     noise = least if given is None else given  # from above the prior could explain what a large noise hides
     for _ in range(1 if given is not None else _REWEIGHTED):
         matrix, vector = summed(sums, noise, len(base))
-        told, axes = np.linalg.eigh(scaled.T @ matrix @ scaled)
-        told = np.where(told > _ROUNDING * told[-1], told, 0.0)
-        along = axes.T @ (scaled.T @ (vector - matrix @ initial))
-        x = unknowns.mean + scale * (axes @ np.where(told > 0.0, along / (told + 1.0), 0.0))
+        square, gradient = scaled.T @ matrix @ scaled, scaled.T @ (vector - matrix @ initial)
+        units = (1.0 + square.diagonal()) ** -0.5  # with them the rounding is the same in all directions
+        told, axes = np.linalg.eigh(square * np.outer(units, units))
+        told = np.sqrt(np.where(told > rounding * told[-1], told, 0.0))
+        along = np.where(told > 0.0, axes.T @ (units * gradient) / np.where(told > 0.0, told, 1.0), 0.0)
+        left, values, right = np.linalg.svd(told[:, None] * axes.T / units)
+        values = np.where(values > len(scale) * rounding * values[0], values, 0.0)
+        x = unknowns.mean + scale * (right.T @ (values / (values**2 + 1.0) * (left.T @ along)))
         used = noise
         if given is None:
             noise = np.maximum(np.sqrt([own.squared_error(base + basis @ x) for own in sums]), least)
-    return x, _Hessian(np.asarray(told + 1.0), axes), used
+    return x, _Hessian(values**2 + 1.0, right.T), used
+
+
+def _least_noise(sums: list[JointSums]) -> np.ndarray:
+    """The smallest noise of each joint that an estimate may have."""
+    sizes = np.sqrt([own.square / max(own.weight, 1.0) for own in sums])
+    return np.where(sizes > 0.0, _SMALLEST_NOISE * sizes, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_sequence
-from .._errors import ArgumentError
+from .._errors import ArgumentError, ModelError
 from ..algorithms.energy import damping_forces, friction_forces
 from ..algorithms.inverse_dynamics import rnea
 from ..model.model import Model, check_model
@@ -20,6 +20,18 @@ from .regressors import INERTIAL_NAMES, actuator_regressor, torque_regressor
 
 Term = Literal["inertia", "armature", "damping", "friction"]
 TERMS: tuple[Term, ...] = get_args(Term)
+
+
+def check_moving(model: Model) -> Model:
+    """The robot, which has joints.
+
+    Raises:
+        DtypeError: `model` is no robot.
+        ModelError: It has none.
+    """
+    if not check_model(model).nv:
+        raise ModelError("the robot has no joints: there are no torques that its parameters could be identified from")
+    return model
 
 
 def check_terms(terms: Sequence[str]) -> tuple[Term, ...]:
