@@ -17,10 +17,10 @@ from jaxtyping import Array, PRNGKeyArray
 
 from .._check import check_integer, check_key
 from .._errors import ArgumentError
-from ..model.model import Model
+from ..model.model import Model, check_model
 from ..model.states import random_states
 from .data import TrajectoryData, check_data
-from .parameter_vector import TERMS, Term, check_moving, check_terms, regressor
+from .parameter_vector import TERMS, Term, check_terms, regressor
 from .unknowns import selection_of
 
 
@@ -118,7 +118,6 @@ def base_parameters(
 
     Raises:
         ArgumentError: A term is unknown, a link does not move, or `samples` is given together with `data`.
-        ModelError: The robot has no joints.
         NameNotFoundError: There is no such link.
 
     Example:
@@ -133,10 +132,12 @@ def base_parameters(
         without influence: 7
           m of bob, my of bob, Ixx of bob, Ixy of bob, Ixz of bob, Iyz of bob, Izz of bob
     """
-    model, terms = check_moving(model), check_terms(terms)
+    model, terms = check_model(model), check_terms(terms)
     chosen = selection_of(model, links, payload, terms)
     if data is None:
-        count = 4 * len(chosen.names) // model.nv + 8 if samples is None else check_integer(samples, "samples", 1)
+        count = (
+            4 * len(chosen.names) // max(model.nv, 1) + 8 if samples is None else check_integer(samples, "samples", 1)
+        )
         motion = random_states(model, jax.random.key(0) if key is None else check_key(key), count)
     elif samples is None:
         motion = check_data(data, model).motion
