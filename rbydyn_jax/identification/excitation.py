@@ -2,12 +2,14 @@ r"""Motions that show the parameters well.
 
 The condition number of the base columns of the regressor bounds how much noise of the torques is amplified. It is
 minimised over the waypoints of smooth motions by the cross-entropy method [Rubinstein 1999]: of a population of random
-motions the best tell where to look next. Each motion is shrunk joint by joint until it is within the limits.
+motions the best tell where to look next. Each motion is shrunk joint by joint until it is within the limits; a joint
+that starts near the end of its range moves about a point further inside.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -17,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._check import check_array, check_integer, check_key, check_positive_number
-from .._errors import ModelError
+from .._errors import ArgumentError, ModelError
 from .._progress import Progress, check_progress, reported
 from .._result import Result, count_of
 from ..collision import min_distance
@@ -31,6 +33,7 @@ _FINE = 201  # times at which the limits of position, velocity and acceleration 
 _MARGIN = 0.98  # of these limits
 _ELITE = 0.125  # the share of the population that tells where to look next
 _KEPT = 0.3  # of the former mean and deviation
+_NEAR = 0.5 * np.pi  # [rad, m] an end of the range that is further away does not matter
 _FORBIDDEN = 100.0  # cost of exceeding a limit of torque, or of clearance, by all of it
 
 
@@ -78,11 +81,12 @@ def exciting_trajectory(
         model: The robot; its masses count for the limits of torque. Joints with several coordinates are at rest.
         duration: Time of the motion [s].
         q_start: Where it starts [rad, m]; default is the middle of the range of each joint, and where that has no end
-            what is nearest to zero.
+            what is nearest to zero. A joint that starts at the end of its range moves inward.
         terms: The parameters to be shown; see `parameter_names`.
         clearance: Minimum distance of the collision shapes at the points [m]; None does not look at them.
         waypoints: How often the motion may change its direction.
-        points: Number of times at which the regressor is evaluated.
+        points: Number of times at which the regressor is evaluated, so many that there is a row for each base
+            parameter; at both ends the robot is at rest.
         population: Number of motions in an iteration.
         iterations: Number of iterations.
         key: Key of the random motions; default is `jax.random.key(0)`.
@@ -92,20 +96,24 @@ def exciting_trajectory(
         ArgumentError: A number is too small, a term is unknown, or `q_start` is not within the limits.
         DtypeError: `progress` is neither a bool nor a function.
         MissingExtraError: A progress bar is asked for and tqdm is not installed.
-        ModelError: No joint can move.
+        ModelError: No joint can move, or the limit of velocity, acceleration or torque of one that should is zero.
         ShapeError: `q_start` is not of shape `(model.nq,)`.
     """
     model, terms = check_model(model), check_terms(terms)
     check_progress(progress)
     duration = check_positive_number(duration, "duration")
     counts = {"waypoints": waypoints, "points": points, "population": population, "iterations": iterations}
-    least = {"waypoints": 1, "points": 2, "population": 8, "iterations": 1}
+    least = {"waypoints": 1, "points": 3, "population": 8, "iterations": 1}
     waypoints, points, population, iterations = (check_integer(x, name, least[name]) for name, x in counts.items())
     tree, dtype = model.tree, model.inertias.dtype
     moving = [i for i, joint in enumerate(tree.joints) if joint.nq == joint.nv == 1 and tree.mimics[i] is None]
     if not moving:
         raise ModelError("no joint has a single coordinate of its own: there is nothing to move")
     at_q, at_v = (tuple(s[i].start for i in moving) for s in (tree.q_slices, tree.v_slices))
+    for limit in ("velocity_limit", "acceleration_limit", "effort_limit"):
+        for i, value in zip(moving, np.asarray(getattr(model, limit))[list(at_v)], strict=True):
+            if value == 0.0:
+                raise ModelError(f"joint {tree.joint_names[i]!r} cannot move: its {limit} is 0; infinity is no limit")
     if clearance is not None:
         check_positive_number(clearance, "clearance")
     middle = _middle(model) if q_start is None else check_array(q_start, "q_start", (model.nq,), "model.nq")
@@ -113,6 +121,8 @@ def exciting_trajectory(
     nothing = jnp.zeros((waypoints, len(moving)), dtype)
     still = Trajectory(middle.astype(dtype), nothing, jnp.asarray(duration, dtype), at_q, at_v, tree.nv)
     pivots = base_parameters(model, terms=terms).pivots
+    if (fewest := math.ceil(len(pivots) / model.nv) + 1) > points:
+        raise ArgumentError(f"points must be at least {fewest} for {len(pivots)} base parameters, got {points}")
     fixed = {"pivots": pivots, "terms": terms, "clearance": clearance, "points": points}
     evaluate = functools.partial(_evaluated, model, still, **fixed)
     key = jax.random.key(0) if key is None else check_key(key)
@@ -141,24 +151,34 @@ def _middle(model: Model) -> Array:
 
 
 def _within_limits(model: Model, still: Trajectory, waypoints: Array) -> Trajectory:
-    """The motion through the waypoints, displacements from the start, each joint shrunk to keep its limits."""
-    count, at = waypoints.shape[0], np.array(still.v_indices)
+    """The motion through the waypoints, displacements from a point inside, each joint shrunk to keep its limits."""
+    count, at_q, at_v = waypoints.shape[0], np.array(still.q_indices), np.array(still.v_indices)
     phases = np.arange(1, count + 1) / count
     solve = jnp.asarray(np.linalg.pinv(rest_to_rest_basis(count, phases)), waypoints.dtype)
-    free = eqx.tree_at(lambda t: t.coefficients, still, jnp.matmul(solve, waypoints, precision="highest"))
-    moved = sample_trajectory(free, _FINE)
-    start = still.q_start[np.array(still.q_indices)]
-    above, below = (x[np.array(still.q_indices)] for x in (model.position_upper, model.position_lower))
-    away = moved.q[:, np.array(still.q_indices)] - start[None]
-    used = [
-        away.max(axis=0) / (above - start),
-        (-away).max(axis=0) / (start - below),
-        jnp.abs(moved.v[:, at]).max(axis=0) / model.velocity_limit[at],
-        jnp.abs(moved.a[:, at]).max(axis=0) / model.acceleration_limit[at],
-    ]
-    largest = jnp.max(jnp.nan_to_num(jnp.stack(used), posinf=jnp.inf), axis=0)
-    shrunk = free.coefficients * (_MARGIN / jnp.maximum(largest, _MARGIN))[None]
-    return eqx.tree_at(lambda t: t.coefficients, free, shrunk)
+    start = still.q_start[at_q]
+    above, below = model.position_upper[at_q] - start, model.position_lower[at_q] - start
+    inside = 0.5 * (jnp.minimum(above, _NEAR) + jnp.maximum(below, -_NEAR))
+
+    def through(waypoints: Array) -> Trajectory:
+        coefficients = jnp.matmul(solve, waypoints, precision="highest")
+        return eqx.tree_at(lambda t: t.coefficients, still, coefficients)
+
+    free, inward = through(waypoints), through(jnp.broadcast_to(inside[None], waypoints.shape))
+    moved, shifted = (sample_trajectory(x, _FINE) for x in (free, inward))
+    away, near = (x.q[:, at_q] - start[None] for x in (moved, shifted))
+    size, room = jnp.abs(away), jnp.where(away > 0.0, above[None] - near, near - below[None])
+    factor = jnp.min(jnp.where(size > 0.0, room / jnp.where(size > 0.0, size, 1.0), jnp.inf), axis=0)
+    factor = jnp.clip(_MARGIN * factor, 0.0, 1.0)
+    fastest, strongest = (
+        jnp.abs(y[:, at_v] + factor[None] * x[:, at_v]).max(axis=0) / limit[at_v]
+        for x, y, limit in (
+            (moved.v, shifted.v, model.velocity_limit),
+            (moved.a, shifted.a, model.acceleration_limit),
+        )
+    )
+    shrunk = _MARGIN / jnp.maximum(jnp.maximum(fastest, strongest), _MARGIN)
+    coefficients = shrunk[None] * (inward.coefficients + factor[None] * free.coefficients)
+    return eqx.tree_at(lambda t: t.coefficients, still, coefficients)
 
 
 @functools.partial(jax.jit, static_argnames=("pivots", "terms", "clearance", "points"))
@@ -173,8 +193,8 @@ def _evaluated(
     points: int,
 ) -> tuple[Array, Array, Array]:
     """The cost of each motion, its condition number, and whether it is feasible."""
-    limit = jnp.where(jnp.isfinite(model.effort_limit) & (model.effort_limit > 0.0), model.effort_limit, jnp.inf)
-    units = jnp.where(jnp.isfinite(limit), limit, 1.0)
+    limit = model.effort_limit
+    units = jnp.where(jnp.isfinite(limit) & (limit > 0.0), limit, 1.0)
 
     def of(waypoints: Array) -> tuple[Array, Array, Array]:
         at = sample_trajectory(_within_limits(model, still, waypoints), points)
@@ -183,9 +203,13 @@ def _evaluated(
         sizes = jnp.linalg.norm(rows, axis=0)
         rows = rows / jnp.where(sizes > 0.0, sizes, 1.0)[None]
         moments = jnp.linalg.eigvalsh(jnp.matmul(rows.T, rows, precision="highest"))
-        condition = jnp.sqrt(moments[-1] / jnp.maximum(moments[0], jnp.finfo(moments.dtype).eps * moments[-1]))
+        shown = moments[-1] > 0.0
+        least = jnp.where(shown, jnp.maximum(moments[0], jnp.finfo(moments.dtype).eps * moments[-1]), 1.0)
+        condition = jnp.where(shown, jnp.sqrt(jnp.where(shown, moments[-1], 1.0) / least), jnp.inf)
         torques = jax.vmap(motor_torques, (None, 0, 0, 0))(model, at.q, at.v, at.a)
-        excess = jnp.maximum(jnp.max(jnp.abs(torques) / limit[None]) - 1.0, 0.0)
+        largest = jnp.max(jnp.abs(torques), axis=0)
+        ratio = jnp.where(largest > 0.0, largest / jnp.where(largest > 0.0, limit, 1.0), 0.0)
+        excess = jnp.maximum(jnp.max(ratio) - 1.0, 0.0)
         if clearance is not None:
             nearest = jnp.min(jax.vmap(lambda q: min_distance(model, q))(at.q))
             excess += jnp.maximum(clearance - nearest, 0.0) / clearance

@@ -68,3 +68,37 @@ def test_a_start_beyond_the_limits_is_refused_and_the_default_is_within():
     q = sample_trajectory(found.trajectory, 401).q
     assert float(q[:, 0].min()) >= 0.5 - 1e-6
     assert float(jnp.abs(q[:, 1]).max()) <= 1.0 + 1e-6
+
+
+@pytest.mark.ci
+def test_joints_that_start_at_the_end_of_their_range_move_inward():
+    arm = rb.with_limits(
+        robots.two_link_arm(), position_lower=jnp.array([-1.0, -2.0]), position_upper=jnp.array([1.0, np.inf])
+    )
+    found = exciting_trajectory(
+        arm, 4.0, q_start=jnp.array([1.0, -2.0]), iterations=2, population=8, points=20, waypoints=4
+    )
+    q = np.asarray(sample_trajectory(found.trajectory, 401).q)
+    assert bool(found.feasible)
+    assert -1.0 <= q[:, 0].min() and q[:, 0].max() <= 1.0 + 1e-6 and q[:, 1].min() >= -2.0 - 1e-6
+    assert np.ptp(q, axis=0).min() > 0.3
+    assert np.abs(q[0] - [1.0, -2.0]).max() < 1e-6
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("limit", ["velocity_limit", "acceleration_limit", "effort_limit"])
+def test_a_joint_that_cannot_move_is_refused(limit):
+    arm = robots.two_link_arm()
+    fixed = rb.with_limits(arm, **{limit: getattr(arm, limit).at[1].set(0.0)})
+    with pytest.raises(rb.ModelError, match=f"joint '{arm.joint_names[1]}' cannot move: its {limit} is 0"):
+        exciting_trajectory(fixed, 3.0)
+
+
+@pytest.mark.ci
+def test_fewer_rows_than_base_parameters_are_refused():
+    """The torque of a pendulum tells three; of the points both ends are the same."""
+    pendulum = robots.pendulum()
+    with pytest.raises(rb.ArgumentError, match="points must be at least 4 for 3 base parameters, got 3"):
+        exciting_trajectory(pendulum, 3.0, points=3)
+    with pytest.raises(rb.ArgumentError, match="points must be at least 3"):
+        exciting_trajectory(pendulum, 3.0, points=2)
