@@ -1,7 +1,8 @@
 r"""Kinematic calibration: joint offsets and placements of links from measured poses.
 
 Gauss-Newton's method on the errors of orientation and position, each in units of its noise [Hollerbach, Khalil and
-Gautier 2016], with derivatives in closed form (`geometry`). A prior on each unknown makes the minimum unique; what the
+Gautier 2016], with derivatives in closed form (`geometry`). An unknown frame starts where it aligns the poses best
+[Kabsch 1976]. A prior on each unknown makes the minimum unique; what the
 poses tell without it is reported as for torques (`identifiability`).
 """
 
@@ -32,13 +33,14 @@ from .._errors import ArgumentError, ModelError, ShapeError
 from ..model.geometry import with_geometry
 from ..model.model import Model, check_model
 from ..spatial import se3
-from .geometry import Geometry, Target, linearised
+from .geometry import Geometry, Target, linearised, poses_of
 from .identifiability import BaseParameters, combinations_of
 from .tables import unknowns_table
 
 _END = 1e-6  # twice the decrease of half a chi-square that is left: of no statistical weight
 _SHORTEST = 1e-4  # step
 _SMALLEST = 1e-2  # noise, in units of the root of the rounding unit
+_TURNED_LEAST = 1e-6  # weight of no rotation, where positions do not tell it
 _MEDIAN = 2.366  # of the sum of three squared normal numbers
 
 
@@ -51,7 +53,8 @@ class CalibrationResult:
         offsets: What has to be added to the configurations [rad, m]: the pose is that of `model` at `q + offsets`.
         frame: The pose of the world, or of `ref`, in the frame of the measurements.
         names: The names of the unknowns: offsets of joints, and rotation vector and translation of each change of a
-            placement, in the axes of the placement.
+            placement, in the axes of the placement. The change of an unknown frame is that from the frame in which the
+            given robot is nearest to what was measured.
         values: Their values [rad, m].
         covariance: Covariance of the unknowns, from the noise and the prior together.
         noise: Standard deviations of measured angles [rad] and positions [m], estimated or given; NaN where none is
@@ -118,8 +121,8 @@ def calibrate(
         placements: The links whose placement is unknown: that of their joint on the parent, or for links that are
             fixed to another one, such as markers and cameras, that on it. Links fixed to such a link stay.
         unknown_frame: Whether the pose of the world, or of `ref`, in the frame of the measurements is unknown.
-        prior: Standard deviations of the unknowns before: of angles [rad] and of lengths [m]. Those of the frame are
-            3 rad and 10 m.
+        prior: Standard deviations of the unknowns before: of angles [rad] and of lengths [m]. Those of the change of
+            the frame are 3 rad and 10 m.
         noise: Standard deviations of measured angles [rad] and positions [m]; default is estimated from the errors.
         huber: Errors larger than this many standard deviations count linearly [Huber 1964]; None is least squares.
         iterations: Maximum number of steps.
@@ -161,7 +164,11 @@ def calibrate(
     names, scale = geometry.names(model), geometry.deviations(*prior)
     if not names:
         raise ArgumentError("there is nothing to find: neither an offset, nor a placement, nor the frame")
-    dtype = q.dtype
+    dtype, frame = q.dtype, np.eye(4)
+    if geometry.unknown_frame:
+        frame = _aligned(measured, poses_of(geometry, model, q))
+        measured = tuple(_moved(np.linalg.inv(frame), y) for y in measured)
+    measured = tuple(jnp.asarray(y, dtype) for y in measured)
 
     def errors_at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         errors, rows = (np.asarray(y, float) for y in linearised(geometry, model, jnp.asarray(x, dtype), q, measured))
@@ -180,7 +187,7 @@ def calibrate(
     return CalibrationResult(
         model=model,
         offsets=added,
-        frame=np.asarray(changes[-1] if unknown_frame else np.eye(4), float),
+        frame=frame @ np.asarray(changes[-1], float) if unknown_frame else frame,
         names=names,
         values=found.x,
         covariance=found.covariance * np.outer(scale, scale),
@@ -262,12 +269,12 @@ def _noise(errors: np.ndarray, is_angle: np.ndarray, huber: float | None) -> np.
 
 def _measured(
     model: Model, count: int, poses: Mapping[str | int, Float[Array, "..."]]
-) -> tuple[tuple[Array, ...], tuple[Target, ...]]:
-    """The measurements in the dtype of the model, and what they are of."""
+) -> tuple[tuple[np.ndarray, ...], tuple[Target, ...]]:
+    """The measurements in float64, and what they are of."""
     check_mapping(poses, "poses", "links to their poses (t, 4, 4) or positions (t, 3)")
     if not poses:
         raise ArgumentError("there is nothing measured: poses has no link")
-    arrays, targets = list[Array](), list[Target]()
+    arrays, targets = list[np.ndarray](), list[Target]()
     for link, value in poses.items():
         name = f"poses of {link!r}"
         value = check_array(value, name)
@@ -276,9 +283,34 @@ def _measured(
         check_finite(value, name)
         if value.ndim == 3:
             check_pose(value, name)
-        arrays.append(value.astype(model.inertias.dtype))
+        arrays.append(np.asarray(value, float))
         targets.append(Target(model.link_index(link), value.ndim == 3))
     return tuple(arrays), tuple(targets)
+
+
+def _moved(frame: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Poses (t, 4, 4) or positions (t, 3) in another frame."""
+    return frame @ values if values.ndim == 3 else values @ frame[:3, :3].T + frame[:3, 3]
+
+
+def _aligned(measured: Sequence[np.ndarray], predicted: Sequence[np.ndarray]) -> np.ndarray:
+    """The frame in which predicted poses are nearest to measured ones, by orientations and positions together.
+
+    Where several are as near, it is the one that is turned least.
+    """
+    pairs = [(y if y.ndim == 2 else y[:, :3, 3], T[:, :3, 3]) for y, T in zip(measured, predicted, strict=True)]
+    there, here = (np.concatenate(x) for x in zip(*pairs, strict=True))
+    centre, middle = there.mean(axis=0), here.mean(axis=0)
+    size = max(float(((here - middle) ** 2).sum()), np.finfo(float).tiny)
+    turned = (there - centre).T @ (here - middle) / size + _TURNED_LEAST * np.eye(3)
+    for y, T in zip(measured, predicted, strict=True):
+        if y.ndim == 3:
+            turned += np.einsum("tij,tkj->ik", y[:, :3, :3], T[:, :3, :3]) / len(y)
+    U, _, Vt = np.linalg.svd(turned)
+    R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+    frame = np.eye(4)
+    frame[:3, :3], frame[:3, 3] = R, centre - R @ middle
+    return frame
 
 
 def _joints(model: Model, offsets: Sequence[str | int] | None) -> tuple[int, ...]:

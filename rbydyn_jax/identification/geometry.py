@@ -93,6 +93,18 @@ def _carries(tree: KinematicTree, placed: int, link: int) -> bool:
     return body >= 0 and bool(ancestors(tree)[body, tree.link_bodies[placed]])
 
 
+def poses_of(geometry: Geometry, model: Model, q: Array) -> list[np.ndarray]:
+    """The poses (t, 4, 4) of the targets, of the robot as it is, in the world or in `ref`."""
+    poses = np.asarray(_fk(model, q), float)
+    back = np.eye(4) if geometry.ref is None else np.linalg.inv(poses[:, geometry.ref])
+    return [back @ poses[:, target.link] for target in geometry.targets]
+
+
+@jax.jit
+def _fk(model: Model, q: Array) -> Array:
+    return jax.vmap(fk, (None, 0))(model, q)
+
+
 @functools.partial(jax.jit, static_argnums=0)
 def linearised(geometry: Geometry, model: Model, x: Array, q: Array, measured: Sequence[Array]) -> tuple[Array, Array]:
     """The errors (t, r), measured less predicted, and the derivatives of the predictions (t, r, n).

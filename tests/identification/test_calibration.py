@@ -85,6 +85,24 @@ def test_the_measuring_frame_may_stand_anywhere():
     assert np.abs(found.values[1:6] - offsets[1:6]).max() < 1e-3
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize("oriented", [True, False])
+def test_a_measuring_frame_a_kilometre_away_is_found(oriented):
+    """Half a turn, which NumPy applies to the poses; the elbow is off by 20 mrad."""
+    two, q = robots.two_link_arm(), jax.random.uniform(jax.random.key(0), (40, 2), minval=-1.5, maxval=1.5)
+    off = np.array([0.0, 0.02])
+    exact = np.asarray(jax.vmap(lambda q: rb.link_pose(two, q + off, "tool"))(q))
+    frame = np.diag([-1.0, -1.0, 1.0, 1.0])
+    frame[:3, 3] = 600.0, -800.0, 40.0
+    poses = frame @ exact
+    seen = jnp.asarray(poses if oriented else poses[:, :3, 3])
+    found = calibrate(two, q, {"tool": seen}, unknown_frame=True)
+    assert found.converged and found.residual[1] < 1e-6
+    got = found.frame @ np.asarray(jax.vmap(lambda q: rb.link_pose(found.model, q + found.offsets, "tool"))(q))
+    assert np.abs(got - poses)[:, :3, 3].max() < 1e-5
+    assert np.abs(found.offsets[1] - 0.02) < 1e-4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("huber", [None, 2.0])
 def test_offsets_are_found_within_their_deviations(huber):
