@@ -208,6 +208,16 @@ FAULTS: dict[str, tuple[c.RobotCommand | Any, dict[str, str], str]] = {
         {},
         "JointImpedanceControlCommand.minimum_time: error: must be at least 0 s, got -1",
     ),
+    "long time": (
+        ARM.replace(minimum_time=1e19),
+        {},
+        "JointImpedanceControlCommand.minimum_time: error: must be at most 3.15576e+11 s, got 1e+19",
+    ),
+    "long hold time": (
+        c.CommandHeader(np.nextafter(315_576_000_000.0, np.inf)),
+        {},
+        "CommandHeader.control_hold_time: error: must be at most 3.15576e+11 s, got 3.15576e+11",
+    ),
     "hold time": (c.CommandHeader(np.inf), {}, "CommandHeader.control_hold_time: error: must be finite, got inf"),
     "link": (
         c.ImpedanceControlCommand(reference_link_name="base", link_name="ee_rigth"),

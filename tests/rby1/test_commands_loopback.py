@@ -202,6 +202,14 @@ def test_handles_are_let_go_when_their_commands_are_done(server: Server, robot: 
     server.received()
 
 
+def test_the_longest_time_is_sent(server: Server, robot: Any):
+    longest = 315_576_000_000  # google/protobuf/duration.proto
+    head = c.JointPositionCommand(minimum_time=longest, command_header=c.CommandHeader(longest))
+    finished(c.send(robot, c.ComponentBasedCommand(head_command=head)))
+    sent = parse(server.received()).robot_command.component_based_command.head_command.joint_position_command
+    assert sent.minimum_time.seconds == sent.command_header.control_hold_time.seconds == longest
+
+
 def test_a_stream_sends_commands_one_after_the_other(server: Server, robot: Any):
     stream = c.create_command_stream(robot, 4)
     commands = [COMMANDS["right_arm-JointImpedanceControlCommand"], COMMANDS["stop"], COMMANDS["stop"]]
@@ -232,6 +240,18 @@ def test_a_stream_follows_a_motion(server: Server, robot: Any):
     assert time.monotonic() - start >= 0.06  # never early
     for command in commands:
         assert_sent(parse(bytes.fromhex(server.next("stream")["request"])).robot_command, command)
+
+
+@pytest.mark.filterwarnings("ignore:the last command was sent")  # late: so it is where the machine is busy
+@pytest.mark.parametrize(("count", "cause"), [(3, type(None)), (6, RuntimeError)])
+def test_a_stream_that_breaks_is_no_success(server: Server, robot: Any, count: int, cause: type):
+    """The server ends it at the third command; the SDK answers that one as the one before."""
+    stream = c.create_command_stream(robot, 8)
+    with pytest.raises(NotConnectedError, match=rf"commands\[[2-{count - 1}]\] was not answered: ") as info:
+        stream.follow([COMMANDS["stop"]] * count, 0.05, 1000)
+    assert isinstance(info.value.__cause__, cause)
+    for _ in range(3):
+        server.next("stream")
 
 
 def leaf_paths(message: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -8,6 +8,8 @@ from jax.typing import ArrayLike
 
 from ._kinds import Bounds, Count, Flag, JointNames, JointVector, Number, Pose, Text, Vector
 
+_LONGEST = 315_576_000_000.0  # what a Duration of Protocol Buffers holds [s]
+
 # One number for each joint of the component.
 Angles = Annotated[ArrayLike | None, JointVector(Bounds("rad", limit="position"))]
 Rates = Annotated[ArrayLike | None, JointVector(Bounds("rad/s", limit="velocity"))]
@@ -28,7 +30,7 @@ Transform = Annotated[ArrayLike, Pose()]
 TransformOrUnset = Annotated[ArrayLike | None, Pose()]
 
 # Single numbers.
-Time = Annotated[ArrayLike | None, Number(Bounds("s", 0.0))]
+Time = Annotated[ArrayLike | None, Number(Bounds("s", 0.0, _LONGEST))]
 JointDampingRatio = Annotated[ArrayLike | None, Number(Bounds("", 0.0, 1.0))]
 CartesianDampingRatio = Annotated[ArrayLike | None, Number(Bounds("", 0.0, 1.5))]
 Angle = Annotated[ArrayLike, Number(Bounds("rad", limit="position"))]

@@ -154,6 +154,7 @@ class CommandStream(_Handle):
             ArgumentError: There is no command, the period is not positive, or the timeout negative.
             CommandError: A command is invalid; nothing was sent.
             DtypeError: An argument is of another type.
+            NotConnectedError: A command was not answered in time, or the stream ended; the message says at which.
 
         Warns:
             UserWarning: The last command was sent more than one period late, since answers were: the robot has waited
@@ -167,13 +168,18 @@ class CommandStream(_Handle):
         answer, late = None, 0.0
         with self._turn:
             due = time.monotonic()
-            for builder in builders:
+            for k, builder in enumerate(builders):
                 time.sleep(max(0.0, due - time.monotonic()))
                 behind = time.monotonic() - due
                 if behind > _EARLY * step:  # what follows is not sent sooner after it
                     due, late = due + behind, late + behind
                 due += step
-                answer = self._handler.send_command(builder, timeout)
+                try:
+                    answer = self._handler.send_command(builder, timeout)
+                except RuntimeError as error:
+                    raise NotConnectedError(f"commands[{k}] was not answered: {error}") from error
+            if self.is_done():
+                raise NotConnectedError(f"commands[{len(builders) - 1}] was not answered: the stream ended")
         if late > step:
             message = f"the last command was sent {late:.3f} s late: answers take longer than {step} s"
             warnings.warn(message, stacklevel=2)
