@@ -86,7 +86,7 @@ def load_urdf_string(
 
 def load_xacro(
     path: str | Path,
-    arguments: Mapping[str, str] | None = None,
+    arguments: Mapping[str, str | float] | None = None,
     *,
     base_link: str | None = None,
     floating_base: bool = False,
@@ -99,14 +99,15 @@ def load_xacro(
 
     Args:
         path: The file.
-        arguments: Values of its ``<xacro:arg>`` elements.
+        arguments: Values of its ``<xacro:arg>`` elements: text, or numbers, which become text. Names that the file does
+            not have are ignored.
         base_link: Keep only this link and what is below it; default is the root link.
         floating_base: Put a quaternion joint named ``floating_base`` between the world and the base link.
         joint_order: The moving joints in the order wanted for q and v; default is depth-first in document order.
         strict: Whether a warning is an error.
 
     Raises:
-        DtypeError: `path` is not a path.
+        DtypeError: `path` is not a path, or `arguments` no mapping of names to text or numbers.
         MissingExtraError: xacrodoc is not installed.
         ParseError: The file cannot be expanded, or describes no robot.
         NameNotFoundError: There is no such base link or joint.
@@ -160,7 +161,8 @@ def from_mujoco(
     Capsules, spheres, boxes and cylinders that take part in contacts become collision shapes, with `contype` and
     `conaffinity` as their bit masks. Gravity, damping or friction that a flag disables is zero. What a `Model` cannot
     hold (tendons, equalities, actuators, springs, damping that is not linear, limits of ball joints, compensation of
-    gravity, a medium, other shapes) goes to its report.
+    gravity, a medium, other shapes) goes to its report. An `actuatorfrcrange` that is not symmetric becomes its smaller
+    side, or the other one if that is zero, with a warning.
 
     Args:
         mj_model: The compiled model.

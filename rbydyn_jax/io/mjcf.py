@@ -117,7 +117,7 @@ def _describe(mj_model: Any, findings: Findings) -> RobotDescription:
             child = _free(f"{link.name}:{name('joint', number)}", taken["body"]) if between else link.name
             if not np.isfinite(mj_model.qpos0[mj_model.jnt_qposadr[number]]):
                 raise fail(f"joint {name('joint', number)!r}: its reference position is not finite", findings.source)
-            joints.append(_joint(mj_model, kinds, number, name("joint", number), carrier, child, pose))
+            joints.append(_joint(mj_model, kinds, number, name("joint", number), carrier, child, pose, findings))
             if child != link.name:
                 links.append(LinkDescription(child))
             carrier, pose = child, placement(-anchor)
@@ -169,7 +169,14 @@ def _kinds(mujoco: Any) -> dict[int, str]:
 
 
 def _joint(
-    mj_model: Any, kinds: dict[int, str], number: int, name: str, parent: str, child: str, pose: np.ndarray
+    mj_model: Any,
+    kinds: dict[int, str],
+    number: int,
+    name: str,
+    parent: str,
+    child: str,
+    pose: np.ndarray,
+    findings: Findings,
 ) -> JointDescription:
     kind = JOINT_TYPES[kinds[int(mj_model.jnt_type[number])]]
     at_q, at_v = int(mj_model.jnt_qposadr[number]), int(mj_model.jnt_dofadr[number])
@@ -184,7 +191,7 @@ def _joint(
         if mj_model.jnt_limited[number]:
             lower, upper = mj_model.jnt_range[number].tolist()
         if mj_model.jnt_actfrclimited[number]:
-            effort = float(np.abs(mj_model.jnt_actfrcrange[number]).max())
+            effort = _effort(mj_model.jnt_actfrcrange[number], f"joint {name!r}", findings)
     undamped = is_disabled(mj_model, "DAMPER", "PASSIVE")  # PASSIVE: of older MuJoCo
     frictionless = is_disabled(mj_model, "FRICTIONLOSS", "CONSTRAINT")
     return JointDescription(
@@ -201,6 +208,17 @@ def _joint(
         friction=0.0 if frictionless else float(mj_model.dof_frictionloss[at_v]),
         armature=0.0 if kind.nv == _FREE_NV else float(mj_model.dof_armature[at_v]),  # a base has no rotor
     )
+
+
+def _effort(limits: np.ndarray, element: str, findings: Findings) -> float:
+    """The effort in both directions; of a joint that is driven in one only, that one, or it could not be driven."""
+    smaller, larger = np.sort(np.abs(limits)).tolist()
+    effort = smaller or larger
+    if smaller != larger:
+        lower, upper = limits.tolist()
+        message = f"actuatorfrcrange is {lower:g} to {upper:g}: the effort limit is {effort:g} in both directions"
+        findings.add("warning", message, element)
+    return effort
 
 
 def _inertial(mj_model: Any, body: int) -> Inertial | None:

@@ -117,6 +117,17 @@ def test_what_belongs_to_joints_and_contacts():
         assert noted.count(what) == 1
 
 
+@pytest.mark.parametrize(("limits", "effort"), [("-1 5", 1.0), ("-5 1", 1.0), ("0 5", 5.0), ("-5 0", 5.0)])
+def test_an_effort_that_differs_between_directions_is_the_smaller(limits, effort):
+    xml = f'<joint name="j" actuatorfrcrange="{limits}"/><joint name="k" axis="1 0 0" actuatorfrcrange="-2 2"/>'
+    xml = f'<mujoco><worldbody><body>{xml}<geom size="0.1"/></body></worldbody></mujoco>'
+    model = from_mujoco(mujoco.MjModel.from_xml_string(xml))
+    assert_close(model.effort_limit, [effort, 2.0])
+    between = limits.replace(" ", " to ")
+    message = f"actuatorfrcrange is {between}: the effort limit is {effort:g} in both directions"
+    assert [(x.level, x.element, x.message) for x in model.report] == [("warning", "joint 'j'", message)]
+
+
 HELD = """<mujoco><worldbody>
   <body name="a"><joint name="j" stiffness="3" springref="90"/><geom size="0.1"/>
     <body name="b"><joint name="k" type="ball" stiffness="2" range="0 90"/><geom size="0.1"/>

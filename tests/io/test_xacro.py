@@ -39,17 +39,33 @@ def path(tmp_path):
     return file
 
 
+@pytest.mark.parametrize("kind", [str, float])
 @pytest.mark.parametrize("length", [0.5, 0.8])
-def test_macros_properties_and_arguments(path, length):
+def test_macros_properties_and_arguments(path, length, kind):
     """The mass matrix of the two rods in closed form."""
     pytest.importorskip("xacrodoc")
-    model = rb.load_xacro(path, {"length": str(length)} if length != 0.5 else None)
+    model = rb.load_xacro(path, {"length": kind(length)} if length != 0.5 else None)
     assert model.joint_names == ("upper_joint", "lower_joint")
     straight = jnp.zeros(2)
     m1, m2 = 2.0, 1.0
     far = m2 * length**2 * (1 / 12 + 1.5**2)
     own, cross = m2 * length**2 / 3, m2 * length**2 * (1 / 12 + 0.5 * 1.5)
     assert_close(rb.crba(model, straight), [[m1 * length**2 / 3 + far, cross], [cross, own]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (3, "arguments must be a mapping from names to texts or numbers, got int"),
+        ([("length", "1")], "arguments must be a mapping from names to texts or numbers, got list"),
+        ({"length": None}, r"arguments\['length'\] must be text or a number, got NoneType"),
+        ({3: "x"}, "arguments must have names as keys, got 3"),
+    ],
+)
+def test_wrong_arguments_are_not_the_fault_of_the_file(path, arguments, message):
+    pytest.importorskip("xacrodoc")
+    with pytest.raises(rb.DtypeError, match=message):
+        rb.load_xacro(path, arguments)
 
 
 def test_what_cannot_be_expanded_is_refused(path, tmp_path):
