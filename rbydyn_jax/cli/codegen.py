@@ -7,6 +7,8 @@ from pathlib import Path
 
 import jax
 
+from .._errors import ArgumentError
+from ..compilation.arguments import MissingArgumentError
 from ..compilation.codegen import generate_c
 from .source import load
 
@@ -33,12 +35,15 @@ def codegen(
         parameters: Whether the robot's parameters are an argument.
 
     Raises:
-        ArgumentError: The function cannot be written in C, or an argument is missing.
+        ArgumentError: The function cannot be written in C, returns no arrays, or an argument is missing.
         NameNotFoundError: There is no such robot, function, or argument.
         ParseError: The file describes no robot.
     """
     with jax.enable_x64(True):
-        found = generate_c(load(robot), (function, dict(arguments)), dtype, name=name, parameters=parameters)
+        try:
+            found = generate_c(load(robot), (function, dict(arguments)), dtype, name=name, parameters=parameters)
+        except MissingArgumentError as error:
+            raise ArgumentError(f"{function} needs {error.argument}: --set {error.argument}=...") from None
         header, source = found.save(output)
     print(f"{found}\n{header}\n{source}")
     return 0

@@ -22,6 +22,28 @@ from ..model.model import Model, float_dtype
 Function = str | Callable[..., Any] | tuple[str | Callable[..., Any], Mapping[str, Any]]
 
 
+_NO_ARRAYS = ("None", "str", "CFunction", "ExecutionPlan", "ExportedFunction", "PrecisionReport", "tuple[Callable")
+
+
+class MissingArgumentError(ArgumentError):
+    """An argument is missing whose shape the signature does not give.
+
+    Args:
+        function: The name of the function.
+        argument: The name of the argument.
+    """
+
+    def __init__(self, function: str, argument: str) -> None:
+        self.function, self.argument = function, argument
+        super().__init__(
+            f"{function} needs {argument}: give it as ({function!r}, {{{argument!r}: ...}}), an array as an example or "
+            "a jax.ShapeDtypeStruct"
+        )
+
+    def __reduce__(self):
+        return (MissingArgumentError, (self.function, self.argument))
+
+
 class Call(NamedTuple):
     """A function of a model, its static arguments, and the arrays that it takes, or their shapes, in their order."""
 
@@ -41,7 +63,8 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
     Raises:
         DtypeError: It is not a function, or not a pair of a function and a mapping.
         NameNotFoundError: There is no such function, or argument.
-        ArgumentError: An argument is missing whose shape the signature does not give.
+        ArgumentError: An argument is missing whose shape the signature does not give, or the function of that name
+            returns no arrays.
     """
     given: dict[str, Any] = {}
     if isinstance(function, tuple):
@@ -66,6 +89,18 @@ def resolve_call(function: Function, model: Model, dtype: Any) -> Call:
         if (_is_array(given[p.name]) if p.name in given else _is_required(p))
     }
     return Call(name, function, {k: x for k, x in given.items() if k not in arrays}, arrays)
+
+
+def check_result(result: Any) -> None:
+    """Raises unless a function has returned arrays.
+
+    Raises:
+        DtypeError: The result holds something else.
+    """
+    for leaf in jax.tree.leaves(result):
+        if not isinstance(leaf, jax.Array | np.ndarray | np.generic | float | int):
+            found = type(leaf).__name__
+            raise DtypeError(f"function must take a model first, and return arrays; its result holds a {found}")
 
 
 def float_type(dtype: Any, model: Model) -> np.dtype:
@@ -101,9 +136,19 @@ def _by_name(name: str) -> Callable[..., Any]:
     except (ImportError, AttributeError):
         pass
     if _is_of_model(found):
+        if not _returns_arrays(found):
+            raise ArgumentError(f"function must return arrays, and {name} returns {_returned(found)}")
         return found
     public = vars(importlib.import_module("rbydyn_jax")).items()
-    raise NameNotFoundError(name, "function", [n for n, f in public if _is_of_model(f)])
+    raise NameNotFoundError(name, "function", [n for n, f in public if _is_of_model(f) and _returns_arrays(f)])
+
+
+def _returned(f: Callable[..., Any]) -> str:
+    return str(inspect.signature(f).return_annotation)
+
+
+def _returns_arrays(f: Callable[..., Any]) -> bool:
+    return not _returned(f).startswith(_NO_ARRAYS)
 
 
 def _is_of_model(f: Any) -> bool:
@@ -125,8 +170,5 @@ def _shape(function: str, p: inspect.Parameter, model: Model) -> tuple[int, ...]
     sizes = {"nq": model.nq, "nv": model.nv, "nb": model.nb, "nl": len(model.link_names)}
     names: Sequence[str] = found[1].split() if found else ("?",)
     if not all(n in sizes or n.isdecimal() for n in names):
-        raise ArgumentError(
-            f"{function} needs {p.name}: give it as ({function!r}, {{{p.name!r}: ...}}), an array as an example or a "
-            "jax.ShapeDtypeStruct"
-        )
+        raise MissingArgumentError(function, p.name)
     return tuple(sizes[n] if n in sizes else int(n) for n in names)

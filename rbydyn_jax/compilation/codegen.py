@@ -23,7 +23,7 @@ from ..xla.scalar_program import scalar_program
 from ..xla.scalars import NotScalarError, Scalar, ScalarProgram
 from ..xla.transpose import pruned
 from ..xla.tuning import C_OPERATIONS
-from .arguments import Call, Function, float_type, resolve_call
+from .arguments import Call, Function, check_result, float_type, resolve_call
 from .c_files import Files, header_text, source_text
 from .same_tree import check_tree, tree_digest
 
@@ -130,10 +130,10 @@ def generate_c(
             header tells the order. By default they are constants.
 
     Raises:
-        ArgumentError: The function has an operation that is not written in C, an argument is missing, or `name` is no
-            identifier of C.
+        ArgumentError: The function has an operation that is not written in C, the one of that name returns no arrays,
+            an argument is missing, or `name` is no identifier of C.
         DtypeError: `dtype` is not an enabled floating-point type of C, `parameters` is not True or False, or `function`
-            is not a function.
+            is not a function, or returns something else than arrays.
         NameNotFoundError: There is no function, or no argument of it, of that name.
 
     Example:
@@ -173,7 +173,9 @@ def _written(model: Model, call: Call, dtype: np.dtype, name: str, parameters: b
     paths: list[str] = []
 
     def flat(leaves: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
-        found, _ = jax.tree.flatten_with_path(call.bound(jax.tree.unflatten(structure, leaves), *arrays))
+        result = call.bound(jax.tree.unflatten(structure, leaves), *arrays)
+        check_result(result)
+        found, _ = jax.tree.flatten_with_path(result)
         paths.extend(jax.tree_util.keystr(path) for path, _ in found)
         return [x for _, x in found]
 

@@ -22,7 +22,7 @@ from .._check import check_array, check_flag, require
 from .._errors import ArgumentError, DtypeError, ShapeError
 from ..model.edit import with_traversal
 from ..model.model import Model, check_model
-from .arguments import Function, check_batch, float_type, resolve_call
+from .arguments import Function, check_batch, check_result, float_type, resolve_call
 from .machine_code import load_machine_code, machine, machine_code
 from .same_tree import check_tree, tree_digest
 
@@ -188,10 +188,7 @@ def export_function(
     def program(leaves: dict[str, jax.Array], arrays: tuple, structure: Any = structure) -> Any:
         one = functools.partial(call.bound, jax.tree.unflatten(structure, [leaves[name] for name in names]))
         parts, kind = _parts((one if size is None else jax.vmap(one))(*arrays))
-        for leaf in jax.tree.leaves(parts):
-            if not isinstance(leaf, jax.Array | np.ndarray | np.generic | float | int):
-                found = type(leaf).__name__
-                raise DtypeError(f"function must take a model first, and return arrays; its result holds a {found}")
+        check_result(parts)
         kinds.append(kind)
         return parts
 

@@ -447,7 +447,21 @@ def test_what_cannot_be_written_is_named(function, message):
 def test_functions_that_are_not_public_are_not_found(name):
     with pytest.raises(rb.NameNotFoundError, match=f"no function named {name!r}") as info:
         rb.generate_c(robots.pendulum(), name)
-    assert "rnea" in info.value.known and not any(known.startswith("_") for known in info.value.known)
+    assert "rnea" in info.value.known and not {"to_urdf", "generate_c"} & set(info.value.known)
+    assert not any(known.startswith("_") for known in info.value.known)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("to_urdf", "str"), ("save_urdf", "None"), ("generate_c", "CFunction"), ("precompile", "tuple")]
+)
+def test_functions_without_arrays_are_refused(name, kind):
+    with pytest.raises(rb.ArgumentError, match=f"function must return arrays, and {name} returns {kind}"):
+        rb.generate_c(robots.pendulum(), name)
+
+
+def test_results_that_are_no_arrays_are_refused():
+    with pytest.raises(rb.DtypeError, match=r"return arrays; its result holds a str"):
+        rb.generate_c(robots.pendulum(), (lambda model: {"mass": rb.total_mass(model), "unit": "kg"}, {}))
 
 
 @pytest.mark.parametrize(
