@@ -49,6 +49,9 @@ class Builder:
     Args:
         *args: What to call `set_command` with, for a builder that holds one command.
         **kwargs: The same by name.
+
+    Raises:
+        DtypeError: It is the base itself, or has arguments that it does not take.
     """
 
     _type: ClassVar[type[Command]]
@@ -61,6 +64,8 @@ class Builder:
             setattr(cls, setter.__name__, setter)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if type(self) is Builder:
+            raise DtypeError("Builder builds no command: call that of one, such as JointPositionCommandBuilder")
         self._command = self._type()
         if args or kwargs:
             if not issubclass(self._type, Wrapper):

@@ -209,6 +209,11 @@ def test_importing_needs_neither_the_sdk_nor_grpc():
     assert done.stdout == "StopCommand()\n"
 
 
+def test_the_base_of_builders_builds_nothing():
+    with pytest.raises(DtypeError, match="Builder builds no command"):
+        facade.Builder()
+
+
 def test_importing_builders_imports_little_more_than_jax():
     """It takes less than 0.1 s after JAX, as long as it needs neither Equinox nor the algorithms."""
     code = (

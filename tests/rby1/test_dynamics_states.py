@@ -210,6 +210,10 @@ def test_center_of_mass_indices_are_checked():
     for target in (4, [0, 4], np.array([4])):
         with pytest.raises(rd.ArgumentError, match="must be less than 4"):
             untyped(robot.compute_center_of_mass)(state, 0, target)
+    with pytest.raises(
+        rd.DtypeError, match=r"target_link must be an index or a list of them, got an array of shape \(\)"
+    ):
+        untyped(robot.compute_center_of_mass)(state, 0, np.array(1))
     with pytest.raises(rd.ArgumentError, match="target_link must be less than 4"):
         robot.compute_center_of_mass_jacobian(state, 0, 4)
 

@@ -289,11 +289,14 @@ class _Robot(Generic[S]):
 
         Raises:
             ArgumentError: An index is out of range.
+            DtypeError: An index is no integer, or an array has no axis, as in the SDK.
         """
         ref = self._link(self._checked(state), ref_link, "ref_link")
         targets = target_link if target_links is None else target_links
         if targets is None:
             moment = self._moments(state).sum(0)
+        elif isinstance(targets, np.ndarray) and not targets.ndim:
+            raise DtypeError(f"target_link must be an index or a list of them, got an array of shape {targets.shape}")
         elif isinstance(targets, Sequence | np.ndarray) and not isinstance(targets, str | bytes):
             chosen = [self._link(state, i, "target_links") for i in targets]
             moment = np.sum([self._link_moment(state, i) for i in chosen], axis=0) if chosen else np.zeros(4)
