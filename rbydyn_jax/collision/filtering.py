@@ -39,10 +39,13 @@ def srdf_pairs(model: Model, path: str | Path, pairs: CapsulePairs | None = None
     Raises:
         DtypeError: `model` is no model, or `path` no path.
         ModelError: The robot has no collision shapes, or the pairs are of another robot, or none.
-        ParseError: The file cannot be read, is not well-formed XML, or one of these elements does not name its links.
+        ParseError: The file cannot be read, is not well-formed XML, has another root element than `<robot>`, or one of
+            these elements does not name its links.
     """
     source = os.fspath(path)
     root = parse_xml(read_bytes(path), source)
+    if root.tag != "robot":
+        raise fail(f"the root element is <{root.tag}>, expected <robot>", source, root.line)
 
     def listed(tag: str, *attributes: str) -> set[frozenset[str]]:
         for x in root.children(tag):

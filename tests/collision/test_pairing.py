@@ -153,6 +153,9 @@ def test_an_srdf_file_disables_pairs(tmp_path):
     file.write_text('<robot name="chain">\n<disable_collisions link1="c" link="base"/></robot>')
     with pytest.raises(ParseError, match=r"chain.srdf:2: .*<disable_collisions> has no attribute 'link2'"):
         srdf_pairs(model, file)
+    file.write_text('<?xml version="1.0"?>\n<mujoco><disable_collisions link1="a" link2="c"/></mujoco>')
+    with pytest.raises(ParseError, match=r"chain.srdf:2: .*the root element is <mujoco>, expected <robot>"):
+        srdf_pairs(model, file)
 
 
 def test_an_srdf_file_disables_all_pairs_of_a_link_but_some(tmp_path):
