@@ -74,6 +74,8 @@ def identify(
         used = {"terms": terms, "links": links or None, "payload": payload, "prior": prior, "huber": huber}
         given = None if constants is None else jnp.asarray(constants, dtype=float)
         found = fit(model, data[:count], constants=given, **used)
+        if (torques := count * model.nv) < (unknowns := len(found.names)):
+            print(f"warning: {torques} torques are fitted to {unknowns} unknowns: the prior decides", file=sys.stderr)
         told = base_parameters(model, data[:count], terms=terms, links=links or None, payload=payload)
         before, after = (_errors(x, data[count:], k) for x, k in ((model, given), (found.model, found.constants)))
         consistent = all(found.consistent.values())

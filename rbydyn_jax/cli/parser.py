@@ -12,6 +12,7 @@ from typing import Any
 ROBOT = "a URDF, xacro or MJCF file, or a name: of the library (rby1a), or of robot_descriptions (panda_description)"
 ENGINES = ("pinocchio", "mujoco", "rby1_sdk")
 TERMS = ("inertia", "armature", "damping", "friction")
+_MOST_RANDOM = 100_000  # configurations of fk, which are held and printed together
 _EPILOG = """\
 Exit code: 0 if all is well; 1 if a result is not good enough: warnings with check --strict, no solution of ik,
 an error above the bound of compare, a fit of identify that predicts no better, a failed check of demo or doctor;
@@ -98,7 +99,9 @@ def _fk(add: _Add) -> None:
     parser.add_argument("--link", action="append", default=[], help="a link (all); several times")
     which = parser.add_mutually_exclusive_group()
     _configuration(which)
-    which.add_argument("--random", type=_positive, metavar="N", help="N configurations within the limits")
+    which.add_argument(
+        "--random", type=_random, metavar="N", help=f"N configurations within the limits, at most {_MOST_RANDOM}"
+    )
     parser.add_argument("--seed", type=_seed, default=0, help="of --random (0)")
     _json(parser)
 
@@ -341,6 +344,13 @@ def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
+def _random(text: str) -> int:
+    value = _positive(text)
+    if value > _MOST_RANDOM:
+        raise argparse.ArgumentTypeError(f"must be at most {_MOST_RANDOM}, got {value}")
     return value
 
 

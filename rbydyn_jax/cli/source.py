@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._errors import NameNotFoundError
+from .._errors import ArgumentError, NameNotFoundError
 from ..io.check_welded import EARTH_GRAVITY, weld_checked
 from ..io.description import RobotDescription
 from ..io.findings import Findings
@@ -75,9 +75,12 @@ def find(robot: str) -> Source:
     """The source of a file name, or of a name.
 
     Raises:
+        ArgumentError: The name is empty.
         NameNotFoundError: There is no such robot.
         ParseError: The file cannot be read.
     """
+    if not robot:
+        raise ArgumentError("the name of the robot is empty")
     if Path(robot).suffix or Path(robot).exists():
         return _of_file(Path(robot))
     own = [name.removeprefix(_DESCRIBE) for name in dir(descriptions) if name.startswith(_DESCRIBE)]

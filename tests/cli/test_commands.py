@@ -225,6 +225,14 @@ def test_written_robots_pass_the_check(tmp_path, capsys):
     assert "0 errors, 0 warnings" in capsys.readouterr().out
 
 
+def test_an_empty_name_and_too_many_configurations_are_refused(robot, capsys):
+    assert main(["info", ""]) == 2
+    assert "the name of the robot is empty" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["fk", str(robot), "--random", "1000000000000"])
+    assert "argument --random: must be at most 100000, got 1000000000000" in capsys.readouterr().err
+
+
 def test_codegen(robot, tmp_path, capsys):
     given = ["codegen", str(robot), "--function", "link_pose", "--set", "link=tip", "--output", str(tmp_path / "c")]
     assert main([*given, "--dtype", "float32", "--name", "tip"]) == 0
@@ -233,7 +241,7 @@ def test_codegen(robot, tmp_path, capsys):
     assert out.split()[-2:] == [str(tmp_path / "c" / f"tip.{end}") for end in ("h", "c")]
     assert "void tip(const float q[1], float result[16]);" in (tmp_path / "c" / "tip.h").read_text()
     assert main(["codegen", str(robot), "--function", "link_pose"]) == 2
-    assert "link_pose needs link" in capsys.readouterr().err
+    assert "link_pose needs link: --set link=...\n" in capsys.readouterr().err
     assert main(["codegen", str(robot), "--function", "link_poses"]) == 2
     assert "did you mean 'link_pose'" in capsys.readouterr().err
     with pytest.raises(SystemExit):

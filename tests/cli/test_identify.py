@@ -110,6 +110,15 @@ def test_wrong_options_end_with_2(options, message, robot, tmp_path, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_fewer_torques_than_unknowns_are_told(robot, tmp_path, capsys):
+    t = 0.01 * np.arange(40)
+    log = write(tmp_path / "log.csv", robots.two_link_arm(), t, np.sin(t[:, None] * [1.0, 2.0]), np.ones((40, 2)))
+    message = "warning: 2 torques are fitted to 4 unknowns"
+    for share, few in (("0.99", True), ("0.9", False)):
+        main(["identify", log, "--urdf", robot, "--terms", "damping,friction", "--held-out", share])
+        assert (message in capsys.readouterr().err) is few
+
+
 def test_wrong_logs_and_words_end_with_2(robot, tmp_path, capsys):
     empty = tmp_path / "log.csv"
     empty.write_text("time,q_shoulder\n")

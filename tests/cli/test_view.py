@@ -31,4 +31,4 @@ def test_wrong_arguments_end_with_2(tmp_path, capsys):
     ):
         assert main(["view", *arguments]) == 2
         told = capsys.readouterr()
-        assert message in told.err and "Traceback" not in told.err
+        assert message in told.err and "Traceback" not in told.err and not told.out
