@@ -209,6 +209,9 @@ def test_state_and_limits():
         robot.set_dof_values(jnp.zeros(3), [0, 1])
     with pytest.raises(rb.ArgumentError, match="dof_indices"):
         robot.get_dof_values([2])
+    for change in (robot.set_dof_values, robot.set_dof_velocities, lambda x, at: robot.set_dof_limits(x, x, at)):
+        with pytest.raises(rb.ArgumentError, match=r"dof_indices must name each joint once, got \[0, 0\]"):
+            change([1.0, 2.0], [0, 0])
     with pytest.raises(rb.DtypeError, match="integers"):
         robot.get_dof_values(untyped([0.5]))
     with pytest.raises(rb.DtypeError, match="q must hold real numbers"):

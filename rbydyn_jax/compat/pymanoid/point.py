@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..._check import check_not_negative
 from ...spatial.transformations import integrate_constant_jerk
 from .._numbers import floats
 from .body import Body
@@ -111,11 +112,15 @@ class PointMass(Point):
         pos: Position [m].
         mass: Mass [kg].
         vel: Velocity [m/s]; default is zero.
+
+    Raises:
+        ArgumentError: The mass is negative or not finite.
     """
 
     def __init__(self, pos: Any, mass: Any, vel: Any = None) -> None:
         super().__init__(pos, vel)
         self.mass = floats(mass, "mass", ())
+        check_not_negative(self.mass, "mass")
 
     @property
     def momentum(self) -> Float[Array, "3"]:

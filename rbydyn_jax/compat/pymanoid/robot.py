@@ -126,8 +126,13 @@ class Robot:
             q: Their positions [rad, m].
             dof_indices: Which joints; None is all.
             clamp: Whether to move them inside their limits first.
+
+        Raises:
+            ArgumentError: There is no such joint, or one is named twice.
+            DtypeError: An argument is of another type.
+            ShapeError: `q` has another shape.
         """
-        at = self._indices(dof_indices)
+        at = self._distinct(dof_indices)
         values = floats(q, "q", (len(at),), "number of joints")
         if not isinstance(clamp, bool):
             raise DtypeError(f"clamp must be True or False, got {clamp!r}")
@@ -141,7 +146,7 @@ class Robot:
 
     def set_dof_velocities(self, qd: Any, dof_indices: Indices = None) -> None:
         """Sets the velocities of some joints, or of all [rad/s, m/s]."""
-        at = self._indices(dof_indices)
+        at = self._distinct(dof_indices)
         self._qd = self._qd.at[at].set(floats(qd, "qd", (len(at),), "number of joints"))
 
     def get_dof_limits(self, dof_indices: Indices = None) -> tuple[Float[Array, "k"], Float[Array, "k"]]:
@@ -151,7 +156,7 @@ class Robot:
 
     def set_dof_limits(self, q_min: Any, q_max: Any, dof_indices: Indices = None) -> None:
         """Replaces the limits of some joints, or of all [rad, m]; the configuration stays as it is."""
-        at = self._indices(dof_indices)
+        at = self._distinct(dof_indices)
         low, high = (floats(x, n, (len(at),), "number of joints") for x, n in ((q_min, "q_min"), (q_max, "q_max")))
         self.model = with_limits(
             self.model, position_lower=self.q_min.at[at].set(low), position_upper=self.q_max.at[at].set(high)
@@ -167,6 +172,12 @@ class Robot:
         at = at.astype(int)
         if at.size and not (0 <= at.min() and at.max() < self.nb_dofs):
             raise ArgumentError(f"dof_indices must lie in 0 to {self.nb_dofs - 1}, got {at.tolist()}")
+        return at
+
+    def _distinct(self, dof_indices: Indices) -> np.ndarray:
+        at = self._indices(dof_indices)
+        if len(np.unique(at)) < len(at):
+            raise ArgumentError(f"dof_indices must name each joint once, got {at.tolist()}")
         return at
 
     # Jacobians and Hessians
