@@ -9,7 +9,6 @@ import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-import rbydyn_jax as rb
 from rbydyn_jax import ArgumentError, DtypeError, ShapeError
 from rbydyn_jax.compat.pymanoid import (
     Body,
@@ -178,7 +177,7 @@ def test_points_move_by_the_laws_of_constant_jerk_and_acceleration():
     assert_close(thrown.pdd, [0.0, 0.0, -10.0])
     assert start.p.tolist() == [0.0, 0.0, 1.0]  # the copies moved
     assert_close(PointMass([0, 0, 0], 2, [1, 2, 3]).momentum, [2.0, 4.0, 6.0])
-    with pytest.raises(rb.ArgumentError, match="mass must be finite and not negative"):
+    with pytest.raises(ArgumentError, match="mass must be finite and not negative"):
         PointMass([0, 0, 0], -1)
     assert float(Body().dist(PointMass([0, 2, 0], 1.0))) == 2.0 and float(start.dist([3, 4, 1])) == 5.0
 
