@@ -42,8 +42,8 @@ def srdf_pairs(model: Model, path: str | Path, pairs: CapsulePairs | None = None
         ParseError: The file cannot be read, is not well-formed XML, has another root element than `<robot>`, or one of
             these elements does not name its links.
     """
-    source = os.fspath(path)
-    root = parse_xml(read_bytes(path), source)
+    data, source = read_bytes(path), os.fspath(path)
+    root = parse_xml(data, source)
     if root.tag != "robot":
         raise fail(f"the root element is <{root.tag}>, expected <robot>", source, root.line)
 
