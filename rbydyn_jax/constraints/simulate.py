@@ -169,8 +169,9 @@ def simulate(
         stops: Springs at the position limits; with the method ``"implicit"``.
         world: Obstacles for hard contact, which must not be a cloud alone; with the method ``"implicit"``.
         friction: Coefficient of friction of the obstacles, or of each.
-        contact_links: The links that can touch, by name or index; None is all that have collision shapes. The cost
-            grows with the square of the number of points: name the few that matter.
+        contact_links: The links that can touch, by name or index; None is all that have collision shapes. One that
+            is named twice counts once. The cost grows with the square of the number of points: name the few that
+            matter.
 
     Raises:
         DtypeError: `loops`, `contacts` or `stabilization` holds something else, `servo`, `stops` or `world` is
