@@ -229,7 +229,7 @@ def test_a_stream_sends_commands_one_after_the_other(server: Server, robot: Any)
     assert stream.wait_for(int(1000 * PATIENCE)) and stream.is_done()
 
 
-@pytest.mark.filterwarnings("ignore:a command was sent")  # late: so it is where the machine is busy
+@pytest.mark.filterwarnings("ignore:the last command was sent")  # late: so it is where the machine is busy
 def test_a_stream_follows_a_motion(server: Server, robot: Any):
     head = c.JointPositionCommand(minimum_time=0.02)
     positions = [np.array([0.1 * k, 0.0]) for k in range(4)]
@@ -243,15 +243,15 @@ def test_a_stream_follows_a_motion(server: Server, robot: Any):
 
 
 @pytest.mark.filterwarnings("ignore:the last command was sent")  # late: so it is where the machine is busy
-@pytest.mark.parametrize(("count", "cause"), [(3, type(None)), (6, RuntimeError)])
-def test_a_stream_that_breaks_is_no_success(server: Server, robot: Any, count: int, cause: type):
-    """The server ends it at the third command; the SDK answers that one as the one before."""
+@pytest.mark.parametrize("count", [3, 6])
+def test_a_stream_that_breaks_is_no_success(server: Server, robot: Any, count: int):
+    """The server ends it at the third command, which the SDK may answer as the one before."""
     stream = c.create_command_stream(robot, 8)
     with pytest.raises(NotConnectedError, match=rf"commands\[[2-{count - 1}]\] was not answered: ") as info:
         stream.follow([COMMANDS["stop"]] * count, 0.05, 1000)
-    assert isinstance(info.value.__cause__, cause)
     for _ in range(3):
         server.next("stream")
+    assert str(info.value).endswith(str(info.value.__cause__ or "the stream ended"))
 
 
 def leaf_paths(message: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -140,10 +140,10 @@ class CommandStream(_Handle):
     ) -> RobotCommandFeedback:
         """Sends commands one after the other, one in each period, and returns the first feedback on the last.
 
-        All are checked and converted before the first is sent. Commands that follow each other without a pause, such as
-        those of `to_commands`, have a `minimum_time` of one period. Where an answer comes late, so do all commands that
-        follow: none is sent sooner than nine tenths of the period after the one before, or the robot would have to
-        move faster.
+        It returns at the end of the last period, so that the commands of another call come in time. All are checked and
+        converted before the first is sent. Commands that follow each other without a pause, such as those of
+        `to_commands`, have a `minimum_time` of one period. Where an answer comes late, so do all commands that follow:
+        none is sent sooner than nine tenths of the period after the one before, or the robot would have to move faster.
 
         Args:
             commands: The commands.
@@ -179,6 +179,7 @@ class CommandStream(_Handle):
                     answer = self._handler.send_command(builder, timeout)
                 except RuntimeError as error:
                     raise NotConnectedError(f"commands[{k}] was not answered: {error}") from error
+            time.sleep(max(0.0, due - time.monotonic()))  # the SDK needs a moment to notice that a stream has ended
             if self.is_done():
                 raise NotConnectedError(f"commands[{len(builders) - 1}] was not answered: the stream ended")
         if late > step:
