@@ -219,8 +219,8 @@ def read_csv(
         ArgumentError: `measured` is another word, or `window` does not fit; see `smooth`.
         DtypeError: `path` is neither a string nor a path.
         ModelError: A joint has more positions than velocities.
-        ParseError: The file is no CSV in UTF-8, a column is missing, there are less than two rows, a value is no finite
-            number, or the times are not equidistant.
+        ParseError: The file is no CSV in UTF-8, a column is missing or there twice, there are less than two rows, one
+            of them has more values than the header, a value is no finite number, or the times are not equidistant.
     """
     model = check_model(model)
     if not isinstance(path, str | os.PathLike):
@@ -246,11 +246,15 @@ def read_csv(
         other = next((x for x in _DELIMITERS if len(header) == 1 and x in header[0]), None)
         hint = "" if other is None else f": columns are separated by commas, here it seems by {other!r}"
         raise _wrong(path, f"the file has no column {missing[0]!r}{hint}", 1)
+    if twice := [x for x in wanted if header.count(x) > 1]:
+        raise _wrong(path, f"the file has the column {twice[0]!r} more than once", 1)
     if len(rows) < 3:
         raise _wrong(path, f"there {'are no rows' if len(rows) == 1 else 'is only one row'} below the header", 1)
     index = [header.index(x) for x in wanted]
     table = []
     for number, row in enumerate(rows[1:], start=2):
+        if any(x.strip() for x in row[len(header) :]):
+            raise _wrong(path, f"the row has {len(row)} values, the header {len(header)}", number)
         try:
             table.append([float(row[k]) for k in index])
         except (ValueError, IndexError):

@@ -90,6 +90,8 @@ def test_files_with_the_wrong_rows(tmp_path):
         (lines[0], "log.csv:1: error: there are no rows below the header"),
         ("\n".join(lines[:2]) + "\n\n", "log.csv:1: error: there is only one row below the header"),
         ("", "log.csv:1: error: the file has no column 'time'$"),
+        ("\n".join([lines[0] + ",q_elbow", *lines[1:]]), "log.csv:1: error: .* the column 'q_elbow' more than once"),
+        ("\n".join([*lines[:3], lines[3] + ",7", *lines[4:]]), "log.csv:4: error: the row has 7 values, the header 6"),
         ("\n".join(lines).replace(",", ";"), "no column 'time': columns are separated by commas, here it seems by ';'"),
         ("\n".join(lines).replace(",", "\t"), r"separated by commas, here it seems by '\\t'"),
     ):
