@@ -64,6 +64,8 @@ def load_result(path: str | PathLike[str]) -> Any:
         True
     """
     file = _path(path)
+    if file.is_dir():
+        raise _foreign(str(file))
     with file.open("rb") as stream:
         try:
             arrays = _arrays(stream)

@@ -84,6 +84,8 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path):
     assert not (tmp_path / "x").exists()
     with pytest.raises(rb.DtypeError, match=r"path must be a path"):
         untyped(found).save(b"x")
+    with pytest.raises(rb.ArgumentError, match="must be a file of a result"):
+        rb.load_result(tmp_path)
     with pytest.raises(FileNotFoundError):
         rb.load_result(tmp_path / "none")
     (tmp_path / "text").write_text("not a result")

@@ -13,6 +13,7 @@ from ..shapes.base import Vector
 from .vectors import add_scaled, cross, dot, map_components, sub
 
 _AREA = 1e-3  # of a face relative to the product of its diagonals: what has less counts as an edge
+_STEEP = 0.1  # cosine of the angle of a face's normal to that of the pair: steeper ones have no overlap
 
 
 class Drawn(NamedTuple):
@@ -44,7 +45,7 @@ def drawn_onto(ring: Sequence[Vector], face: Sequence[Vector], n: Vector) -> lis
         n: The normal of the pair, for both.
 
     Returns:
-        For each point where it is drawn to. Of a face without four corners in a plane there is none.
+        For each point where it is drawn to; none on a face whose corners are not in a plane, or that n hardly meets.
     """
     held_ring, held_face, held_n = lax.stop_gradient((list(ring), list(face), n))
     inward, usable = _sides(held_face, held_n)
@@ -79,7 +80,7 @@ def _sides(face: Sequence[Vector], n: Vector) -> tuple[list[tuple[Vector, Vector
     off = jnp.maximum(dot(normal, other) ** 2, dot(normal, third) ** 2)
     flat = off <= jnp.finfo(square.dtype).eps * square * dot(one, one)
     slope = dot(normal, n)
-    usable = flat & (square > _AREA**2 * size) & (slope != 0.0)
+    usable = flat & (square > _AREA**2 * size) & (slope * slope > _STEEP**2 * square)
     sign = jnp.where(slope < 0.0, -1.0, 1.0)
     sides = [(face[k - 1], cross(n, sub(face[k], face[k - 1]))) for k in range(4)]
     return [(corner, map_components(lambda x: sign * x, way)) for corner, way in sides], usable

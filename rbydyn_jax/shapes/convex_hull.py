@@ -38,8 +38,10 @@ class ConvexHullGeometry(CollisionGeometry):
     def problem(self) -> str:
         """What is wrong with the vertices; empty if nothing."""
         x = np.asarray(self.vertices)
-        if x.ndim != 2 or x.shape[1:] != (3,) or len(x) < 4 or not np.isfinite(x).all():
-            return f"convex hull has vertices of shape {x.shape}, expected at least 4 rows of three finite numbers"
+        if x.ndim != 2 or x.shape[1:] != (3,) or len(x) < 4:
+            return f"convex hull has vertices of shape {x.shape}, expected at least 4 rows of three numbers"
+        if not (finite := np.isfinite(x).all(axis=1)).all():
+            return f"convex hull has a vertex that is not finite: {x[np.argmin(finite)].tolist()}"
         extents = np.linalg.svd(_of_size_one(x), compute_uv=False)
         return "" if extents[2] > _FLAT * extents[0] else "convex hull has vertices that lie in a plane"
 
