@@ -13,7 +13,6 @@ import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.identification import (
     TrajectoryData,
-    base_parameters,
     exciting_trajectory,
     fit,
     parameters,
@@ -124,7 +123,6 @@ def test_a_robot_without_joints_is_refused():
     nothing = jnp.zeros((3, 0))
     for call in (
         lambda: fit(block, TrajectoryData(nothing, nothing, nothing, nothing)),
-        lambda: base_parameters(block),
         lambda: exciting_trajectory(block, 1.0),
     ):
         with pytest.raises(rb.ModelError, match="no joint"):
