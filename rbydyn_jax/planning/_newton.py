@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from ..xla.control_flow import fori_loop
 from ._extremes import larger, smaller
 from ._rows import Rows, path_rows, relative
-from ._seeds import damped_solution, end_limits, goal_rows, position_limits, product
+from ._seeds import damped_solution, end_limits, gap, goal_rows, position_limits, product
 from .problem import TrajectoryProblem
 from .trajectory import Basis, Trajectory, basis, basis_at, on_grid
 
@@ -28,7 +28,6 @@ _NEWTON = 3  # steps back to the goals
 _OF_GOALS = {"float64": 250.0, "float32": 10.0}  # weight of their errors as violations
 _ROUNDING = {"float64": 1e-13, "float32": 5e-6}  # of their errors
 _MARGIN = 5e-4  # of limits, relative
-_GAP = 1e-4  # [rad, m] to the limits of position
 _FARTHEST = 1.0  # [rad, m] that a step back to the goals moves a joint, or by the logarithm of the duration
 _SHORT = 1e3  # weight of the squared duration against the squared jerk, both relative to those of the first motion
 
@@ -217,14 +216,14 @@ class Transcription:
         """Zero for each constraint."""
         return Multipliers(jnp.zeros_like(at.bounds), {k: jnp.zeros_like(r.value) for k, r in self._limits(at.path)})
 
-    def margins(self, x: Array, at: Samples) -> Multipliers:
-        """Those of the limits at first, for each time, joint and row: none where a motion begins or ends at one."""
+    def gap(self, x: Array) -> Float[Array, "m"]:
+        """To the limits of position, of a motion."""
+        return gap(self.problem, self._sampled(x, self._basis_at(1.0))[0][0, 0])
+
+    def margins(self, at: Samples, gap: Float[Array, "m"]) -> Multipliers:
+        """Those from which the limits start, for each time, joint and row."""
         none = self.no_multipliers(at)
-        path = {k: y + (_MARGIN if k == "torque" else 0.0) for k, y in none.path.items()}
-        start, (end, _) = self.problem.q_start[self.at_q], self._sampled(x, self._basis_at(1.0))
-        room = [q - low for q, low in ((start, self.lower[0]), (end[0, 0], self.ends[0]))]
-        room += [high - q for q, high in ((start, self.upper[0]), (end[0, 0], self.ends[1]))]
-        gap = jnp.clip(jnp.min(jnp.stack(room), axis=0), 0.0, _GAP)
+        path = {k: x + (_MARGIN if k == "torque" else 0.0) for k, x in none.path.items()}
         return Multipliers(none.bounds.at[1:].set(_MARGIN).at[0].set(gap[None]), path)
 
     @staticmethod
@@ -361,8 +360,8 @@ class Transcription:
 
     # The check between the times of the optimisation.
 
-    def excess(self, x: Array) -> Multipliers:
-        """By how much each limit is exceeded at `CHECK` times (time-last but one)."""
+    def excess(self, x: Array, gap: Float[Array, "m"]) -> Multipliers:
+        """By how much each limit is exceeded at `CHECK` times (time-last but one), of positions that less the gap."""
         grid = basis(self.problem.coefficients, CHECK)
         bounds, _ = self._bounded(x, grid)
         rows, _ = self._rows(x, grid, slopes=False)
@@ -371,7 +370,9 @@ class Transcription:
             return jnp.maximum(jnp.maximum(low - y, y - high), 0.0)
 
         path = {k: over(r.value, r.lower, r.upper) for k, r in self._limits(rows)}
-        return Multipliers(over(bounds, *self._bounds(CHECK)), path)
+        low, high = self._bounds(CHECK)
+        inner = jnp.zeros_like(self.lower).at[0].set(gap)[:, None]
+        return Multipliers(over(bounds, low + inner, high - inner), path)
 
     def tightened(self, tight: Multipliers, excess: Multipliers) -> Multipliers:
         """Narrower limits at the times of the optimisation that are next to where they are exceeded."""

@@ -67,6 +67,7 @@ class State(NamedTuple):
         at: Its samples.
         dual: Multipliers of the limits.
         tight: Margins of the limits.
+        gap: To the limits of position.
         penalty: Of violations of the limits.
         damping: Of the step.
         merit: The augmented Lagrangian of the current motion.
@@ -93,6 +94,7 @@ class State(NamedTuple):
     at: Samples
     dual: Multipliers
     tight: Multipliers
+    gap: Array
     penalty: Array
     damping: Array
     merit: Array
@@ -136,7 +138,7 @@ class Search:
         """Before the first step."""
         x = self.first(jnp.zeros((), int))
         at = jax.eval_shape(self.sampled, x)[1]
-        report = jax.eval_shape(lambda x: self.todo.report(self.excess(x), x[0]), x)
+        report = jax.eval_shape(lambda x: self.todo.report(self.excess(x, self.todo.gap(x)), x[0]), x)
         return self._start(x, at, report)
 
     def advance(self, s: State) -> State:
@@ -200,9 +202,10 @@ class Search:
     def checked(self, s: State) -> State:
         """A look between the times of the optimisation, after the limits are kept at these."""
         todo = self.todo
-        excess = self.excess(s.best)
+        excess = self.excess(s.best, s.gap)
         report = todo.report(excess, s.missed)
         violations = report | {"goals": todo.of_goals(report["goals"])}
+        report |= {"position": jnp.max(jnp.maximum(excess.bounds[0] - s.gap[None], 0.0))}
         kept = jnp.max(jnp.stack(list(violations.values()))) <= self.tolerance
         done = ~s.converged | kept | (s.round >= _ROUNDS)
         tight = choose(done, s.tight, todo.tightened(s.tight, excess))
@@ -223,13 +226,15 @@ class Search:
     def _start(self, x: Array, at: Any, report: Any) -> State:
         """Before the first step from `x`; of the samples and the report only the shapes are used."""
         at, report = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), (at, report))
+        gap = self.todo.gap(x)
         zero, count, no = jnp.zeros((), x.dtype), jnp.zeros((), int), jnp.zeros((), bool)
         history = jnp.full(2 * self.problem.iterations, jnp.nan, x.dtype)
         return State(
             x=x,
             at=at,
             dual=self.todo.no_multipliers(at),
-            tight=self.todo.margins(x, at),
+            tight=self.todo.margins(at, gap),
+            gap=gap,
             penalty=zero + _PENALTY,
             damping=zero,
             merit=zero + jnp.inf,

@@ -18,11 +18,12 @@ from ..spatial._small import eliminate
 from ..xla.control_flow import while_loop
 from ._ik_problem import damping, product
 from ._rows import path_rows, relative
-from .goals import ALONG, ComGoal, Goal, PoseGoal, PositionGoal
+from .goals import ALONG, ComGoal, ConfigurationGoal, Goal, PoseGoal, PositionGoal
 from .look_at import LookAtGoal
 from .problem import TrajectoryProblem
 
 _CHOICE = 16  # random configurations, of which the one nearest to the goals is a start
+_GAP = 1e-4  # [rad, m] to the limits of position
 _STEPS = 48
 _PATIENCE = 8  # steps after which a search whose squared error did not halve starts anew
 _AMONG = 3  # times as many where some collide, or are behind an obstacle
@@ -61,6 +62,14 @@ def end_limits(problem: TrajectoryProblem) -> tuple[Array, Array]:
     return problem.model.position_lower[at], problem.model.position_upper[at]
 
 
+def gap(problem: TrajectoryProblem, *ends: Float[Array, "m"]) -> Float[Array, "m"]:
+    """To the limits of position, which motions keep: less where they begin, end, or have to be, nearer to a limit."""
+    at, (low, high) = np.array(problem.moving.q), end_limits(problem)
+    given = [goal.q[at] for goal in problem.goals if isinstance(goal, ConfigurationGoal)]
+    room = [jnp.minimum(q - low, high - q) for q in (problem.q_start[at], *given, *ends)]
+    return jnp.clip(jnp.min(jnp.stack(room), axis=0), 0.0, _GAP)
+
+
 def waypoints(problem: TrajectoryProblem) -> Float[Array, "s 2 m"]:
     """How far the middles of the motions from which attempts start are aside, and their ends, ranked.
 
@@ -87,7 +96,8 @@ def _ends(problem: TrajectoryProblem) -> tuple[Float[Array, "s m"], Bool[Array, 
     if all(goal.when == ALONG for goal in goals):  # nothing is asked of the end
         return jnp.tile(start[None], (problem.attempts, 1)), jnp.arange(problem.attempts) > 0
     enough = problem.attempts * (1 if problem.clearance is None else _AMONG)
-    count, (low, high) = 2 * enough, end_limits(problem)
+    count, (low, high), inside = 2 * enough, end_limits(problem), gap(problem)
+    low, high = low + inside, high - inside
     starts = _random(problem, jax.random.split(problem.key, _CHOICE * count)).reshape(_CHOICE, count, -1)
 
     def improved(x: Array) -> tuple[Array, Array]:

@@ -119,7 +119,8 @@ def reach_conditions(z, x, end):
     v, at = sample_trajectory(motion, 97).v, sample_trajectory(motion, 33)
     tau = jax.vmap(partial(rnea, todo.model))(at.q, at.v, at.a)
     tau -= jax.vmap(partial(damping_forces, todo.model))(at.v)
-    cost = 0.5 * jnp.sum(z**2) + 0.5 * jnp.sum((tau / 3.0) ** 2) / 33
+    effort = jnp.sum((tau / 3.0) ** 2, axis=1)  # its mean over time is that of trapezoids
+    cost = 0.5 * jnp.sum(z**2) + 0.5 * jnp.mean(0.5 * (effort[1:] + effort[:-1]))
     place = link_pose(todo.model, sample_trajectory(motion, 2).q[1], "tool")[:2, 3]
     room = within(v / x[4], end.tight.bounds[1]), within(tau / x[3], end.tight.path["torque"])
     return cost, place - x[:2], jnp.concatenate(room)
@@ -314,7 +315,8 @@ def lift_conditions(z, x, end):
     motion = todo.trajectory(z.reshape(8, 7), jnp.asarray(1.2))
     at = sample_trajectory(motion, 33)
     tau = jax.vmap(partial(rnea, todo.model))(at.q, at.v, at.a)
-    cost = 0.5 * jnp.sum(z**2) + 0.5 * jnp.sum((tau / 3.0) ** 2) / 33
+    effort = jnp.sum((tau / 3.0) ** 2, axis=1)  # its mean over time is that of trapezoids
+    cost = 0.5 * jnp.sum(z**2) + 0.5 * jnp.mean(0.5 * (effort[1:] + effort[:-1]))
     T = link_pose(todo.model, sample_trajectory(motion, 2).q[1], "tool")
     turn = T[:3, :3] @ goal.target[:3, :3].T
     lacking = jnp.stack([turn[1, 0], turn[2, 0], turn[2, 1], *(T[:3, 3] - goal.target[:3, 3])])
