@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..viz.drag import check_movable
 from ..viz.show import show
 from .source import find
 
@@ -40,10 +39,8 @@ def view(
         ParseError: The file describes no robot.
     """
     found = find(robot)
-    model = found.load()
-    check_movable(model, tuple(model.link_names[model.link_index(link)] for link in drag))  # before there is a page
     viewer = show(
-        model,
+        found.load(),
         None if q is None else np.array(q),
         urdf=found.path,
         packages=(*packages, *found.packages),

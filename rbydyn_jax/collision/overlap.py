@@ -74,13 +74,11 @@ def _normal(face: Sequence[Vector]) -> Vector:
 def _sides(face: Sequence[Vector], n: Vector) -> tuple[list[tuple[Vector, Vector]], Array]:
     """A corner of each side with the direction inward, across n, and whether the corners are those of a plane face."""
     normal = _normal(face)
-    one, other, third = (sub(face[k], face[0]) for k in (2, 3, 1))
-    size = dot(one, one) * dot(sub(face[3], face[1]), sub(face[3], face[1]))
-    square = dot(normal, normal)
-    off = jnp.maximum(dot(normal, other) ** 2, dot(normal, third) ** 2)
-    flat = off <= jnp.finfo(square.dtype).eps * square * dot(one, one)
-    slope = dot(normal, n)
-    usable = flat & (square > _AREA**2 * size) & (slope * slope > _STEEP**2 * square)
+    one, other = sub(face[2], face[0]), sub(face[3], face[1])
+    square, slope = dot(normal, normal), dot(normal, n)
+    off = dot(normal, sub(face[1], face[0]))  # both diagonals are across the normal: it is how far they are apart
+    flat = off * off <= jnp.finfo(square.dtype).eps * square * dot(one, one)
+    usable = flat & (square > _AREA**2 * dot(one, one) * dot(other, other)) & (slope * slope > _STEEP**2 * square)
     sign = jnp.where(slope < 0.0, -1.0, 1.0)
     sides = [(face[k - 1], cross(n, sub(face[k], face[k - 1]))) for k in range(4)]
     return [(corner, map_components(lambda x: sign * x, way)) for corner, way in sides], usable

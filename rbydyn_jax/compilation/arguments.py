@@ -21,7 +21,7 @@ from ..model.model import Model, float_dtype
 # A function with its static arguments: alone, by its name in this package, or with a mapping or a partial.
 Function = str | Callable[..., Any] | tuple[str | Callable[..., Any], Mapping[str, Any]]
 
-
+# How the annotations begin of what public functions of a model return that hold no arrays.
 _NO_ARRAYS = ("None", "str", "CFunction", "ExecutionPlan", "ExportedFunction", "PrecisionReport", "tuple[Callable")
 
 

@@ -2,8 +2,8 @@ r"""Kinematic calibration: joint offsets and placements of links from measured p
 
 Gauss-Newton's method on the errors of orientation and position, each in units of its noise [Hollerbach, Khalil and
 Gautier 2016], with derivatives in closed form (`geometry`). An unknown frame starts where it aligns the poses best
-[Kabsch 1976]. A prior on each unknown makes the minimum unique; what the
-poses tell without it is reported as for torques (`identifiability`).
+[Kabsch 1976]. A prior on each unknown makes the minimum unique; what the poses tell without it is reported as for
+torques (`identifiability`).
 """
 
 from __future__ import annotations

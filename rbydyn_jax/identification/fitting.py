@@ -226,11 +226,8 @@ def _check_sizes(data: TrajectoryData, noise: np.ndarray | None) -> None:
     """
     for name in ("q", "v", "a", "tau"):
         values = getattr(data, name)
-        largest, limit = (
-            float(jnp.abs(values).max(initial=0.0)),
-            min(_LARGEST, float(jnp.finfo(values.dtype).max) ** 0.4),
-        )
-        if largest > limit:
+        largest = float(jnp.abs(values).max(initial=0.0))
+        if largest > (limit := min(_LARGEST, float(jnp.finfo(values.dtype).max) ** 0.4)):
             raise ArgumentError(f"data.{name} must be at most {limit:g}, got {largest:g}")
     if noise is not None and (noise < 1.0 / _LARGEST).any():
         raise ArgumentError(f"noise must be at least {1.0 / _LARGEST:g}, got {noise.tolist()}")

@@ -22,6 +22,7 @@ from .._check import (
 )
 from .._errors import ArgumentError
 from .._result import Result, outcomes
+from ..spatial.safe import safe_divide
 from ..xla.control_flow import scan
 from .control_problem import ControlProblem, checked_problem
 
@@ -153,8 +154,7 @@ def mppi(
         new = cost(mean)
         better = ~(new >= old) & jnp.isfinite(new)
         taus, new = jnp.where(better, mean, taus), jnp.where(better, new, old)
-        squares = jnp.sum(weights**2)
-        return (taus, new), (new, jnp.where(squares > 0.0, 1.0 / jnp.where(squares > 0.0, squares, 1.0), 0.0))
+        return (taus, new), (new, safe_divide(jnp.ones_like(new), jnp.sum(weights**2)))
 
     before = cost(tau)
     (taus, after), (costs, effective) = scan(improve, (tau, before), jax.random.split(key, iterations))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -124,11 +125,14 @@ def _movable(model: Model) -> tuple[str, ...]:
     return tuple(name for name, body in zip(tree.link_names, tree.link_bodies, strict=True) if body >= 0)
 
 
-def check_movable(model: Model, links: tuple[str, ...]) -> None:
-    """Raises for a link that stands still.
+def movable_links(model: Model, links: Sequence[str | int]) -> tuple[str, ...]:
+    """The names of links, which joints move.
 
     Raises:
-        ModelError: There is one.
+        ModelError: A link stands still.
+        NameNotFoundError: There is no such link.
     """
-    if still := [link for link in links if link not in _movable(model)]:
+    names = tuple(model.link_names[model.link_index(link)] for link in links)
+    if still := [name for name in names if name not in _movable(model)]:
         raise ModelError(f"no joint moves link {still[0]!r}: it cannot be dragged")
+    return names

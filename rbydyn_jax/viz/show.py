@@ -10,7 +10,8 @@ from typing import Any
 from jaxtyping import Float
 
 from ..constraints import Contact
-from ..model.model import Model
+from ..model.model import Model, check_model
+from .drag import movable_links
 from .robot import check_links
 from .viewer import Viewer, configurations
 
@@ -48,11 +49,12 @@ def show(
         NameNotFoundError: There is no such link.
         ShapeError: A configuration has another shape.
     """
+    links = movable_links(check_model(model), check_links((drag,) if isinstance(drag, str) else drag, "drag"))
     viewer = Viewer(model, q, **options)
     with _closed_on_error(viewer):
         if ghosts is not None:
             viewer.show_ghosts(configurations(viewer.model, ghosts, "ghosts"))
-        if links := check_links((drag,) if isinstance(drag, str) else drag, "drag"):
+        if links:
             viewer.drag(*links)
     return _waited(viewer, block)
 

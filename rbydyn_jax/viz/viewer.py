@@ -24,7 +24,7 @@ from ..constraints import Contact
 from ..model.configuration import clamp, neutral
 from ..model.model import Model, check_model
 from ..planning._clearance import checked_clearance
-from .drag import Drag, check_movable
+from .drag import Drag, movable_links
 from .joints import JointSliders
 from .meshes import FEATURE
 from .motion_data import motion_data
@@ -313,8 +313,7 @@ class Viewer:
             NameNotFoundError: There is no such link.
         """
         clearance = None if clearance is None else check_number(clearance, "clearance")
-        names = tuple(self.model.link_names[self.model.link_index(link)] for link in links)
-        check_movable(self.model, names)
+        names = movable_links(self.model, links)
         if clearance is not None:
             checked_clearance(self.model, clearance, self.pairs, self.world, self.model.inertias.dtype)
         with self._lock:

@@ -98,9 +98,9 @@ class CommandStream(_Handle):
     """A stream of commands, each of which replaces the one before; `create_command_stream` opens one.
 
     The methods are those of the SDK's stream handler, and errors of the connection are the SDK's `RuntimeError`, in
-    `follow` a `NotConnectedError`, which is one too.
-    Several threads may use one stream: each sends its command when the one before is answered. When the connection
-    breaks while a command is being sent, the SDK may return the answer to the command before, once; `is_done` tells.
+    `follow` a `NotConnectedError`, which is one too. Several threads may use one stream: each sends its command when
+    the one before is answered. When the connection breaks while a command is being sent, the SDK may return the answer
+    to the command before, once; `is_done` tells.
 
     Args:
         handler: The stream handler that the SDK returned.
