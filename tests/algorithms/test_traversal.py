@@ -46,10 +46,12 @@ ALGORITHMS = {
     "fk": lambda run, s, link: run.link_poses(
         run.outward(kinematics.body_pose_step, IDENTITY), range(len(run.tree.link_names))
     ).whole(),
-    "moved_poses": lambda run, s, link: kinematics._push_forward(kinematics._all, run, rb.fk(run.model, s.q), s.v),
+    "moved_poses": lambda run, s, link: kinematics._push_forward(
+        kinematics._all, run, rb.fk(run.model, s.q), s.v
+    ).whole(),
     "moved_bodies": lambda run, s, link: kinematics._push_forward(
         kinematics._principal, run, rb.body_poses(run.model, s.q), s.v
-    ),
+    ).whole(),
     "pulled_back_poses": lambda run, s, link: kinematics._pull_back(
         kinematics._all, run, jnp.sin(3.0 * rb.fk(run.model, s.q))
     ),
