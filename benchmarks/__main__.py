@@ -15,7 +15,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks compare A B             two files of results; fails where B is over 10 % slower
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
   python -m benchmarks ik --clear              the same for poses with a solution clear of collisions
-  python -m benchmarks planning                trajectory optimisation: share of random problems solved, and time
+  python -m benchmarks planning                trajectory optimization: share of random problems solved, and time
   python -m benchmarks paths                   timing of paths and profiles, beside toppra and Ruckig
   python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, a rollout; Crocoddyl
   python -m benchmarks collision               distances of pairs of each kind, and of points, beside coal

@@ -3,7 +3,7 @@
 Counted are the arithmetic operations of the program as it is traced for one configuration, after dead code is removed:
 one for each number that an addition, multiplication, division, square root, minimum and the like makes, two for each
 term of a product of matrices; comparisons, selections and copies count nothing. The peak is what the fastest of a
-vectorised elementwise kernel in cache and the matrix product of NumPy's BLAS reaches, two operations for each fused
+vectorized elementwise kernel in cache and the matrix product of NumPy's BLAS reaches, two operations for each fused
 multiply-add. A program that mixes few of these, or has to write its results to memory, stays far above this floor.
 """
 

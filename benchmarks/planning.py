@@ -1,4 +1,4 @@
-"""Trajectory optimisation: how many of random reachable problems are solved with defaults, and what one costs.
+"""Trajectory optimization: how many of random reachable problems are solved with defaults, and what one costs.
 
 Every problem has a motion that is known, so that it can be solved. Configurations are random within the limits, with
 gravity torques below 95 % of the limits of torque. From the start to the goal leads a witness: by straight motions of
@@ -49,7 +49,7 @@ class Task(NamedTuple):
 def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
     """Adds `planning` to the command line."""
     planning = commands.add_parser(
-        "planning", help="trajectory optimisation: share of random problems solved, and time"
+        "planning", help="trajectory optimization: share of random problems solved, and time"
     )
     planning.add_argument("--count", type=int, default=100, help="problems of each robot")
     planning.add_argument("--batch", type=int, default=64, help="problems of a batch; 0 leaves batches out")

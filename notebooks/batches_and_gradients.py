@@ -101,7 +101,7 @@ print("torques with 5 kg [N m]:", holding_torques[-1].round(2))
 # $\Delta q = J^\top (J J^\top + \lambda I)^{-1} e$ with $e$ the error of the position; `jacobian` is the library's
 # own, and `lax.scan` keeps the loop inside the compiled program. The targets are poses of the hand that random
 # configurations reach, so each has a solution. (Limits of the joints are left out here; the notebook on trajectory
-# optimisation regards them all.)
+# optimization regards them all.)
 
 
 # %%

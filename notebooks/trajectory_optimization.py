@@ -12,7 +12,7 @@
 # ---
 
 # %% [markdown]
-# # Trajectory optimisation on the RB-Y1
+# # Trajectory optimization on the RB-Y1
 #
 # The right hand is to go from below the left forearm to a pose above it, in 0.6 s, with the torso helping. The
 # shortest way there leads through the forearm and asks more of the joints than they can give. We look for a motion
@@ -63,7 +63,7 @@ print("from", rb.link_pose(model, q_start, "ee_right")[:3, 3].round(3), "to", ta
 # clamped ends need no constraint: every $z$ starts at `q_start` with velocity and acceleration zero.
 #
 # `optimize_trajectory` searches end configurations that reach the target, starts from the smoothest motion to the
-# nearest one, and minimises $|z|^2$ under the limits of position, velocity, acceleration and torque, and of the
+# nearest one, and minimizes $|z|^2$ under the limits of position, velocity, acceleration and torque, and of the
 # distances of the collision shapes: an augmented Lagrangian with Gauss-Newton steps. First without these limits,
 # which gives the smoothest way to the target, then with them.
 
@@ -80,7 +80,7 @@ print(careful.costs[: int(careful.iterations)].round(3))
 # %% [markdown]
 # ## Is it good?
 #
-# The result is measured anew at 801 instants, by `check_trajectory`, which knows nothing of the optimisation.
+# The result is measured anew at 801 instants, by `check_trajectory`, which knows nothing of the optimization.
 
 # %%
 before, after = (

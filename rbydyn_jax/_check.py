@@ -1,54 +1,17 @@
-"""Public functions: jitted, with arguments checked at trace time, at no cost for compiled calls."""
+"""Checks of arguments. Each returns or accepts the argument, or raises an error that names it."""
 
 from __future__ import annotations
 
-import functools
-import importlib
-import inspect
 import math
 import operator
-import os
-import re
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from types import MappingProxyType, ModuleType
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from ._errors import ArgumentError, DtypeError, MissingExtraError, RbydynError, ShapeError
+from ._errors import ArgumentError, DtypeError, ShapeError
 from ._lazy import is_traced, jax, jnp
-from ._signatures import recorded
-
-_forked = False  # this process was forked from one that had used JAX
-
-
-def _after_fork() -> None:
-    global _forked
-    bridge: Any = sys.modules.get("jax._src.xla_bridge")
-    _forked = _forked or (bridge is not None and getattr(bridge, "backends_are_initialized", lambda: True)())
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-def check_process() -> None:
-    """Raises in a process that was forked from one that had used JAX.
-
-    Of the threads of a process only the one that forks is in the new process. A call that compiles, or that shares its
-    work with JAX's threads, would wait for them forever there.
-
-    Raises:
-        RbydynError: It is such a process.
-    """
-    if _forked:
-        raise RbydynError(
-            "this process was forked from one that had used JAX, whose threads are not in it: the call could wait "
-            'forever. Start processes by spawn: multiprocessing.get_context("spawn"), or '
-            'DataLoader(multiprocessing_context="spawn")'
-        )
+from ._process import check_process
 
 
 def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meaning: str = "") -> jax.Array:
@@ -305,6 +268,28 @@ def check_not_negative(x: Any, name: str) -> None:
         _check_all(np.isfinite(numbers) & (numbers >= 0.0), numbers, name, "finite and not negative")
 
 
+def check_share(x: Any, name: str) -> None:
+    """Raises unless the numbers `x` are in [0, 1], where they are known.
+
+    Raises:
+        ArgumentError: A number is not.
+    """
+    numbers = known(x)
+    if numbers is not None:
+        _check_all((numbers >= 0.0) & (numbers <= 1.0), numbers, name, "in [0, 1]")
+
+
+def check_positive_share(x: Any, name: str) -> None:
+    """Raises unless the numbers `x` are in (0, 1], where they are known.
+
+    Raises:
+        ArgumentError: A number is not.
+    """
+    numbers = known(x)
+    if numbers is not None:
+        _check_all((numbers > 0.0) & (numbers <= 1.0), numbers, name, "in (0, 1]")
+
+
 def check_size(x: Any, name: str, shape: tuple[int, ...] = ()) -> jax.Array:
     """Returns lengths, such as a radius, as an array: finite and not negative, where they are known.
 
@@ -346,7 +331,7 @@ def check_rotation(R: Any, name: str) -> None:
     """Raises for a finite (3, 3) array that is no rotation matrix, where its values are known.
 
     Raises:
-        ArgumentError: It is none.
+        ArgumentError: It is not.
     """
     matrix = known(R)
     if matrix is not None and matrix.shape == (3, 3) and np.isfinite(matrix).all() and not is_rotation(matrix):
@@ -357,7 +342,7 @@ def check_pose(T: Any, name: str) -> None:
     """Raises for finite (..., 4, 4) arrays that are no rigid transforms, where their values are known.
 
     Raises:
-        ArgumentError: One is none.
+        ArgumentError: One is not.
     """
     matrices = known(T)
     if matrices is None or matrices.shape[-2:] != (4, 4):
@@ -366,155 +351,3 @@ def check_pose(T: Any, name: str) -> None:
         if np.isfinite(matrix).all() and not (is_last_row(matrix[3]) and is_rotation(matrix[:3, :3])):
             got = matrix.tolist()
             raise ArgumentError(f"{name} must be a rigid transform: a rotation, and 0 0 0 1 below; got {got}")
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-ValueCheck = Callable[[Any, str], None]
-
-
-def full_precision(f: F) -> F:
-    """`f`, traced with matmul precision "highest" (no TF32 or bfloat16)."""
-
-    @functools.wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with jax.default_matmul_precision("highest"):
-            return f(*args, **kwargs)
-
-    return cast(F, call)
-
-
-def jit_public(
-    *static: str, configurations: Sequence[str] = ("q", "q0", "q1"), **values: ValueCheck
-) -> Callable[[F], F]:
-    """Jits a public function.
-
-    Args:
-        *static: Arguments (links, frames) that are static and must be hashable.
-        configurations: Those of its arguments that are configurations of its argument `model`: at a singular one, such
-            as the quaternion zero, a call with known values raises.
-        **values: Checks of the values of other arguments, where they are known.
-    """
-
-    def wrap(f: F) -> F:
-        compiled = jax.jit(recorded(full_precision(f)), static_argnames=static)
-        return explained(f, compiled, static, configurations, values)
-
-    return wrap
-
-
-def explained(
-    f: F,
-    compiled: Callable[..., Any],
-    static: Sequence[str] = (),
-    configurations: Sequence[str] = (),
-    values: Mapping[str, ValueCheck] = MappingProxyType({}),
-) -> F:
-    """`compiled`, made of `f`, with checks of values before and typed errors instead of JAX's for wrong arguments."""
-    signature = inspect.signature(f)
-    parameters = signature.parameters.values()
-    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    of_model = [(names.index(n), n) for n in configurations if n in names] if names[:1] == ["model"] else []
-    by_place = [(names.index(n), n, check) for n, check in values.items() if n in names]
-    by_name = [(n, check) for n, check in values.items() if n not in names]
-
-    @functools.wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        check_process()
-        for k, x in enumerate(args):  # JAX would read their bytes in the wrong order
-            if type(x) is np.ndarray and not x.dtype.isnative:
-                name = names[k] if k < len(names) else f"argument {k}"
-                raise DtypeError(f"{name} must be an array in the byte order of this machine, got dtype {x.dtype.str}")
-        if kwargs:  # JAX would compile keyword and positional arguments separately
-            for name in names[len(args) :]:
-                if name not in kwargs:
-                    break
-                args = (*args, kwargs.pop(name))
-        tree: Any = getattr(args[0], "tree", None) if of_model and args else None
-        if getattr(tree, "singular_joints", ()):
-            for place, name in of_model:
-                if place < len(args):
-                    tree.check_configuration(args[place], name)
-        for place, name, check in by_place:
-            if place < len(args) or name in kwargs:
-                check(args[place] if place < len(args) else kwargs[name], name)
-        for name, check in by_name:
-            if name in kwargs:
-                check(kwargs[name], name)
-        try:
-            return compiled(*args, **kwargs)
-        except DtypeError as error:  # inside of the trace an array is a tracer
-            if names[:1] == ["model"] and args and isinstance(args[0], jax.Array | np.ndarray):
-                raise DtypeError(
-                    "model must be a Model (from load_urdf, build_model or robots), got an array"
-                ) from None
-            if "Tracer" not in str(error):
-                raise
-            raise DtypeError(re.sub(r"\b\w*Tracer\b", "a number or an array", str(error))) from None
-        except RbydynError:
-            raise
-        except (TypeError, ValueError, OverflowError):  # from JAX, for objects that cannot be arguments
-            _check_arguments(signature.bind(*args, **kwargs), static)
-            raise
-
-    return cast(F, call)
-
-
-_EXPECTED = {
-    "model": "a Model",
-    "env": "an envs.Environment",
-    "state": "an envs.EnvState",
-    "key": "a key of jax.random, such as jax.random.key(0)",
-    "goals": "a list of goals such as PoseGoal",
-    "costs": "a list of costs such as SoftGoal",
-    "world": "a collision.World",
-}
-
-
-def _check_arguments(given: inspect.BoundArguments, static: Sequence[str]) -> None:
-    for name, value in given.arguments.items():
-        kind = type(value).__name__
-        annotation = str(given.signature.parameters[name].annotation)
-        expected = f"a {annotation}" if annotation.endswith("Problem") else _EXPECTED.get(name, "an array of floats")
-        if name in static:
-            try:
-                hash(value)
-            except TypeError:
-                raise DtypeError(f"{name} must be hashable: a name, number or tuple of these, got {kind}") from None
-        elif name == "model" and isinstance(value, str | bytes | Path):
-            raise DtypeError(f"model must be a Model, got {kind}; load_urdf reads one from a file")
-        elif not _is_data(value):
-            of = re.fullmatch(r"(?:Sequence|tuple|list)\[([\w .|]+?)(?:, \.\.\.)?\]", annotation)
-            if of is None:
-                raise DtypeError(f"{name} must be {expected}, got {kind}")
-            element = " or ".join(of[1].split(" | "))
-            if not isinstance(value, list | tuple):
-                expected = _EXPECTED.get(name, f"a list of {element}")
-                raise DtypeError(f"{name} must be {expected}, got {kind}")
-            k = next(k for k, x in enumerate(value) if not _is_data(x))
-            raise DtypeError(f"{name}[{k}] must be a {element}, got {type(value[k]).__name__}")
-
-
-def _is_data(x: Any) -> bool:
-    return all(_is_array(leaf) for leaf in jax.tree.leaves(x))
-
-
-def _is_array(x: Any) -> bool:
-    if isinstance(x, int):
-        return abs(x) < 2**31
-    if isinstance(x, np.ndarray | np.generic):
-        return x.dtype.kind in "biufc" and not is_foreign(x)
-    return isinstance(x, jax.Array | float)
-
-
-def require(package: str, extra: str, feature: str) -> ModuleType:
-    """Imports an optional package; if it is missing, the error names the extra that installs it.
-
-    Raises:
-        MissingExtraError: The package is not installed, or cannot be imported; the message says which.
-    """
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        is_absent = isinstance(error, ModuleNotFoundError) and f"{package}.".startswith(f"{error.name or ''}.")
-        cause = "" if is_absent else f"{type(error).__name__}: {error}"
-        raise MissingExtraError(package, extra, feature, cause) from error

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from ._check import require
 from ._errors import DtypeError
+from ._extras import require
 
 # False, True for a bar, or a function that is called with the number of items done and that of all.
 Progress = bool | Callable[[int, int], object]

@@ -27,7 +27,7 @@ class Result(eqx.Module):
     """Base class of results: `print` shows values with units, or shapes where values are not known.
 
     Units are those at the end of the description of each field in the docstring of the class. Long arrays are
-    summarised by their shape and range.
+    summarized by their shape and range.
     """
 
     _enums: ClassVar[Mapping[str, type[IntEnum]]] = {}

@@ -25,7 +25,7 @@ from .model.states import random_states
 GOOD, POOR = 1e-5, 1e-3  # relative errors: up to GOOD float32 is sufficient, above POOR it is not
 
 _SOLVES = ("mass_matrix_inverse", "aba", "aba_derivatives")
-# Each function runs once: compiled without LLVM optimisations, which hardly change the rounding.
+# Each function runs once: compiled without LLVM optimizations, which hardly change the rounding.
 _QUICK = {"xla_backend_optimization_level": 0}
 
 

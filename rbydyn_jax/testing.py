@@ -134,7 +134,7 @@ def random_inertial(seed: Seed) -> Inertial:
 
 
 def random_rotation(seed: Seed) -> np.ndarray:
-    """Draws a rotation matrix uniformly, by a normalised Gaussian quaternion.
+    """Draws a rotation matrix uniformly, by a normalized Gaussian quaternion.
 
     Example:
         >>> R = random_rotation(0)

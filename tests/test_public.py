@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import pytest
 
 import rbydyn_jax as rb
-from rbydyn_jax._check import require
+from rbydyn_jax._extras import require
 from tests.compilation.support import start
 
 SUBPACKAGES = ("collision", "compat", "constraints", "envs", "estimation", "identification", "planning", "rby1")

@@ -1,4 +1,4 @@
-"""How results and robots are printed: values with units, batches summarised, shapes where nothing is known."""
+"""How results and robots are printed: values with units, batches summarized, shapes where nothing is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rbydyn_jax.testing import random_tree
 
 PACKAGES = (rb, rb.collision, constraints, rb.estimation, rb.identification, planning, rb.rby1.impedance)
 PACKAGES += (rb.whole_body,)
-NOT_RESULTS = {"Model", "World", "CapsulePairs"}
+NOT_RESULTS = {"Model", "World", "ShapePairs"}
 
 
 def ik_result(status, error):

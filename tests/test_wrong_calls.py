@@ -104,7 +104,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     | {"parameters": envs.Parameters(), "lower": envs.Parameters(), "upper": envs.Parameters(payload=1.0)},
     "envs.Environment": {"start": X, "goals": (X, X + 1.0), "parameters": (envs.Parameters(), envs.Parameters())}
     | SERVOS,
-    "estimation": {"observer": estimation.MomentumObserver(*jnp.asarray([X, X, X])), "dt": 0.1, "gain": 1.0}
+    "estimation": {"observer": estimation.MomentumObserver(*jnp.asarray([X, X, X])), "period": 0.1, "gain": 1.0}
     | {"torques": X, "threshold": 0.1, "estimate": estimation.start_payload(ARM)},
     "estimation.external_torques": dict.fromkeys(("q", "v", "tau"), np.zeros((2, n))) | {"period": 0.1},
     "identification.TrajectoryData": dict.fromkeys(("q", "v", "a", "tau"), ROWS),
@@ -180,7 +180,7 @@ MODULES = (
 # Made by the library and read by its users: plain containers, which check nothing.
 RESULTS = {
     "AbaDerivatives", "AlgorithmPrecision", "ExecutionPlan", "ExportedFunction", "Finding", "InverseDynamicsTerms",
-    "KinematicTree", "Model", "PrecisionReport", "RneaDerivatives", "Zmp", "CapsuleDistance", "CapsulePairs", "Witness",
+    "KinematicTree", "Model", "PrecisionReport", "RneaDerivatives", "Zmp", "CapsuleDistance", "ShapePairs", "Witness",
     "NearestPairs", "ClosedLoops", "ContactForces", "DynamicsResult", "InverseDynamicsResult", "Simulation",
     "SupportArea", "WrenchDistribution", "IkResult", "IkStatus", "ProfileSamples", "Trajectory", "TrajectoryReport",
     "TrajectoryResult", "TrajectorySamples", "TrajectoryStatus", "TrajectoryViolations", "TrapezoidalProfile",
@@ -201,7 +201,7 @@ def functions() -> dict[str, Callable[..., Any]]:
         for name in dir(space):
             f = getattr(space, name)
             home = getattr(f, "__module__", "")
-            own = home == space.__name__ or (hasattr(space, "__path__") and not home.endswith("._check"))
+            own = home == space.__name__ or (hasattr(space, "__path__") and not home.endswith(("._check", "._jit")))
             if name[0] == "_" or not callable(f) or not home.startswith("rbydyn_jax") or not own:
                 continue
             if inspect.isclass(f) and (issubclass(f, Exception | Warning) or name in RESULTS):

@@ -11,7 +11,7 @@ import jax
 import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float
 
-from .._check import jit_public
+from .._jit import jit_public
 from ..model.model import Model
 from ..spatial.algebra import (
     NO_FORCE,

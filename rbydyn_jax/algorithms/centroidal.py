@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_sequence, jit_public
+from .._check import check_sequence
+from .._jit import jit_public
 from ..model.model import Model, check_model
 from ..spatial import se3
 from ..sweeps.cross_products import crossed

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Array, Float
 
-from .._check import jit_public
+from .._jit import jit_public
 from ..model.model import Model
 from ..spatial.algebra import O3, Force, Inertia, Mat3, Motion, Vec3, skew
 from ..sweeps.plan import traverse

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import jit_public
+from .._jit import jit_public
 from ..model.model import Model
 from ..sweeps.block_matrix import inverse, mass_matrix
 from ..sweeps.plan import traverse

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import jit_public
+from .._jit import jit_public
 from .._result import Result
 from ..model.model import Model
 from ..spatial.algebra import Force
@@ -96,7 +96,7 @@ def _matrix(run: Sweep, found: _Variation, wrt: str) -> Array:
 
 
 def _forces(run: Sweep, state: Moving, carried: Table, a: Array | None) -> Array:
-    """The generalised forces of `rnea`."""
+    """The generalized forces of `rnea`."""
     own = run.map_tables(lambda S, F: (motion(S).dot(force(F)),), state.S, per_dof(run, carried[22:]))
     forces = run.coordinates.gather(own[0])
     return forces if a is None else forces + run.model.armature * a

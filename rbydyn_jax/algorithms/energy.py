@@ -5,7 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_positive, jit_public
+from .._check import check_array, check_positive
+from .._jit import jit_public
 from ..model.model import Model
 from .arguments import arguments
 from .first_moment import first_moment

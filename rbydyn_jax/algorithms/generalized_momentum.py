@@ -1,4 +1,4 @@
-r"""The generalised momentum of a robot and what changes it besides torques.
+r"""The generalized momentum of a robot and what changes it besides torques.
 
 The momentum $H_j$ of all that joint $j$ carries gives both: $p_j = S_j \cdot H_j$, and, as the subspace is constant in
 the body's frame, $(C^T v)_j = (V_j \times S_j) \cdot H_j$ for any $C$ of which $\dot M - 2 C$ is skew-symmetric.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jaxtyping import Array, Float
 
-from .._check import jit_public
+from .._jit import jit_public
 from .._result import Result
 from ..model.model import Model
 from ..spatial.algebra import NO_FORCE, NO_MOTION, Force, Motion, Vec3
@@ -21,7 +21,7 @@ _Forces = tuple[Force, Force]  # momentum, and the force that holds the weight
 
 
 class GeneralizedMomentum(Result):
-    r"""The generalised momentum and its rate without torques, $\dot p = \tau + \mathrm{drift} + \sum_i J_i^T f_i$.
+    r"""The generalized momentum and its rate without torques, $\dot p = \tau + \mathrm{drift} + \sum_i J_i^T f_i$.
 
     Attributes:
         momentum: $p = M(q)\, v$, that of the rotors (`model.armature`) included [kg m^2/s, kg m/s].
@@ -60,7 +60,7 @@ def _momentum(run: Sweep, v: Array) -> tuple[Array, Array]:
 
 @jit_public()
 def generalized_momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> GeneralizedMomentum:
-    r"""The generalised momentum $p = M(q)\, v$ and the drift $C(q, v)^T v - g(q)$ of its rate.
+    r"""The generalized momentum $p = M(q)\, v$ and the drift $C(q, v)^T v - g(q)$ of its rate.
 
     Of a robot under torques $\tau$ and external wrenches, $\dot p = \tau + C^T v - g + \sum_i J_i^T f_i$: without
     accelerations, which is what momentum observers build on (`estimation.external_torques`). One recursion out and one

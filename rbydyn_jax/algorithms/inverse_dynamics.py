@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from jaxtyping import Array, Float
 
-from .._check import jit_public
+from .._jit import jit_public
 from .._result import Result
 from ..model.model import Model
 from ..sweeps.plan import traverse
 from ..sweeps.sweep import Sweep
 from .arguments import arguments
+from .energy import damping_forces, friction_forces
 from .rnea import joint_wrenches, newton_euler, weightless
 
 
@@ -55,7 +56,7 @@ def rnea(
 def bias_forces(
     model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], f_ext: Float[Array, "nb 6"] | None = None
 ) -> Float[Array, "nv"]:
-    r"""Generalised forces that let the robot move without acceleration, $C(q, v)\, v + g(q) - \sum_i J_i^T f_i$.
+    r"""Generalized forces that let the robot move without acceleration, $C(q, v)\, v + g(q) - \sum_i J_i^T f_i$.
 
     `rnea` with zero acceleration; O(n).
 
@@ -74,7 +75,7 @@ def bias_forces(
 
 @jit_public()
 def gravity_forces(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv"]:
-    r"""Generalised forces that hold the robot still, $g(q) = \partial U / \partial q$.
+    r"""Generalized forces that hold the robot still, $g(q) = \partial U / \partial q$.
 
     `rnea` of a robot at rest: every body accelerated by $-\mathbf{g}$; O(n) [Featherstone 2008, sec. 5.3].
 
@@ -169,3 +170,26 @@ def joint_reaction_wrenches(
         return run.table(through.select(lambda x: x[1]), 6).T
 
     return traverse(model, wrenches, q, v, a, f_ext)
+
+
+def motor_torques(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    a: Float[Array, "nv"],
+    width: float | None = None,
+) -> Float[Array, "nv"]:
+    """The torques that the motors give on a motion: `rnea`, and what damping and friction take [N m, N].
+
+    Args:
+        model: The robot.
+        q: Configuration [rad, m].
+        v: Velocity [rad/s, m/s].
+        a: Acceleration [rad/s^2, m/s^2].
+        width: Of the smooth Coulomb friction; see `friction_forces`.
+
+    Raises:
+        ArgumentError: `width` is not positive.
+        ShapeError: An argument has another shape.
+    """
+    return rnea(model, q, v, a) - damping_forces(model, v) - friction_forces(model, v, width=width)

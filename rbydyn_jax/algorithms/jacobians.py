@@ -1,27 +1,20 @@
-"""Jacobians of links and points, and what follows from them: velocities and accelerations."""
+"""Jacobians of links and points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import jit_public
-from ..model.configuration import qdot_from_v
+from .._jit import jit_public
 from ..model.model import Model
 from ..spatial import quaternions, se3
 from ..spatial.algebra import IDENTITY, Mat3, Motion, Transform, Vec3
-from ..sweeps.among_all import among_all
-from ..sweeps.cross_products import crossed
 from ..sweeps.plan import together, traverse
 from ..sweeps.sweep import Body, Field, Sweep
-from ..sweeps.topology import chain, dof_bodies, moved_along, moving_dofs
-from ..sweeps.world_frame import outside, second_order
-from ..xla.layout import rows_of
+from ..sweeps.topology import chain
+from ..sweeps.world_frame import outside
 from ..xla.structural import Scalar, Scalars
 from .arguments import Frame, arguments, check_frame
 
@@ -74,34 +67,9 @@ def _jacobian(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Ar
     return run.stack_columns(_columns(run, link, ref, frame), 6)
 
 
-def _all_columns(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Array:
+def all_columns(run: Sweep, link: int, ref: int | None, frame: Frame | Vec3) -> Array:
     """The columns for the degrees of freedom of all joints, those of mimic joints included."""
     return outside(run, run.columns(_columns(run, link, ref, frame), 6))
-
-
-def _curvature(
-    model: Model, columns: Float[Array, "6 dofs"], link: int, ref: int | None, frame: Frame
-) -> Float[Array, "moving 6 moving"]:
-    """Derivatives of the columns along each other: a joint moves all that lies beyond it, seen from `ref`.
-
-    Of the degrees of freedom that move the link: all others are zero.
-    """
-    moving = moving_dofs(model.tree, link, ref)
-    beyond = moved_along(model.tree, link, ref)[np.ix_(moving, moving)][:, None]
-    columns = rows_of(columns, moving, axis=1)
-    w, v = columns[:3], columns[3:]
-    turned = crossed(jnp.concatenate([w, w]), columns)
-    slid = crossed(jnp.concatenate([jnp.zeros_like(v), v]), jnp.concatenate([w, w]))
-    if frame == "world":
-        return jnp.where(beyond, turned + slid, 0.0)
-    if frame == "local":
-        return jnp.where(beyond, 0.0, -(turned + slid))
-    return jnp.where(beyond, turned, -slid)
-
-
-def _of_all(model: Model, found: Float[Array, "moving rows moving"], link: int, ref: int | None) -> Array:
-    dofs = len(dof_bodies(model.tree))
-    return second_order(model, among_all(found, moving_dofs(model.tree, link, ref), dofs))
 
 
 @jit_public("link", "ref", "frame")
@@ -160,195 +128,6 @@ def pose_and_jacobian(
     return poses[0] if ref is None else se3.inverse(poses[1]) @ poses[0], J
 
 
-def _rate(f: Callable[[Array], Array], model: Model, q: Array, v: Array) -> tuple[Array, Array]:
-    """(f(q), its derivative in time at velocity v)."""
-    return jax.jvp(f, (q,), (qdot_from_v(model, q, v),))
-
-
-@jit_public("link", "ref", "frame")
-def jacobian_dot(
-    model: Model,
-    q: Float[Array, "nq"],
-    v: Float[Array, "nv"],
-    link: str | int,
-    *,
-    ref: str | int | None = None,
-    frame: Frame = "world_aligned",
-) -> Float[Array, "6 nv"]:
-    r"""Time derivative $\dot J$ of `jacobian` at velocity `v`, by forward differentiation.
-
-    Args:
-        model: The robot.
-        q: Configuration [rad, m].
-        v: Velocity [rad/s, m/s].
-        link: The link, by name or index.
-        ref: The twist is relative to this link and in its axes; None is the world.
-        frame: Where it is stated; see `jacobian`.
-
-    Returns:
-        Rows [wx, wy, wz, vx, vy, vz], a column for each velocity.
-
-    Raises:
-        NameNotFoundError: There is no such link.
-        ArgumentError: `frame` is not one of the three.
-        ShapeError: An argument has another shape.
-    """
-    model, q, v = arguments(model, q=q, v=v)
-
-    def rate(model: Model, q: Array, v: Array) -> Array:
-        return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q, v)[1]
-
-    return together(rate)(model, q, v)
-
-
-@jit_public("link", "ref", "frame")
-def jacobian_dot_v(
-    model: Model,
-    q: Float[Array, "nq"],
-    v: Float[Array, "nv"],
-    link: str | int,
-    *,
-    ref: str | int | None = None,
-    frame: Frame = "world_aligned",
-) -> Float[Array, "6"]:
-    r"""The part $\dot J v$ of a link's acceleration that is there without joint accelerations.
-
-    Args:
-        model: The robot.
-        q: Configuration [rad, m].
-        v: Velocity [rad/s, m/s].
-        link: The link, by name or index.
-        ref: The twist is relative to this link and in its axes; None is the world.
-        frame: Where it is stated; see `jacobian`.
-
-    Returns:
-        [angular; linear] [rad/s^2, m/s^2].
-
-    Raises:
-        NameNotFoundError: There is no such link.
-        ArgumentError: `frame` is not one of the three.
-        ShapeError: An argument has another shape.
-    """
-    model, q, v = arguments(model, q=q, v=v)
-
-    def rate(model: Model, q: Array, v: Array) -> Array:
-        return _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame) @ v, model, q, v)[1]
-
-    return together(rate)(model, q, v)
-
-
-@jit_public("link", "ref", "frame")
-def link_velocity(
-    model: Model,
-    q: Float[Array, "nq"],
-    v: Float[Array, "nv"],
-    link: str | int,
-    *,
-    ref: str | int | None = None,
-    frame: Frame = "world_aligned",
-) -> Float[Array, "6"]:
-    r"""Twist $[\omega; v] = J v$ of a link [rad/s, m/s].
-
-    Args:
-        model: The robot.
-        q: Configuration [rad, m].
-        v: Velocity [rad/s, m/s].
-        link: The link, by name or index.
-        ref: The twist is relative to this link and in its axes; None is the world.
-        frame: Where it is stated; see `jacobian`.
-
-    Raises:
-        NameNotFoundError: There is no such link.
-        ArgumentError: `frame` is not one of the three.
-        ShapeError: An argument has another shape.
-
-    Example:
-        >>> arm = robots.two_link_arm()
-        >>> link_velocity(arm, jnp.zeros(2), jnp.array([1.0, 0.0]), "tool").tolist()  # along x, turning about z
-        [0.0, 0.0, 1.0, 0.0, 0.9, 0.0]
-    """
-    model, q, v = arguments(model, q=q, v=v)
-
-    def velocity(model: Model, q: Array, v: Array) -> Array:
-        return jacobian(model, q, link, ref=ref, frame=frame) @ v
-
-    return together(velocity)(model, q, v)
-
-
-@jit_public("link", "ref", "frame")
-def link_acceleration(
-    model: Model,
-    q: Float[Array, "nq"],
-    v: Float[Array, "nv"],
-    a: Float[Array, "nv"],
-    link: str | int,
-    *,
-    ref: str | int | None = None,
-    frame: Frame = "world_aligned",
-) -> Float[Array, "6"]:
-    r"""Time derivative of `link_velocity` in the same frame, $J a + \dot J v$ [rad/s^2, m/s^2].
-
-    With ``"world_aligned"`` the linear part is the second derivative of the position of the link's origin (what
-    Pinocchio calls the classical acceleration); with ``"local"`` and ``"world"`` the result is the *spatial*
-    acceleration [Featherstone 2008, sec. 2.11]. With `ref` both are as seen from that link.
-
-    Args:
-        model: The robot.
-        q: Configuration [rad, m].
-        v: Velocity [rad/s, m/s].
-        a: Acceleration [rad/s^2, m/s^2].
-        link: The link, by name or index.
-        ref: The twist is relative to this link and in its axes; None is the world.
-        frame: Where it is stated; see `jacobian`.
-
-    Raises:
-        NameNotFoundError: There is no such link.
-        ArgumentError: `frame` is not one of the three.
-        ShapeError: An argument has another shape.
-    """
-    model, q, v, a = arguments(model, q=q, v=v, a=a)
-
-    def acceleration(model: Model, q: Array, v: Array, a: Array) -> Array:
-        J, Jdot = _rate(lambda x: jacobian(model, x, link, ref=ref, frame=frame), model, q, v)
-        return J @ a + Jdot @ v
-
-    return together(acceleration)(model, q, v, a)
-
-
-@jit_public("link", "ref", "frame")
-def hessian(
-    model: Model,
-    q: Float[Array, "nq"],
-    link: str | int,
-    *,
-    ref: str | int | None = None,
-    frame: Frame = "world_aligned",
-) -> Float[Array, "nv 6 nv"]:
-    r"""Derivative of `jacobian`: $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along the velocity direction $i$.
-
-    The acceleration of the link is $J a + v^T H v$. A joint moves all that lies beyond it, so that the derivatives are
-    cross products of the columns $[\omega_j; v_j]$: at the link's origin in the axes of the world, $H_{i,:,j}$ is
-    $[\omega_i \times \omega_j; \omega_i \times v_j]$ if $j$ lies beyond $i$, else $[0; \omega_j \times v_i]$; O(n^2).
-
-    Args:
-        model: The robot.
-        q: Configuration [rad, m].
-        link: The link, by name or index.
-        ref: The twist is relative to this link and in its axes; None is the world.
-        frame: Where it is stated; see `jacobian`.
-
-    Raises:
-        NameNotFoundError: There is no such link.
-        ArgumentError: `frame` is not one of the three.
-        ShapeError: An argument has another shape.
-    """
-    model, q = arguments(model, q=q)
-    check_frame(frame)
-    index, base = model.link_index(link), None if ref is None else model.link_index(ref)
-    columns = traverse(model, lambda run: _all_columns(run, index, base, frame), q, links=(index, base))
-    return _of_all(model, _curvature(model, columns, index, base, frame), index, base)
-
-
 @jit_public("link", "ref")
 def point_jacobian(
     model: Model,
@@ -377,32 +156,6 @@ def point_jacobian(
         return _jacobian(run, index, base, Vec3(*(point[k] for k in range(3))))[3:]
 
     return traverse(model, columns, q, point, links=(index, base))
-
-
-@jit_public("link")
-def point_hessian(
-    model: Model, q: Float[Array, "nq"], link: str | int, point: Float[Array, "3"]
-) -> Float[Array, "nv 3 nv"]:
-    r"""Derivative of `point_jacobian`, $H_{i,:,j} = \partial J_{:,j} / \partial q_i$ along the direction $i$.
-
-    Args:
-        model: The robot.
-        q: Configuration [rad, m].
-        link: The link, by name or index.
-        point: The point in the link's coordinates [m].
-
-    Raises:
-        NameNotFoundError: There is no such link.
-        ShapeError: An argument has another shape.
-    """
-    model, q, point = arguments(model, q=q, point=point)
-    index = model.link_index(link)
-
-    def columns(run: Sweep, point: Array) -> Array:
-        return _all_columns(run, index, None, Vec3(*(point[k] for k in range(3))))
-
-    found = traverse(model, columns, q, point, links=(index,))
-    return _of_all(model, _curvature(model, found, index, None, "world_aligned")[:, 3:], index, None)
 
 
 @jit_public("link")

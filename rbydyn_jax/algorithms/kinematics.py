@@ -16,7 +16,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import jit_public
+from .._jit import jit_public
 from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..spatial import se3

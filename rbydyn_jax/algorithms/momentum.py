@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import jit_public
+from .._jit import jit_public
 from ..model.model import Model
 from ..spatial import so3
 from .arguments import arguments

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_not_negative, jit_public
+from .._check import check_array, check_not_negative
+from .._jit import jit_public
 from ..model.model import Model
 from ..spatial import inertia, se3
 from ..spatial.algebra import IDENTITY, NO_FORCE, Force, Inertia, Transform, Vec3

@@ -60,7 +60,7 @@ def _inward(
 
 
 def joint_wrenches(run: Sweep, v: Array | None, a: Array | None, f_ext: Array | None) -> Field[tuple[Scalars, Force]]:
-    """For each joint: its generalised forces, and the wrench that goes through it."""
+    """For each joint: its generalized forces, and the wrench that goes through it."""
     velocities, accelerations = run.split_v(v), run.split_v(a)
     wrenches = None if f_ext is None else run.split_wrenches(f_ext)
     root = (O3, O3, run.base_acceleration)
@@ -197,7 +197,7 @@ def newton_euler(
     a: Float[Array, "nv"] | None,
     f_ext: Float[Array, "nb 6"] | None,
 ) -> Float[Array, "nv"]:
-    """The generalised forces of `rnea`; None stands for zero."""
+    """The generalized forces of `rnea`; None stands for zero."""
     return _plain(model, q, v, a, f_ext)
 
 

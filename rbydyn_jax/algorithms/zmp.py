@@ -7,8 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from .._check import check_array, jit_public, known
+from .._check import check_array, known
 from .._errors import ArgumentError
+from .._jit import jit_public
 from .._result import Result
 from ..model.model import Model
 from .arguments import arguments

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import jax
 
-from .._check import require
 from .._errors import ModelError
+from .._extras import require
 from ..engines.comparison import FUNCTIONS, Error, Results, our_results, place
 from .source import find
 

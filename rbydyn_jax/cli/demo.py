@@ -1,4 +1,4 @@
-"""``rbydyn demo``: the core algorithms on a batch, then a trajectory optimisation, on the built-in RB-Y1 A."""
+"""``rbydyn demo``: the core algorithms on a batch, then a trajectory optimization, on the built-in RB-Y1 A."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from .._check import require
+from .._extras import require
 from ..planning import TrajectoryReport, TrajectoryResult, check_trajectory
 from .batch import compile_batch, run_batch
 from .task import Task, at_rest, reaching_task, solve

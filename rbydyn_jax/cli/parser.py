@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from . import values
+from .values import ENGINES, MOST_RANDOM, TERMS
+
 ROBOT = "a URDF, xacro or MJCF file, or a name: of the library (rby1a), or of robot_descriptions (panda_description)"
-ENGINES = ("pinocchio", "mujoco", "rby1_sdk")
-TERMS = ("inertia", "armature", "damping", "friction")
-_MOST_RANDOM = 100_000  # configurations of fk, which are held and printed together
 _EPILOG = """\
 Exit code: 0 if all is well; 1 if a result is not good enough: warnings with check --strict, no solution of ik,
 an error above the bound of compare, a fit of identify that predicts no better, a failed check of demo or doctor;
@@ -61,7 +60,7 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 
 def _configuration(parser: argparse._ActionsContainer, name: str = "--q", default: str = "neutral") -> None:
-    parser.add_argument(name, type=_numbers, metavar="X,X,...", help=f"configuration [rad, m] ({default})")
+    parser.add_argument(name, type=values.numbers, metavar="X,X,...", help=f"configuration [rad, m] ({default})")
 
 
 def _info(add: _Add) -> None:
@@ -100,9 +99,9 @@ def _fk(add: _Add) -> None:
     which = parser.add_mutually_exclusive_group()
     _configuration(which)
     which.add_argument(
-        "--random", type=_random, metavar="N", help=f"N configurations within the limits, at most {_MOST_RANDOM}"
+        "--random", type=values.random, metavar="N", help=f"N configurations within the limits, at most {MOST_RANDOM}"
     )
-    parser.add_argument("--seed", type=_seed, default=0, help="of --random (0)")
+    parser.add_argument("--seed", type=values.seed, default=0, help="of --random (0)")
     _json(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -119,13 +118,17 @@ def _ik(add: _Add) -> None:
     )
     parser.add_argument("robot", help=ROBOT)
     parser.add_argument("--link", required=True, help="the link")
-    parser.add_argument("--position", type=_three, required=True, metavar="X,Y,Z", help="of the link in the world [m]")
+    parser.add_argument(
+        "--position", type=values.three, required=True, metavar="X,Y,Z", help="of the link in the world [m]"
+    )
     turn = parser.add_mutually_exclusive_group()
-    turn.add_argument("--quaternion", type=_four, metavar="W,X,Y,Z", help="orientation (any)")
-    turn.add_argument("--rpy", type=_three, metavar="R,P,Y", help="orientation as roll, pitch and yaw [rad] (any)")
+    turn.add_argument("--quaternion", type=values.four, metavar="W,X,Y,Z", help="orientation (any)")
+    turn.add_argument(
+        "--rpy", type=values.three, metavar="R,P,Y", help="orientation as roll, pitch and yaw [rad] (any)"
+    )
     parser.add_argument("--clearance", type=float, metavar="D", help="least distance of collision shapes [m] (any)")
     _configuration(parser, "--q0", "random starts")
-    parser.add_argument("--seed", type=_seed, default=0, help="of the random starts (0)")
+    parser.add_argument("--seed", type=values.seed, default=0, help="of the random starts (0)")
     _json(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -154,11 +157,13 @@ def _compare(add: _Add) -> None:
     )
     parser.add_argument("robot", help=ROBOT)
     parser.add_argument(
-        "--with", dest="engines", type=_engines, required=True, metavar="A,B", help=f"some of {','.join(ENGINES)}"
+        "--with", dest="engines", type=values.engines, required=True, metavar="A,B", help=f"some of {','.join(ENGINES)}"
     )
-    parser.add_argument("--samples", type=_positive, default=100, help="configurations, the first is neutral (100)")
-    parser.add_argument("--seed", type=_seed, default=0, help="of the random states (0)")
-    parser.add_argument("--bound", type=_bound, default=1e-9, help="of the relative errors (1e-9)")
+    parser.add_argument(
+        "--samples", type=values.positive, default=100, help="configurations, the first is neutral (100)"
+    )
+    parser.add_argument("--seed", type=values.seed, default=0, help="of the random states (0)")
+    parser.add_argument("--bound", type=values.bound, default=1e-9, help="of the relative errors (1e-9)")
     _json(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -179,7 +184,7 @@ def _identify(add: _Add) -> None:
     parser.add_argument("log", type=Path, metavar="LOG", help="a CSV file")
     parser.add_argument("--urdf", dest="robot", required=True, metavar="ROBOT", help=ROBOT)
     parser.add_argument(
-        "--terms", type=_terms, default=TERMS, metavar="A,B", help=f"some of {','.join(TERMS)} (all of them)"
+        "--terms", type=values.terms, default=TERMS, metavar="A,B", help=f"some of {','.join(TERMS)} (all of them)"
     )
     parser.add_argument(
         "--link", action="append", default=[], help="a link whose inertia is fitted (all, with --payload none)"
@@ -190,12 +195,17 @@ def _identify(add: _Add) -> None:
         help="a link that carries something unknown, fitted beside each --link and the drives of --terms",
     )
     parser.add_argument(
-        "--constants", type=_numbers, metavar="X,X,...", help="the log has currents: torque per ampere, about [N m/A]"
+        "--constants",
+        type=values.numbers,
+        metavar="X,X,...",
+        help="the log has currents: torque per ampere, about [N m/A]",
     )
     parser.add_argument("--prior", type=float, default=1.0, help="how wrong the parameters may be, relative (1)")
     parser.add_argument("--huber", type=float, metavar="S", help="errors beyond S deviations count less (all alike)")
-    parser.add_argument("--window", type=_positive, default=21, metavar="N", help="rows to smooth over, odd (21)")
-    parser.add_argument("--held-out", type=_share, default=0.25, metavar="X", help="share of rows not fitted (0.25)")
+    parser.add_argument("--window", type=values.positive, default=21, metavar="N", help="rows to smooth over, odd (21)")
+    parser.add_argument(
+        "--held-out", type=values.share, default=0.25, metavar="X", help="share of rows not fitted (0.25)"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="the fitted robot as URDF (not written)")
     _json(parser)
 
@@ -223,11 +233,13 @@ def _identify(add: _Add) -> None:
 def _bench(add: _Add) -> None:
     parser = add("bench", help="speed of the algorithms on a robot, or what float32 costs")
     parser.add_argument("robot", help=ROBOT)
-    parser.add_argument("--batches", type=_sizes, default=(1, 64, 1024), help="sizes; 1 is an eager call (1,64,1024)")
+    parser.add_argument(
+        "--batches", type=values.sizes, default=(1, 64, 1024), help="sizes; 1 is an eager call (1,64,1024)"
+    )
     parser.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="of the speed (float64)")
     parser.add_argument("--precision", action="store_true", help="errors of float32 against float64 instead of speed")
-    parser.add_argument("--samples", type=_positive, default=256, help="random states for --precision (256)")
-    parser.add_argument("--seed", type=_seed, default=0, help="of the random states (0)")
+    parser.add_argument("--samples", type=values.positive, default=256, help="random states for --precision (256)")
+    parser.add_argument("--seed", type=values.seed, default=0, help="of the random states (0)")
     _json(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -265,7 +277,7 @@ def _codegen(add: _Add) -> None:
     parser.add_argument("robot", help=ROBOT)
     parser.add_argument("--function", required=True, help="of the library: rnea, link_pose, jacobian, crba, ...")
     parser.add_argument(
-        "--set", dest="arguments", type=_named, action="append", default=[], metavar="NAME=VALUE",
+        "--set", dest="arguments", type=values.named, action="append", default=[], metavar="NAME=VALUE",
         help="an argument of the function, such as link=tool; several times",
     )  # fmt: skip
     parser.add_argument("--output", type=Path, default=Path("."), metavar="DIR", help="where the files go (.)")
@@ -316,9 +328,9 @@ def _view(add: _Add) -> None:
 
 
 def _demo(add: _Add) -> None:
-    parser = add("demo", help="batches and a trajectory optimisation on the built-in RB-Y1 A")
+    parser = add("demo", help="batches and a trajectory optimization on the built-in RB-Y1 A")
     parser.add_argument("--output", type=Path, default=Path("demo"), metavar="DIR", help="where the figure goes (demo)")
-    parser.add_argument("--batch", type=_positive, default=4096, help="number of random configurations (4096)")
+    parser.add_argument("--batch", type=values.positive, default=4096, help="number of random configurations (4096)")
 
     def run(options: argparse.Namespace) -> int:
         from .demo import demo
@@ -338,93 +350,3 @@ def _doctor(add: _Add) -> None:
         return doctor(options.json)
 
     parser.set_defaults(run=run)
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value
-
-
-def _random(text: str) -> int:
-    value = _positive(text)
-    if value > _MOST_RANDOM:
-        raise argparse.ArgumentTypeError(f"must be at most {_MOST_RANDOM}, got {value}")
-    return value
-
-
-def _bound(text: str) -> float:
-    value = float(text)
-    if not 0.0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be finite and not negative, got {text}")
-    return value
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(sorted({_positive(x) for x in text.split(",")}))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be whole numbers between commas, got {text!r}") from None
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        values = tuple(float(x) for x in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be numbers between commas, got {text!r}") from None
-    if not all(map(math.isfinite, values)):
-        raise argparse.ArgumentTypeError(f"must be finite, got {text}")
-    return values
-
-
-def _seed(text: str) -> int:
-    value = int(text)
-    if not -(2**63) <= value < 2**63:
-        raise argparse.ArgumentTypeError(f"must have 64 bits, got {value}")
-    return value
-
-
-def _three(text: str) -> tuple[float, ...]:
-    return _exactly(3, text)
-
-
-def _four(text: str) -> tuple[float, ...]:
-    return _exactly(4, text)
-
-
-def _exactly(count: int, text: str) -> tuple[float, ...]:
-    values = _numbers(text)
-    if len(values) != count:
-        raise argparse.ArgumentTypeError(f"must be {count} numbers, got {len(values)}")
-    return values
-
-
-def _named(text: str) -> tuple[str, str]:
-    name, given, value = text.partition("=")
-    if not (name and given):
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
-    return name, value
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value < 1.0:
-        raise argparse.ArgumentTypeError(f"must be between 0 and 1, got {value}")
-    return value
-
-
-def _engines(text: str) -> tuple[str, ...]:
-    return _some(text, ENGINES, "engine")
-
-
-def _terms(text: str) -> tuple[str, ...]:
-    return _some(text, TERMS, "term")
-
-
-def _some(text: str, choices: tuple[str, ...], kind: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(text.split(",")))
-    unknown = [name for name in names if name not in choices]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"no {kind} named {unknown[0]!r}; the {kind}s are {', '.join(choices)}")
-    return names

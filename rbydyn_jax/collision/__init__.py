@@ -22,7 +22,7 @@ from .obstacles import half_space as half_space
 from .obstacles import height_map as height_map
 from .obstacles import sphere as sphere
 from .pair_table import PAIR_FUNCTIONS as PAIR_FUNCTIONS
-from .pairing import CapsulePairs as CapsulePairs
+from .pairing import ShapePairs as ShapePairs
 from .pairing import pairs as pairs
 from .robot import NearestPairs as NearestPairs
 from .robot import capsule_distances as capsule_distances

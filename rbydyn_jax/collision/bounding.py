@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import require
+from .._extras import require
 
 _FEATURE = "collision.mesh_shapes"
 _BALL_STEPS = 2000

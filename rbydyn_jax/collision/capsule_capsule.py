@@ -22,7 +22,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_size, jit_public
+from .._check import check_array, check_size
+from .._jit import jit_public
 from ..shapes.base import Vector
 from ..shapes.capsule import PlacedCapsules
 from ..xla.fusion import kernel

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .._check import check_sequence, jit_public
+from .._check import check_sequence
 from .._errors import ModelError
+from .._jit import jit_public
 from .._result import Result
 from ..model.model import Model
 from ..model.tree import KinematicTree

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._check import check_array, check_finite, check_not_negative, check_number, check_positive, require
+from .._check import check_array, check_finite, check_not_negative, check_number, check_positive
 from .._errors import ArgumentError
+from .._extras import require
 from ..io.findings import fail
 from ..io.urdf import read_bytes
 from ..shapes.distance_grid import DistanceGrid

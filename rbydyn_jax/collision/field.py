@@ -12,8 +12,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from .._check import check_array, jit_public
+from .._check import check_array
 from .._errors import ModelError
+from .._jit import jit_public
 from .._result import Result
 from ..algorithms.kinematics import link_pose
 from ..model.model import Model, check_model

@@ -17,14 +17,14 @@ from ..io.urdf import read_bytes
 from ..io.xml import parse_xml
 from ..model.configuration import random_configuration
 from ..model.model import Model, check_model
-from .pairing import CapsulePairs, resolve
+from .pairing import ShapePairs, resolve
 from .pairing import pairs as pairs_of
 from .robot import signed_distances
 
 _TOGETHER = 256  # configurations at a time
 
 
-def srdf_pairs(model: Model, path: str | Path, pairs: CapsulePairs | None = None) -> CapsulePairs:
+def srdf_pairs(model: Model, path: str | Path, pairs: ShapePairs | None = None) -> ShapePairs:
     """The pairs without those that an SRDF file disables.
 
     These are the pairs in `<disable_collisions>`, and all pairs of a link in `<disable_default_collisions>` but those
@@ -63,12 +63,12 @@ def srdf_pairs(model: Model, path: str | Path, pairs: CapsulePairs | None = None
 
 def sampled_pairs(
     model: Model,
-    pairs: CapsulePairs | None = None,
+    pairs: ShapePairs | None = None,
     *,
     samples: int = 4096,
     margin: float = 0.0,
     key: PRNGKeyArray | None = None,
-) -> CapsulePairs:
+) -> ShapePairs:
     """The pairs that touch in some, but not in all, of many random configurations within the limits.
 
     A pair that never touches cannot collide, as far as samples tell, and one that always does is part of the robot.
@@ -101,7 +101,7 @@ def sampled_pairs(
 
 
 @partial(jax.jit, static_argnums=2)
-def _extremes(model: Model, keys: jax.Array, pairs: CapsulePairs) -> tuple[jax.Array, jax.Array]:
+def _extremes(model: Model, keys: jax.Array, pairs: ShapePairs) -> tuple[jax.Array, jax.Array]:
     def distances(key: jax.Array) -> jax.Array:
         return signed_distances(model, random_configuration(model, key), pairs)
 
@@ -109,11 +109,11 @@ def _extremes(model: Model, keys: jax.Array, pairs: CapsulePairs) -> tuple[jax.A
     return jnp.min(d, axis=0), jnp.max(d, axis=0)
 
 
-def _candidates(model: Model, pairs: CapsulePairs | None) -> CapsulePairs:
+def _candidates(model: Model, pairs: ShapePairs | None) -> ShapePairs:
     model = check_model(model)
     return resolve(model, pairs_of(model, by="adjacency") if pairs is None else pairs)
 
 
-def _kept(pairs: CapsulePairs, keep: object) -> CapsulePairs:
+def _kept(pairs: ShapePairs, keep: object) -> ShapePairs:
     rows = np.flatnonzero(np.asarray(keep)).tolist()
-    return CapsulePairs(tuple(pairs.indices[k] for k in rows), tuple(pairs.links[k] for k in rows))
+    return ShapePairs(tuple(pairs.indices[k] for k in rows), tuple(pairs.links[k] for k in rows))

@@ -19,7 +19,7 @@ from ..sweeps.sweep import Field, Sweep
 from ..xla.layout import join, rows_of
 from ..xla.structural import Scalar
 from .pair_table import PairFunction, is_single, keeps_slopes, pair_distance, pair_function
-from .pairing import CapsulePairs
+from .pairing import ShapePairs
 from .rates import Distance
 from .slopes import same
 
@@ -53,7 +53,7 @@ class PairGroup(NamedTuple):
         return jax.vmap(run.apart(f)) if self.single else run.elementwise(f, (same, same), apart=self.apart)
 
 
-def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, list[PairGroup]], Result]) -> Result:
+def on_pairs(model: Model, q: Array, pairs: ShapePairs, f: Callable[[Sweep, list[PairGroup]], Result]) -> Result:
     """`f(traversal, groups)` of the pairs in a configuration."""
     model, q = arguments(model, q=q)
 
@@ -63,12 +63,12 @@ def on_pairs(model: Model, q: Array, pairs: CapsulePairs, f: Callable[[Sweep, li
     return traverse(model, on, q, links=[model.tree.shape_links[i] for i in shapes_of(pairs)])
 
 
-def shapes_of(pairs: CapsulePairs) -> list[int]:
+def shapes_of(pairs: ShapePairs) -> list[int]:
     """The shapes that occur in pairs."""
     return sorted({i for pair in pairs.indices for i in pair})
 
 
-def pair_groups(run: Sweep, poses: Field[Transform], pairs: CapsulePairs) -> list[PairGroup]:
+def pair_groups(run: Sweep, poses: Field[Transform], pairs: ShapePairs) -> list[PairGroup]:
     """The pairs by kinds, from the poses of the bodies.
 
     Matrices are never written: the traversal gives what moves of each shape as scalars, and each of them of all pairs

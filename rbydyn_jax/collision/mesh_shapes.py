@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._check import check_choice, check_integer, require
+from .._check import check_choice, check_integer
+from .._extras import require
 from .._progress import Progress, check_progress, reported
 from ..io.findings import fail
 from ..io.mesh_files import find_mesh

@@ -13,7 +13,7 @@ from ..model.tree import EVERY_GROUP, KinematicTree
 
 
 @dataclass(frozen=True)
-class CapsulePairs:
+class ShapePairs:
     """Pairs of collision shapes of one robot, hashable: a static argument of the distance functions.
 
     Args:
@@ -33,8 +33,8 @@ def pairs(
     links: Iterable[tuple[str, str]] | None = None,
     *,
     by: Literal["auto", "masks", "adjacency"] = "auto",
-) -> CapsulePairs:
-    """The pairs of capsules to test, by an explicit list of links, by bit masks or by adjacency.
+) -> ShapePairs:
+    """The pairs of collision shapes to test, by an explicit list of links, by bit masks or by adjacency.
 
     Two shapes of one link are never a pair.
 
@@ -79,10 +79,10 @@ def pairs(
         chosen = [c for c in candidates if _masks_meet(tree, *c)]
     else:
         chosen = [c for c in candidates if not _adjacent(tree, *c)]
-    return CapsulePairs(tuple(chosen), tuple((_link_name(tree, i), _link_name(tree, j)) for i, j in chosen))
+    return ShapePairs(tuple(chosen), tuple((_link_name(tree, i), _link_name(tree, j)) for i, j in chosen))
 
 
-def resolve(model: Model, chosen: CapsulePairs | None) -> CapsulePairs:
+def resolve(model: Model, chosen: ShapePairs | None) -> ShapePairs:
     """`chosen`, which must fit the model and not be empty, or the default pairs.
 
     Raises:
@@ -92,7 +92,7 @@ def resolve(model: Model, chosen: CapsulePairs | None) -> CapsulePairs:
     tree = model.tree
     if chosen is None:
         chosen = pairs(model)
-    if not isinstance(chosen, CapsulePairs):
+    if not isinstance(chosen, ShapePairs):
         raise DtypeError(f"pairs must be what collision.pairs(model, ...) returns, got {type(chosen).__name__}")
     n = len(tree.shape_links)
     for (i, j), names in zip(chosen.indices, chosen.links, strict=True):

@@ -10,14 +10,15 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from .._check import check_array, check_integer, jit_public
+from .._check import check_array, check_integer
 from .._errors import ArgumentError
+from .._jit import jit_public
 from ..algorithms.arguments import arguments
 from ..model.model import Model, check_model
 from ..sweeps.sweep import Sweep
 from .distances import distances
 from .groups import PairGroup, in_order, on_pairs
-from .pairing import CapsulePairs, resolve
+from .pairing import ShapePairs, resolve
 from .witness import CapsuleDistance, Witness
 
 
@@ -32,7 +33,7 @@ class NearestPairs(CapsuleDistance):
 
 
 @jit_public("pairs")
-def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> Float[Array, "n"]:
+def signed_distances(model: Model, q: Float[Array, "nq"], pairs: ShapePairs | None = None) -> Float[Array, "n"]:
     """Signed distances of pairs of the robot's collision shapes.
 
     Args:
@@ -62,7 +63,7 @@ def signed_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | 
 
 
 @jit_public("pairs")
-def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> CapsuleDistance:
+def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: ShapePairs | None = None) -> CapsuleDistance:
     """Signed distances of pairs of the robot's collision shapes with their witness points; see `capsule_distance`.
 
     Args:
@@ -95,7 +96,7 @@ def capsule_distances(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs |
     return CapsuleDistance(*on_pairs(model, q, resolve(check_model(model), pairs), witnesses).stacked())
 
 
-def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | None = None) -> NearestPairs:
+def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: ShapePairs | None = None) -> NearestPairs:
     """The `k` nearest pairs, the nearest first; see `signed_distances`.
 
     Derivatives cost what the `k` pairs cost; which pairs these are counts as constant.
@@ -128,7 +129,7 @@ def nearest(model: Model, q: Float[Array, "nq"], k: int, pairs: CapsulePairs | N
 
 
 @jit_public("k", "pairs")
-def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> NearestPairs:
+def _nearest(model: Model, q: Array, k: int, pairs: ShapePairs | None) -> NearestPairs:
     chosen = resolve(check_model(model), pairs)
     if not 1 <= k <= len(chosen):
         raise ArgumentError(f"k must be between 1 and {len(chosen)}, the number of pairs, got {k}")
@@ -151,7 +152,7 @@ def _nearest(model: Model, q: Array, k: int, pairs: CapsulePairs | None) -> Near
 
 
 @jit_public("pairs")
-def min_distance(model: Model, q: Float[Array, "nq"], pairs: CapsulePairs | None = None) -> Float[Array, ""]:
+def min_distance(model: Model, q: Float[Array, "nq"], pairs: ShapePairs | None = None) -> Float[Array, ""]:
     """The minimum signed distance of any pair; where two pairs tie, its gradient is the mean of theirs.
 
     Args:
@@ -181,7 +182,7 @@ def smooth_min_distance(
     model: Model,
     q: Float[Array, "nq"],
     temperature: Float[Array, ""] | float = 0.005,
-    pairs: CapsulePairs | None = None,
+    pairs: ShapePairs | None = None,
 ) -> Float[Array, ""]:
     r"""A smooth lower bound of the minimum signed distance, $-\alpha \log \sum_i \exp(-d_i / \alpha)$.
 
@@ -218,7 +219,7 @@ def smooth_min_distance(
 
 
 @jit_public("pairs")
-def _smooth_min_distance(model: Model, q: Array, temperature: Array, pairs: CapsulePairs | None) -> Float[Array, ""]:
+def _smooth_min_distance(model: Model, q: Array, temperature: Array, pairs: ShapePairs | None) -> Float[Array, ""]:
     d = signed_distances(model, q, pairs)
     return smooth_minimum(d, temperature.astype(d.dtype))
 

@@ -1,4 +1,4 @@
-"""Vectors as components, each an array of one shape: pairs and batches vectorise, nothing is stacked before the end.
+"""Vectors as components, each an array of one shape: pairs and batches vectorize, nothing is stacked before the end.
 
 The operations are bare ones where nothing is broadcast, which are traced several times faster than those of `jnp`.
 """

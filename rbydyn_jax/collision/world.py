@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from .._check import jit_public
 from .._errors import DtypeError, ModelError
+from .._jit import jit_public
 from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_pose_step
 from ..model.model import Model, check_model
@@ -24,7 +24,7 @@ from .field import field_distances
 from .groups import by_kind, moving_shapes, placed_by_kind
 from .obstacles import Obstacles, World, placed_obstacles
 from .pair_table import is_single, keeps_slopes, pair_function
-from .pairing import CapsulePairs
+from .pairing import ShapePairs
 from .slopes import spread_along
 from .witness import CapsuleDistance
 
@@ -80,7 +80,7 @@ def world_distances(model: Model, q: Float[Array, "nq"], world: World) -> Float[
 
 @partial(jax.jit, static_argnames="pairs")
 def clearances(
-    model: Model, q: Float[Array, "nq"], world: World | None, pairs: CapsulePairs | None = None
+    model: Model, q: Float[Array, "nq"], world: World | None, pairs: ShapePairs | None = None
 ) -> tuple[Float[Array, "n"], ...]:
     """`signed_distances` of the pairs and `world_distances`, of those that are not None, in one program."""
     model, q = arguments(model, q=q)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array, jit_public
+from .._check import check_array
+from .._jit import jit_public
 from ..model.model import Model, check_model
 from ._joints import engine_slices, from_engine, in_order, layouts_and_order, to_engine
 

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_integer, jit_public
+from .._check import check_array, check_integer
 from .._errors import DtypeError, ShapeError
+from .._jit import jit_public
 from ..model.model import Model, check_model
 from ._joints import engine_slices, from_engine, layouts_and_order, to_engine
 

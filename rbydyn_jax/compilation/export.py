@@ -18,8 +18,9 @@ import numpy as np
 from jax import export
 from jax.core import Tracer
 
-from .._check import check_array, check_flag, require
+from .._check import check_array, check_flag
 from .._errors import ArgumentError, DtypeError, ShapeError
+from .._extras import require
 from ..model.edit import with_traversal
 from ..model.model import Model, check_model
 from .arguments import Function, check_batch, check_result, float_type, resolve_call

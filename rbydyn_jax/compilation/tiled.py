@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import jax
 
 from .._batched import Constant, check_result, constant, is_input
-from .._check import check_process
 from .._errors import DtypeError
+from .._process import check_process
 from ..sweeps.plan import together
 
 P = ParamSpec("P")

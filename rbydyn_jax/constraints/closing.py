@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_array, check_integer, check_positive, check_sequence, jit_public
+from .._check import check_array, check_integer, check_positive, check_sequence
+from .._jit import jit_public
 from .._result import Result, count_of
 from ..algorithms.arguments import arguments
 from ..algorithms.kinematics import body_poses
@@ -28,21 +29,21 @@ class ClosedLoops(Result):
 
     Attributes:
         q: The configuration [rad, m].
-        success: Whether no equation is off by more than the tolerance.
+        solved: Whether no equation is off by more than the tolerance.
         gap: By how much the loops are open there [rad, m].
         iterations: How many steps were tried.
     """
 
     q: Float[Array, "nq"]
-    success: Bool[Array, ""]
+    solved: Bool[Array, ""]
     gap: Float[Array, "m"]
     iterations: Int[Array, ""]
 
     def _headline(self) -> str:
-        return count_of(self.success, "closed")
+        return count_of(self.solved, "closed")
 
 
-@jit_public("fixed", "max_iterations", tolerance=check_positive)
+@jit_public("fixed", "iterations", tolerance=check_positive)
 def close_loops(
     model: Model,
     q: Float[Array, "nq"],
@@ -50,13 +51,13 @@ def close_loops(
     *,
     fixed: tuple[str | int, ...] = (),
     tolerance: Float[Array, ""] | float | None = None,
-    max_iterations: int = 100,
+    iterations: int = 100,
 ) -> ClosedLoops:
     r"""A configuration with closed loops, near the one given.
 
     Gauss-Newton steps $\min_d |g + J d|^2 + \mu |d|^2$ on the gap g of the loops, with the damping of Levenberg and
     Marquardt: $\mu$ shrinks after a step that closes the loops further, and grows after one that does not, which is
-    rejected. It may end in a local minimum, which `success` reports. The derivatives with respect to the parameters of
+    rejected. It may end in a local minimum, which `solved` reports. The derivatives with respect to the parameters of
     the model and of the loop joints are those of the nearest solution, by the implicit function theorem; the derivative
     with respect to `q` is zero.
 
@@ -66,12 +67,12 @@ def close_loops(
         loops: The joints that close loops.
         fixed: Joints that must not move, by name or index.
         tolerance: Largest gap of a closed loop [rad, m]; default is 1e4 times the machine epsilon.
-        max_iterations: Maximum number of steps.
+        iterations: Maximum number of steps.
 
     Raises:
         DtypeError: `loops` holds something else.
         NameNotFoundError: There is no such joint, or a loop joint names a link that there is not.
-        ArgumentError: `max_iterations` is less than 1, `tolerance` is not positive, or a loop joint joins links that do
+        ArgumentError: `iterations` is less than 1, `tolerance` is not positive, or a loop joint joins links that do
             not move relative to each other.
         ShapeError: `q` is not of shape `(model.nq,)`.
 
@@ -81,12 +82,12 @@ def close_loops(
         >>> arm, there = robots.two_link_arm(), jnp.eye(4).at[:3, 3].set(jnp.array([0.5, 0.4, 0.0]))
         >>> ball = LoopJoint("spherical", None, "tool", predecessor_pose=there)
         >>> closed = close_loops(arm, jnp.array([0.1, 0.2]), (ball,))
-        >>> bool(closed.success), [round(float(x), 3) for x in link_pose(arm, closed.q, "tool")[:2, 3]]
+        >>> bool(closed.solved), [round(float(x), 3) for x in link_pose(arm, closed.q, "tool")[:2, 3]]
         (True, [0.5, 0.4])
     """
     model, q = arguments(model, q=q)
     joints = check_loops(model, loops, q.dtype)
-    max_iterations = check_integer(max_iterations, "max_iterations", 1)
+    iterations = check_integer(iterations, "iterations", 1)
     free = np.ones(model.nv)
     for joint in check_sequence(fixed, "fixed", "joints, by name or index"):
         free[model.tree.v_slices[model.joint_index(joint)]] = 0.0
@@ -113,7 +114,7 @@ def close_loops(
 
     def unfinished(state: tuple) -> Array:
         _, g, _, count = state
-        return (off(g) > bound) & (count < max_iterations)
+        return (off(g) > bound) & (count < iterations)
 
     def step(state: tuple) -> tuple:
         q, g, damping, count = state

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_not_negative, jit_public
+from .._check import check_array, check_not_negative
 from .._errors import DtypeError, ShapeError
+from .._jit import jit_public
 from .._result import Result
 from ..algorithms.arguments import arguments
 from ..model.model import Model

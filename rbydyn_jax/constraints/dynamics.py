@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_not_negative, check_sequence, jit_public, known
-from .._errors import ArgumentError, DtypeError, ModelError, ShapeError
+from .._check import check_array, check_sequence, check_share
+from .._errors import DtypeError, ModelError, ShapeError
+from .._jit import jit_public
 from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba
@@ -255,14 +256,7 @@ def driven_velocities(model: Model, actuated: Sequence[str | int]) -> np.ndarray
     return np.array(sorted(found), int)
 
 
-def _check_restitution(x: Any, name: str) -> None:
-    check_not_negative(x, name)
-    numbers = known(x)
-    if numbers is not None and (numbers > 1.0).any():
-        raise ArgumentError(f"{name} must be at most 1, got {numbers.tolist()}")
-
-
-@jit_public(restitution=_check_restitution)
+@jit_public(restitution=check_share)
 def impulse(
     model: Model,
     q: Float[Array, "nq"],

@@ -8,8 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._check import require
 from .._errors import DtypeError
+from .._extras import require
 from ..model.model import Model, check_model
 from .contact import Contact, contact_forces
 from .dynamics import DEFAULT_STABILIZATION, Stabilization

@@ -17,8 +17,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
-from .._check import check_array, check_integer, check_not_negative, check_positive, check_real, jit_public
+from .._check import check_array, check_integer, check_not_negative, check_positive, check_real
 from .._errors import ArgumentError, DtypeError, ShapeError
+from .._jit import jit_public
 from .._result import Result, count_of
 from ..spatial import cones
 from ..spatial._quadratic import Program, solve, solved
@@ -31,7 +32,8 @@ _RANK = {"float64": 1e-9, "float32": 1e-4}  # singular values of active constrai
 class ContactPatch(eqx.Module):
     """A rectangle that touches its surroundings, z its normal towards the robot; all numbers may be traced.
 
-    Half sizes of zero make it a line or a point.
+    Half sizes of zero make it a line or a point. `whole_body.PatchContact` is such a rectangle of a link, as a contact
+    of the inverse dynamics.
 
     Attributes:
         pose: T_world_contact (4, 4), its origin in the middle of the rectangle.
@@ -119,7 +121,7 @@ def distribute_wrench(
 ) -> WrenchDistribution:
     r"""Distributes a wrench over contacts with friction: the smallest forces at the corners that together give it.
 
-    Minimises $\sum_j |f_j|^2$ subject to $\sum_j [(p_j - p) \times f_j; f_j] = w$ and to friction, a strictly convex
+    Minimizes $\sum_j |f_j|^2$ subject to $\sum_j [(p_j - p) \times f_j; f_j] = w$ and to friction, a strictly convex
     quadratic program. Differentiable where it is feasible; batched by `jax.vmap`.
 
     Args:

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_choice, check_number, full_precision, jit_public, known
+from .._check import check_array, check_choice, check_number, known
 from .._errors import ArgumentError, DtypeError
+from .._jit import full_precision, jit_public
 from .._result import Result
 from ..algorithms.aba import aba, damped_accelerations
 from ..algorithms.arguments import arguments

@@ -38,7 +38,7 @@ FUNCTIONS = (
     *("kinetic_energy", "centroidal_momentum_matrix", "centroidal_momentum", "coriolis_matrix", "bias_forces", "rnea"),
     *("rnea_derivatives", "aba", "aba_derivatives"),
 )
-# Each is run once: it is compiled without the optimisations of the machine code.
+# Each is run once: it is compiled without the optimizations of the machine code.
 _QUICK = {"xla_backend_optimization_level": 0}
 
 

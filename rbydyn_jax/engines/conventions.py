@@ -33,14 +33,9 @@ def skew(p: np.ndarray) -> np.ndarray:
 
 
 def quat_xyzw(wxyz: np.ndarray) -> np.ndarray:
-    """A quaternion with the scalar last, normalised."""
+    """A quaternion with the scalar last, normalized."""
     unit = wxyz / np.linalg.norm(wxyz)
     return unit[[1, 2, 3, 0]]
-
-
-def quat_wxyz(xyzw: np.ndarray) -> np.ndarray:
-    """A quaternion with the scalar first."""
-    return np.asarray(xyzw)[[3, 0, 1, 2]]
 
 
 def quaternion_matrix(wxyz: np.ndarray) -> np.ndarray:

@@ -174,7 +174,7 @@ class PinRobot:
         return tuple(self.G.T @ x @ self.G for x in parts)
 
     def coriolis_matrix(self, q, v) -> np.ndarray:
-        """C(q, v) by the Christoffel-consistent factorisation of pinocchio."""
+        """C(q, v) by the Christoffel-consistent factorization of pinocchio."""
         return self.G.T @ pin.computeCoriolisMatrix(self.model, self.data, self.q(q), self.v(v)) @ self.G
 
     def torque_regressor(self, q, v, a) -> np.ndarray:
@@ -196,7 +196,7 @@ class PinRobot:
         return np.concatenate(blocks, axis=1)
 
     def gravity(self, q) -> np.ndarray:
-        """Generalised gravity forces."""
+        """Generalized gravity forces."""
         return self.G.T @ pin.computeGeneralizedGravity(self.model, self.data, self.q(q))
 
     def kinetic_energy(self, q, v) -> float:

@@ -1,7 +1,7 @@
 """RB-Y1 in the vendor's own library, in the joint order of a Model; spatial vectors are angular first on both sides.
 
 The SDK takes the cosine as the root of 1 - sin^2: near a quarter turn its angle is off by up to 1e-8, so configurations
-should keep away from there. It does not normalise axes, whose printed digits in the vendor's files leave 1e-9; text
+should keep away from there. It does not normalize axes, whose printed digits in the vendor's files leave 1e-9; text
 from `to_urdf` has unit axes, and then results agree to rounding.
 """
 

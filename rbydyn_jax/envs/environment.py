@@ -20,10 +20,10 @@ from .._check import (
     check_number,
     check_positive,
     check_sequence,
-    jit_public,
     known,
 )
 from .._errors import ArgumentError, DtypeError, ModelError
+from .._jit import jit_public
 from .._result import Result
 from ..algorithms.kinematics import link_pose
 from ..constraints.servo import Servo, Stops

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from .._check import check_integer, require
+from .._check import check_integer
+from .._extras import require
 from .environment import Environment, EnvState, check_environment, observe, reset, step
 
 if TYPE_CHECKING:

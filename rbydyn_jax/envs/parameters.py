@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_each, check_key, check_not_negative, check_number, jit_public
+from .._check import check_array, check_each, check_key, check_not_negative, check_number
 from .._errors import DtypeError, ShapeError
+from .._jit import jit_public
 from ..model.edit import attach_payload, with_damping, with_friction
 from ..model.model import Model, check_model
 

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_each, check_not_negative, check_number, full_precision, jit_public
+from .._check import check_each, check_not_negative, check_number
+from .._jit import full_precision, jit_public
 from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.jacobians import jacobian, point_jacobian

@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_each, check_positive, jit_public
+from .._check import check_array, check_each, check_positive
 from .._errors import DtypeError, ShapeError
+from .._jit import jit_public
 from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.energy import damping_forces, friction_forces
@@ -29,7 +30,7 @@ class MomentumObserver(Result):
 
     Attributes:
         torque: The estimate of the external torques [N m, N].
-        momentum: The predicted generalised momentum [kg m^2/s, kg m/s].
+        momentum: The predicted generalized momentum [kg m^2/s, kg m/s].
         rate: The known rate of the momentum at the sample [N m, N].
     """
 
@@ -71,14 +72,14 @@ def start_observer(
     return MomentumObserver(jnp.zeros_like(rate), momentum, rate)
 
 
-@jit_public("width", dt=check_positive, gain=check_positive)
+@jit_public("width", period=check_positive, gain=check_positive)
 def observe(
     model: Model,
     observer: MomentumObserver,
     q: Float[Array, "nq"],
     v: Float[Array, "nv"],
     tau: Float[Array, "nv"],
-    dt: Float[Array, ""] | float,
+    period: Float[Array, ""] | float,
     gain: Float[Array, "nv"] | float,
     *,
     width: float | None = None,
@@ -95,13 +96,13 @@ def observe(
         q: Configuration [rad, m].
         v: Velocity [rad/s, m/s].
         tau: Torques or forces of the motors, without external ones [N m, N].
-        dt: Time since the sample before [s].
+        period: Time since the sample before [s].
         gain: Bandwidth of the low pass, of each velocity or of all [1/s]. Noise of the velocities enters with the gain.
         width: Of the smooth Coulomb friction [rad/s, m/s]; None is that of sign(v). See `friction_forces`.
 
     Raises:
-        ArgumentError: `dt`, `gain` or `width` is not positive.
-        DtypeError: `observer` is none.
+        ArgumentError: `period`, `gain` or `width` is not positive.
+        DtypeError: `observer` is not a `MomentumObserver`.
         ShapeError: An argument has another shape, or `observer` is that of another robot.
 
     Example:
@@ -121,7 +122,7 @@ def observe(
     before = MomentumObserver(
         *(check_array(x, f"observer.{k}", (model.nv,), "model.nv").astype(v.dtype) for k, x in vars(observer).items())
     )
-    step = check_array(dt, "dt", ()).astype(v.dtype)
+    step = check_array(period, "period", ()).astype(v.dtype)
     gains = check_each(gain, "gain", model.nv, "model.nv").astype(v.dtype)
     momentum, rate = _measured(model, q, v, tau, width)
     return _after(before, momentum, rate, step, gains)

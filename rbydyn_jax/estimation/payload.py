@@ -6,14 +6,13 @@ $\pi$ takes. Each sample adds its normal equations to those before; old ones fad
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_each, check_positive, jit_public, known
-from .._errors import ArgumentError, DtypeError
+from .._check import check_array, check_each, check_positive, check_positive_share
+from .._errors import DtypeError
+from .._jit import jit_public
 from .._result import Result
 from ..algorithms.arguments import arguments
 from ..algorithms.inverse_dynamics import rnea
@@ -22,13 +21,6 @@ from ..algorithms.kinematics import link_pose
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
 from ..spatial import inertia, motion
-
-
-def _check_forgetting(x: Any, name: str) -> None:
-    check_positive(x, name)
-    numbers = known(x)
-    if numbers is not None and (numbers > 1.0).any():
-        raise ArgumentError(f"{name} must be at most 1, got {numbers.tolist()}")
 
 
 class PayloadEstimate(Result):
@@ -142,7 +134,7 @@ def start_payload(
     return PayloadEstimate(jnp.zeros((10, 10), dtype), jnp.zeros(10, dtype), deviation**-2)
 
 
-@jit_public("link", noise=check_positive, forgetting=_check_forgetting)
+@jit_public("link", noise=check_positive, forgetting=check_positive_share)
 def observe_payload(
     model: Model,
     estimate: PayloadEstimate,
@@ -175,7 +167,7 @@ def observe_payload(
 
     Raises:
         ArgumentError: `noise` or `forgetting` is not positive, or `forgetting` above 1.
-        DtypeError: `estimate` is none.
+        DtypeError: `estimate` is not a `PayloadEstimate`.
         NameNotFoundError: There is no such link.
         ShapeError: An argument, or an array of `estimate`, has another shape.
 

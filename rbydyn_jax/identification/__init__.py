@@ -1,5 +1,6 @@
 """Identification of inertial parameters, friction and motor constants from torques, of geometry from poses."""
 
+from ..algorithms.inverse_dynamics import motor_torques as motor_torques
 from .calibration import CalibrationResult as CalibrationResult
 from .calibration import calibrate as calibrate
 from .data import TrajectoryData as TrajectoryData
@@ -12,7 +13,6 @@ from .fitting import FitResult as FitResult
 from .fitting import fit as fit
 from .identifiability import BaseParameters as BaseParameters
 from .identifiability import base_parameters as base_parameters
-from .parameter_vector import motor_torques as motor_torques
 from .parameter_vector import parameter_names as parameter_names
 from .parameter_vector import parameters as parameters
 from .parameter_vector import with_parameters as with_parameters

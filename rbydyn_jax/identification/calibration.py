@@ -33,7 +33,7 @@ from .._errors import ArgumentError, ModelError, ShapeError
 from ..model.geometry import with_geometry
 from ..model.model import Model, check_model
 from ..spatial import se3
-from .geometry import Geometry, Target, linearised, poses_of
+from .geometry import Geometry, Target, linearized, poses_of
 from .identifiability import BaseParameters, combinations_of
 from .tables import unknowns_table
 
@@ -107,7 +107,7 @@ def calibrate(
 ) -> CalibrationResult:
     r"""The joint offsets and placements with which the links are where they were measured.
 
-    Minimises the squared errors of orientation and position, in units of their noise, and of the unknowns, in units of
+    Minimizes the squared errors of orientation and position, in units of their noise, and of the unknowns, in units of
     the prior. The unknowns are zero for the given robot. Called outside of `jit`; errors and derivatives are in the
     dtype of the model, all else in float64.
 
@@ -171,7 +171,7 @@ def calibrate(
     measured = tuple(jnp.asarray(y, dtype) for y in measured)
 
     def errors_at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        errors, rows = (np.asarray(y, float) for y in linearised(geometry, model, jnp.asarray(x, dtype), q, measured))
+        errors, rows = (np.asarray(y, float) for y in linearized(geometry, model, jnp.asarray(x, dtype), q, measured))
         return errors.reshape(len(q), -1, 3), rows.reshape(len(q), -1, 3, len(names))
 
     smallest = _SMALLEST * float(jnp.finfo(dtype).eps) ** 0.5

@@ -1,7 +1,7 @@
 r"""Motions that show the parameters well.
 
 The condition number of the base columns of the regressor bounds how much noise of the torques is amplified. It is
-minimised over the waypoints of smooth motions by the cross-entropy method [Rubinstein 1999]: of a population of random
+minimized over the waypoints of smooth motions by the cross-entropy method [Rubinstein 1999]: of a population of random
 motions the best tell where to look next. Each motion is shrunk joint by joint until it is within the limits; a joint
 that starts near the end of its range moves about a point further inside.
 """
@@ -22,12 +22,13 @@ from .._check import check_array, check_integer, check_key, check_positive_numbe
 from .._errors import ArgumentError, ModelError
 from .._progress import Progress, check_progress, reported
 from .._result import Result, count_of
+from ..algorithms.inverse_dynamics import motor_torques
 from ..collision import min_distance
 from ..model.configuration import check_within_limits, neutral
 from ..model.model import Model, check_model
 from ..planning import Trajectory, rest_to_rest_basis, sample_trajectory
 from .identifiability import base_parameters
-from .parameter_vector import Term, check_terms, motor_torques, regressor
+from .parameter_vector import Term, check_terms, regressor
 
 _FINE = 201  # times at which the limits of position, velocity and acceleration are kept
 _MARGIN = 0.98  # of these limits

@@ -116,7 +116,7 @@ def fit(
 ) -> FitResult:
     r"""The robot whose torques are nearest to the measured ones.
 
-    Minimises $\sum_{t,j} (\tau_{tj} - Y_{tj} \pi)^2 / \sigma_j^2 + \sum_k (x_k - x_k^0)^2 / s_k^2$: the errors of the
+    Minimizes $\sum_{t,j} (\tau_{tj} - Y_{tj} \pi)^2 / \sigma_j^2 + \sum_k (x_k - x_k^0)^2 / s_k^2$: the errors of the
     torques in units of the noise of each joint, and the deviations from the initial robot in units of `prior` times the
     size of the parameter. Without `consistent` the minimum is linear; with it, every link has a mass distribution and
     friction is not negative, in every iterate [Wensing, Kim and Slotine 2018]. Called outside of `jit`; torques and
@@ -302,12 +302,12 @@ def _minimum(
 ) -> _Minimum:
     """The minimum; with a limit of the number of steps that of bodies that can exist.
 
-    With gains the errors are linearised anew until the minimum stays where it is.
+    With gains the errors are linearized anew until the minimum stays where it is.
     """
     steps, scale, count = 0, unknowns.deviation, unknowns.blocks
     for _ in range(_LINEARISED):
         before, converged = x, True
-        x, hessian, noise = _linear(unknowns, unknowns.linearised(sums, x), given)
+        x, hessian, noise = _linear(unknowns, unknowns.linearized(sums, x), given)
         if limit is not None:
             start = inside(unknowns.mean / scale, count)
             y, taken, converged = nearest(x / scale, hessian.root, start, count, limit)

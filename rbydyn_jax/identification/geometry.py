@@ -106,7 +106,7 @@ def _fk(model: Model, q: Array) -> Array:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def linearised(geometry: Geometry, model: Model, x: Array, q: Array, measured: Sequence[Array]) -> tuple[Array, Array]:
+def linearized(geometry: Geometry, model: Model, x: Array, q: Array, measured: Sequence[Array]) -> tuple[Array, Array]:
     """The errors (t, r), measured less predicted, and the derivatives of the predictions (t, r, n).
 
     For each target the rotation vector in its axes, if it is measured, and the position in the axes of the frame.

@@ -10,10 +10,11 @@ import jax
 import numpy as np
 from jax import Array
 
+from ..algorithms.inverse_dynamics import motor_torques
 from ..model.model import Model
 from ..xla.loops import filled
 from .data import TrajectoryData
-from .parameter_vector import TERMS, columns_of_rows, motor_torques, regressor
+from .parameter_vector import TERMS, columns_of_rows, regressor
 
 CHUNK = 512  # times of one call: their regressors take some 20 MB for RB-Y1
 

@@ -12,8 +12,6 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, check_sequence
 from .._errors import ArgumentError, ModelError
-from ..algorithms.energy import damping_forces, friction_forces
-from ..algorithms.inverse_dynamics import rnea
 from ..model.model import Model, check_model
 from ..sweeps.topology import ancestors, dof_bodies
 from .regressors import INERTIAL_NAMES, actuator_regressor, torque_regressor
@@ -152,26 +150,3 @@ def columns_of_rows(model: Model, terms: Sequence[Term]) -> list[np.ndarray]:
         related[row] |= ancestors(tree)[:, owner[dof]]
     blocks = [np.repeat(related, 10, axis=1) if term == "inertia" else np.eye(nv, dtype=bool) for term in terms]
     return [np.flatnonzero(row) for row in np.concatenate(blocks, axis=1)]
-
-
-def motor_torques(
-    model: Model,
-    q: Float[Array, "nq"],
-    v: Float[Array, "nv"],
-    a: Float[Array, "nv"],
-    width: float | None = None,
-) -> Float[Array, "nv"]:
-    """The torques that the motors give on a motion: `rnea`, and what damping and friction take [N m, N].
-
-    Args:
-        model: The robot.
-        q: Configuration [rad, m].
-        v: Velocity [rad/s, m/s].
-        a: Acceleration [rad/s^2, m/s^2].
-        width: Of the smooth Coulomb friction; see `friction_forces`.
-
-    Raises:
-        ArgumentError: `width` is not positive.
-        ShapeError: An argument has another shape.
-    """
-    return rnea(model, q, v, a) - damping_forces(model, v) - friction_forces(model, v, width=width)

@@ -12,7 +12,8 @@ import itertools
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import check_positive, jit_public
+from .._check import check_positive
+from .._jit import jit_public
 from ..algorithms.arguments import arguments
 from ..algorithms.energy import sign_of_motion
 from ..algorithms.kinematics import body_poses
@@ -143,7 +144,7 @@ def actuator_regressor(
 
 @jit_public()
 def momentum_regressor(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv p"]:
-    r"""The matrix of the generalised momentum: $M(q)\, v = Y \pi + \mathrm{diag}(v)\,\text{armature}$.
+    r"""The matrix of the generalized momentum: $M(q)\, v = Y \pi + \mathrm{diag}(v)\,\text{armature}$.
 
     With it parameters are identified without accelerations: between two times the momentum changes by the integral of
     $\tau + C^T v - g$. It is `torque_regressor` at rest without gravity, with v as the acceleration.

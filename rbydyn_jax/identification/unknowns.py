@@ -57,7 +57,7 @@ class Unknowns(NamedTuple):
             model = add_inertia(model, link, jnp.asarray(new, dtype) - own[link])
         return model if self.payload is None else add_inertia(model, self.payload, jnp.asarray(given[-1], dtype))
 
-    def linearised(self, sums: list[JointSums], x: np.ndarray) -> list[JointSums]:
+    def linearized(self, sums: list[JointSums], x: np.ndarray) -> list[JointSums]:
         """The sums at these values: they depend on them if there are gains."""
         if not self.gains:
             return sums

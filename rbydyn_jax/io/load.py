@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._check import require
 from .._errors import DtypeError
+from .._extras import require
 from ..model.model import Model
 from .build import assemble, check_options
 from .check_welded import EARTH_GRAVITY

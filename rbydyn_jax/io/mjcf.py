@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import require
+from .._extras import require
 from ..joints import JOINT_TYPES
 from ..shapes import CollisionGeometry, collision_geometries
 from .check import check_description

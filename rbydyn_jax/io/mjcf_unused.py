@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import require
+from .._extras import require
 from ..shapes import CollisionGeometry
 from .findings import Findings
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from .._check import check_mapping, require
+from .._check import check_mapping
 from .._errors import DtypeError, Finding, ParseError
+from .._extras import require
 from .urdf import read_bytes
 
 

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_key, jit_public, known
+from .._check import check_array, check_key, known
 from .._errors import ArgumentError
+from .._jit import jit_public
 from ..joints import JointType
 from .model import Model, check_model
 

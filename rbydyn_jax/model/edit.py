@@ -74,8 +74,8 @@ def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
 
     Args:
         model: The robot.
-        **limits: New values of `position_lower`, `position_upper` (nq,), `velocity_limit`, `acceleration_limit` or
-            `effort_limit` (nv,) [rad, m, s, N m, N]. Infinity is no limit.
+        **limits: New values of `position_lower` or `position_upper` (nq,) [rad, m]; `velocity_limit` [rad/s, m/s],
+            `acceleration_limit` [rad/s^2, m/s^2] or `effort_limit` [N m, N] (nv,). Infinity is no limit.
 
     Raises:
         ArgumentError: A name is unknown, a limit is NaN or negative, or the limits leave no position.

@@ -102,8 +102,8 @@ def with_joint_parameters(model: Model, values: Mapping[str | int, Mapping[str, 
         values: For each joint, by name or index, the parameters to change by name, such as `pitch` of a screw [m/rad].
 
     Raises:
-        DtypeError: `values` or one of its values is no mapping.
-        ModelError: A joint's type has no such parameter, or a value is not finite.
+        ArgumentError: A joint's type has no such parameter, or a value is not finite.
+        DtypeError: `values` or one of its values is not a mapping.
         NameNotFoundError: There is no such joint.
         ShapeError: A value is not a scalar.
 
@@ -126,7 +126,7 @@ def with_joint_parameters(model: Model, values: Mapping[str | int, Mapping[str, 
             element = f"values[{joint!r}][{name!r}]"
             if name not in names:
                 kind = tree.joint_types[index]
-                raise ModelError(f"{element}: a {kind} joint has the parameters: {', '.join(names) or 'none'}")
+                raise ArgumentError(f"{element}: a {kind} joint has the parameters: {', '.join(names) or 'none'}")
             new = check_array(value, element, ()).astype(geometry.dtype)
             check_finite(new, element)
             geometry = geometry.at[tree.axis_pattern[index][3 + names.index(name)]].set(new)

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_finite, check_process, check_real
+from .._check import check_finite, check_real
 from .._errors import DtypeError, Finding, ShapeError
+from .._process import check_process
 from ..shapes import Shape
 from ..shapes.capsule import Capsule
 from ..spatial import inertia

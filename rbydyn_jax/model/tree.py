@@ -55,7 +55,7 @@ class KinematicTree:
         parents: Parent body of each body, -1 for the world.
         mimics: For each joint, None or the joint that it mimics.
         link_names: Names of all links, the root first.
-            link_bodies: The body to which each link belongs, -1 for the world.
+        link_bodies: The body to which each link belongs, -1 for the world.
         placement_pattern: For each joint the 12 entries (rows of R, then p) of its placement, as indices or constants.
         axis_pattern: The same for the 3 entries of its axis, and then the indices of the parameters of the joint.
         link_pattern: The same for the 12 entries of each link's placement on its body.
@@ -63,7 +63,7 @@ class KinematicTree:
         shape_links: Its link.
         shape_coltypes: Its group bits; `EVERY_GROUP` has no masks of its own.
         shape_colaffinities: The group bits that it is tested against.
-            mobile_base: Wheels, if the robot has them.
+        mobile_base: Wheels, if the robot has them.
         traversal: Form of the sweeps over the tree: ``"auto"`` (by platform and size), ``"unrolled"`` or ``"scanned"``;
             see `with_traversal`.
         report: What was corrected or ignored when the robot was read; not part of the identity of the tree.

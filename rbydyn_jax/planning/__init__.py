@@ -41,9 +41,9 @@ from .solve import TrajectoryStatus as TrajectoryStatus
 from .solve import TrajectoryViolations as TrajectoryViolations
 from .solve import solve_trajectory as solve_trajectory
 from .spline import rest_to_rest_basis as rest_to_rest_basis
-from .time_parametrize import TimedPath as TimedPath
-from .time_parametrize import TimingStatus as TimingStatus
 from .time_parametrize import time_parametrize as time_parametrize
+from .timed_path import TimedPath as TimedPath
+from .timed_path import TimingStatus as TimingStatus
 from .trajectory import Trajectory as Trajectory
 from .trajectory import TrajectorySamples as TrajectorySamples
 from .trajectory import sample_trajectory as sample_trajectory

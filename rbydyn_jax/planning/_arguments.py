@@ -7,13 +7,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, is_last_row, is_rotation
+from .._check import check_array, check_finite, check_pose
 from .._errors import ArgumentError, DtypeError, RbydynError
-from ..collision import CapsulePairs, World, pairs
+from ..collision import ShapePairs, World, pairs
 from ..collision.groups import moving_shapes
 from ..model.model import Model
 
@@ -49,16 +48,11 @@ def checked_world(model: Model, world: Any, dtype: Any) -> World | None:
     return jax.tree.map(lambda x: x.astype(dtype), world)
 
 
-def pose(x: Any, name: str) -> Float[Array, "4 4"]:
-    """The homogeneous matrix `x`, which must be a rigid transform."""
-    array = check_array(x, name, (4, 4), "T_world_link")
-    T = np.asarray(array, float)
-    if not np.isfinite(T).all():
-        raise ArgumentError(f"{name} must be finite, got\n{T}")
-    if not is_last_row(T[3]):
-        raise ArgumentError(f"{name} must be a pose, its last row 0 0 0 1, got {T[3].tolist()}")
-    if not is_rotation(T[:3, :3]):
-        raise ArgumentError(f"{name} must be a pose, its upper left block a rotation matrix, got\n{T[:3, :3]}")
+def pose(x: Any, name: str, meaning: str = "T_world_link") -> Float[Array, "4 4"]:
+    """The homogeneous matrix `x`, which must be a rigid transform where its values are known."""
+    array = check_array(x, name, (4, 4), meaning)
+    check_finite(array, name)
+    check_pose(array, name)
     return array
 
 
@@ -67,15 +61,15 @@ def related(model: Model, link: Any, ref: Any, name: str) -> tuple[int, int | No
     of, base = model.link_index(link), None if ref is None else model.link_index(ref)
     if of == base:
         it = model.link_names[of]
-        raise ArgumentError(f"{name}link and {name}ref must be two links, got {it!r} for both: it moves with itself")
+        raise ArgumentError(f"{name}link and {name}ref must be two links, got {it!r} for both")
     return of, base
 
 
-def default_pairs(model: Model, chosen: CapsulePairs | None) -> CapsulePairs | None:
+def default_pairs(model: Model, chosen: ShapePairs | None) -> ShapePairs | None:
     """The given pairs, or the default pairs of the robot, or None if there are none."""
     if chosen is None and model.tree.shape_links:
         chosen = pairs(model)
-    if not isinstance(chosen, CapsulePairs | None):
+    if not isinstance(chosen, ShapePairs | None):
         what = type(chosen).__name__
         raise DtypeError(f"collision_pairs must be what collision.pairs(model, ...) returns, got {what}")
     return chosen if chosen else None

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array, check_finite
 from .._errors import ArgumentError, DtypeError, ModelError
-from ..collision import CapsulePairs, World, pairs
+from ..collision import ShapePairs, World, pairs
 from ..collision.groups import moving_shapes
 from ..collision.robot import smooth_minimum
 from ..collision.world import clearances
@@ -35,7 +35,7 @@ class Clearance(eqx.Module):
 
     distance: Float[Array, ""]
     world: World | None
-    pairs: CapsulePairs | None = eqx.field(static=True)
+    pairs: ShapePairs | None = eqx.field(static=True)
 
     def nearest(self, model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
         """The smallest distance."""
@@ -67,7 +67,7 @@ class Clearance(eqx.Module):
 
 
 def checked_clearance(
-    model: Model, clearance: Any, collision_pairs: CapsulePairs | None, world: Any, dtype: Any
+    model: Model, clearance: Any, collision_pairs: ShapePairs | None, world: Any, dtype: Any
 ) -> Clearance | None:
     """The arguments `clearance`, `collision_pairs` and `world` as one; None if there is nothing to be kept."""
     if clearance is None:
@@ -77,7 +77,7 @@ def checked_clearance(
         return None
     if world is not None and not isinstance(world, World):
         raise DtypeError(f"world must be a collision.World, got {type(world).__name__}")
-    if not isinstance(collision_pairs, CapsulePairs | None):
+    if not isinstance(collision_pairs, ShapePairs | None):
         what = type(collision_pairs).__name__
         raise DtypeError(f"collision_pairs must be what collision.pairs(model, ...) returns, got {what}")
     chosen = pairs(model) if collision_pairs is None else collision_pairs  # raises if the robot has no shapes

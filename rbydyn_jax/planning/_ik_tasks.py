@@ -1,4 +1,4 @@
-"""Inverse kinematics of several goals, clear of collisions, with costs that are minimised in the nullspace."""
+"""Inverse kinematics of several goals, clear of collisions, with costs that are minimized in the nullspace."""
 
 from __future__ import annotations
 

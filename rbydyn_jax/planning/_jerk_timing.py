@@ -2,7 +2,7 @@ r"""Short timings of a path from rest to rest under limits of jerk, by a barrier
 
 The path is followed with a phase p in which it starts and ends as $p^3$, as a motion of limited jerk from rest does in
 time. The state $x = \dot p^2$ is a spline of p, so that $\ddot p = x'/2$, and the jerk along the path r(p) is
-$\sqrt x (r''' x + 3 r'' x' / 2 + r' x'' / 2)$. Newton's method minimises the duration and a logarithmic barrier of all
+$\sqrt x (r''' x + 3 r'' x' / 2 + r' x'' / 2)$. Newton's method minimizes the duration and a logarithmic barrier of all
 limits, with a weight that decreases; each iterate keeps them. The problem is not convex: what is found is a local
 minimum in the space of these splines. At last the timing is stretched until it keeps the limits on a finer grid.
 """

@@ -22,7 +22,7 @@ from .problem import TrajectoryProblem
 from .trajectory import Basis, Trajectory, basis, basis_at, on_grid
 
 CHECK = 401  # times at which a solution has to keep its limits
-_BOUNDS = 97  # times of the limits of position, velocity, acceleration and jerk while optimising
+_BOUNDS = 97  # times of the limits of position, velocity, acceleration and jerk while optimizing
 _ON_GOALS = 1e3  # weight of what is left of the goals' errors
 _NEWTON = 3  # steps back to the goals
 _OF_GOALS = {"float64": 250.0, "float32": 10.0}  # weight of their errors as violations
@@ -33,7 +33,7 @@ _SHORT = 1e3  # weight of the squared duration against the squared jerk, both re
 
 
 class Samples(NamedTuple):
-    """What is known of a motion at the times of the optimisation.
+    """What is known of a motion at the times of the optimization.
 
     Args:
         bounds: Position, velocity and acceleration, and jerk where it is limited, scaled by their limits.
@@ -264,7 +264,7 @@ class Transcription:
         return jax.tree.map(lambda y: penalty * y, self._beyond(at, dual, tight, penalty))
 
     def violation(self, at: Samples, tight: Multipliers) -> Array:
-        """The largest one at the times of the optimisation."""
+        """The largest one at the times of the optimization."""
         beyond = [jnp.max(jnp.abs(y), initial=0.0) for y in jax.tree.leaves(self._beyond(at, None, tight, 1.0))]
         return jnp.max(jnp.stack([*beyond, self.of_goals(jnp.max(jnp.abs(at.error)))]))
 
@@ -358,7 +358,7 @@ class Transcription:
         step = -free - along
         return step, 0.5 * damping * jnp.sum(step * step) - 0.5 * jnp.sum(gradient * step)
 
-    # The check between the times of the optimisation.
+    # The check between the times of the optimization.
 
     def excess(self, x: Array, gap: Float[Array, "m"]) -> Multipliers:
         """By how much each limit is exceeded at `CHECK` times (time-last but one), of positions that less the gap."""
@@ -375,7 +375,7 @@ class Transcription:
         return Multipliers(over(bounds, low + inner, high - inner), path)
 
     def tightened(self, tight: Multipliers, excess: Multipliers) -> Multipliers:
-        """Narrower limits at the times of the optimisation that are next to where they are exceeded."""
+        """Narrower limits at the times of the optimization that are next to where they are exceeded."""
 
         def near(old: Array, e: Array) -> Array:
             window = jnp.asarray(_windows(old.shape[-2]))

@@ -76,7 +76,7 @@ def unchanged(taus: Float[Array, "N n"]) -> Policy:
     return Policy(none, gains, none, gains, jnp.array(True), zero, zero)
 
 
-def linearised(problem: ControlProblem, qs: Array, vs: Array) -> Steps:
+def linearized(problem: ControlProblem, qs: Array, vs: Array) -> Steps:
     """The time steps of a motion."""
     model, dt = problem.model, problem.dt
     stepped, steady = implicit(model, dt), is_vector_space(model)
@@ -141,7 +141,7 @@ def backward(
     damping: Array,
     parallel: bool = False,
 ) -> Policy:
-    """The changes of the torques, within their limits, that minimise the quadratic cost [Tassa 2014].
+    """The changes of the torques, within their limits, that minimize the quadratic cost [Tassa 2014].
 
     Damped by half of `damping` times the squared change of each velocity. In parallel, all steps are taken at once if
     no torque comes to a limit, and else one after another.

@@ -14,19 +14,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..algorithms.derivatives import inverse_dynamics_matrices
-from ..algorithms.energy import damping_forces, friction_forces
-from ..algorithms.inverse_dynamics import rnea
+from ..algorithms.energy import damping_forces
+from ..algorithms.inverse_dynamics import motor_torques
 from ..algorithms.rnea import newton_euler
 from ..collision.robot import smooth_minimum
 from ..collision.world import clearances
-from ..model.model import Model
 from ..model.tree import KinematicTree
 from ..xla.transpose import values_and_pulls
 from ._functions import returned
 from .goals import ALONG, LENGTH, Moving
 from .problem import TrajectoryProblem
 
-KINDS = ("torque", "clearance", "path", "constraints", "costs")
 _TEMPERATURE = 0.002  # [m] of the smooth minimum of distances
 
 
@@ -49,11 +47,6 @@ class Rows(NamedTuple):
 
 
 Part = Callable[..., Rows]
-
-
-def joint_forces(model: Model, q: Array, v: Array, a: Array) -> Array:
-    """Actuator forces: inverse dynamics with damping and Coulomb friction [N m, N]."""
-    return rnea(model, q, v, a) - damping_forces(model, v) - friction_forces(model, v)
 
 
 def relative(limit: Array) -> tuple[Array, Array]:
@@ -144,7 +137,7 @@ def _given(problem, kind: str, functions, low: float, q: Array, v, a, t: Array, 
 
     def values(x: Array, t: Array) -> Array:
         own = q.at[at_q].set(x[0]), v.at[at_v].set(x[1]), a.at[at_v].set(x[2])
-        tau = joint_forces(problem.model, *own)
+        tau = motor_torques(problem.model, *own)
         found = [returned(f(problem.model, *own, tau, t), f"{kind}[{i}]", (0, 1)) for i, f in enumerate(functions)]
         return jnp.concatenate([jnp.atleast_1d(x).astype(q.dtype) for x in found])
 

@@ -79,7 +79,7 @@ class State(NamedTuple):
         attempt: Counted from 0.
         total: Steps of all attempts.
         round: How often the limits were narrowed.
-        converged: Whether the limits are kept at the times of the optimisation.
+        converged: Whether the limits are kept at the times of the optimization.
         paused: Whether they are, or all attempts failed.
         done: Whether they are also kept between these, or all attempts failed.
         best: The motion with the smallest violation.
@@ -200,7 +200,7 @@ class Search:
         return choose(again, anew, following)
 
     def checked(self, s: State) -> State:
-        """A look between the times of the optimisation, after the limits are kept at these."""
+        """A look between the times of the optimization, after the limits are kept at these."""
         todo = self.todo
         excess = self.excess(s.best, s.gap)
         report = todo.report(excess, s.missed)

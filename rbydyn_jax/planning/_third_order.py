@@ -18,8 +18,6 @@ from ..spatial.safe import safe_divide, safe_sqrt
 from ._extremes import clipped, larger, smaller
 from ._roots import monotone_root
 
-SEGMENTS = 12  # three that brake into the limits, two that brake below the cruise speed, seven of the motion
-
 
 class State(NamedTuple):
     """Distance that remains to the target, velocity and acceleration."""

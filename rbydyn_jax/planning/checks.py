@@ -12,12 +12,12 @@ from jaxtyping import Array, Float
 from .._check import check_array
 from .._errors import ArgumentError, ModelError
 from .._result import Result
+from ..algorithms.inverse_dynamics import motor_torques
 from ..algorithms.kinematics import link_pose
-from ..collision import CapsulePairs, World, signed_distances, world_distances
+from ..collision import ShapePairs, World, signed_distances, world_distances
 from ..model.model import Model, check_model
 from ..spatial import se3
 from ._arguments import checked_world, default_pairs, outside_jit, pose, warn_of_no_shapes
-from ._rows import joint_forces
 from .profiles import check_numbers
 from .trajectory import Motion, TrajectorySamples, check_motion, sample_trajectory
 
@@ -94,7 +94,7 @@ def check_trajectory(
     *,
     points: int = 401,
     clearance: float | None = 0.0,
-    collision_pairs: CapsulePairs | None = None,
+    collision_pairs: ShapePairs | None = None,
     world: World | None = None,
     jerk_limit: Float[Array, "nv"] | None = None,
 ) -> TrajectoryReport:
@@ -105,7 +105,7 @@ def check_trajectory(
         trajectory: The motion.
         link: The link to be brought to the target, by name or index; or a tuple of links.
         target: Its final pose T_world_link; (k, 4, 4) for k links.
-        points: Number of times; use several times as many as in the optimisation.
+        points: Number of times; use several times as many as in the optimization.
         clearance: None does not look at collisions; any other value does.
         collision_pairs: The pairs of shapes; default is `collision.pairs(model)`.
         world: Obstacles; default is none.
@@ -161,11 +161,11 @@ def _measure(
     jerk_limit: Array | None,
     world: World | None,
     links: tuple[int, ...],
-    chosen: CapsulePairs | None,
+    chosen: ShapePairs | None,
 ) -> TrajectoryReport:
     ends = jnp.stack([link_pose(model, at.q[-1], link) for link in links])
     away = jax.vmap(lambda T, target: se3.log(se3.inverse(T) @ target)[:3])(ends, targets)
-    tau = jax.vmap(joint_forces, in_axes=(None, 0, 0, 0))(model, at.q, at.v, at.a)
+    tau = jax.vmap(motor_torques, in_axes=(None, 0, 0, 0))(model, at.q, at.v, at.a)
     looked_at = []
     if chosen is not None:
         looked_at.append(jax.vmap(partial(signed_distances, pairs=chosen), in_axes=(None, 0))(model, at.q))

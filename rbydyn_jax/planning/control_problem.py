@@ -27,7 +27,7 @@ from .problem import positive
 class ControlProblem(eqx.Module):
     r"""Torques to be found over a horizon: a robot, costs, and limits of torque; a pytree.
 
-    What is minimised is $\sum_{k<N} \Delta t\, l(q_k, v_k, \tau_k, t_k) + l_N(q_N, v_N, t_N)$, with torques constant
+    What is minimized is $\sum_{k<N} \Delta t\, l(q_k, v_k, \tau_k, t_k) + l_N(q_N, v_N, t_N)$, with torques constant
     over each time step and within their limits. The steps are those of semi-implicit Euler on the configuration
     manifold, with viscous damping taken implicitly:
     $v_{k+1} = v_k + \Delta t\, (M + \Delta t D)^{-1} (\tau - D v_k - c)$, $q_{k+1} = q_k \oplus \Delta t\, v_{k+1}$.

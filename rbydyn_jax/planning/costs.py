@@ -1,4 +1,4 @@
-"""What inverse kinematics minimises beside its goals: weighted errors, lost manipulability, and unwanted velocities."""
+"""What inverse kinematics minimizes beside its goals: weighted errors, lost manipulability, and unwanted velocities."""
 
 from __future__ import annotations
 

@@ -10,11 +10,12 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from .._check import check_array, check_positive, check_sequence, jit_public, known
+from .._check import check_array, check_positive, check_positive_share, check_sequence
 from .._errors import ArgumentError, DtypeError, ShapeError
+from .._jit import jit_public
 from .._result import Result, count_of
 from ..algorithms.arguments import arguments
-from ..collision import CapsulePairs, World
+from ..collision import ShapePairs, World
 from ..model.model import Model, check_model
 from ..spatial._quadratic import Program, solve, solved
 from ..spatial.safe import safe_norm
@@ -44,20 +45,13 @@ class DifferentialIkResult(Result):
         return count_of(self.solved, "solved")
 
 
-def _check_share(x: Any, name: str) -> None:
-    """Raises unless a share is in (0, 1], where it is known."""
-    numbers = known(x)
-    if numbers is not None and not ((numbers > 0.0) & (numbers <= 1.0)).all():
-        raise ArgumentError(f"{name} must be in (0, 1], got {numbers.tolist()}")
-
-
 @jit_public(
     *("joints", "collision_pairs"),
     costs=check_goal_values,
     dt=check_positive,
     gain=check_positive,
     damping=check_positive,
-    limit_gain=_check_share,
+    limit_gain=check_positive_share,
     clearance=check_clearance,
 )
 def differential_ik(
@@ -72,7 +66,7 @@ def differential_ik(
     joints: tuple[str | int, ...] | None = None,
     motions: Float[Array, "nv k"] | None = None,
     clearance: Float[Array, ""] | float | None = None,
-    collision_pairs: CapsulePairs | None = None,
+    collision_pairs: ShapePairs | None = None,
     world: World | None = None,
 ) -> DifferentialIkResult:
     r"""The velocity that brings a robot nearest to weighted goals within its limits: velocity inverse kinematics.
@@ -163,7 +157,7 @@ def _costs(model: Model, costs: Any, dtype: Any) -> tuple[Cost, ...]:
             wanted = ", ".join(kind.__name__ for kind in kinds)
             raise DtypeError(f"costs[{i}] must be one of {wanted}, got {type(cost).__name__}")
     if not costs:
-        raise ArgumentError("costs must hold at least one, or nothing is wanted")
+        raise ArgumentError("costs must not be empty")
     return tuple(cost.checked(model, dtype, f"costs[{i}]") for i, cost in enumerate(costs))
 
 

@@ -125,12 +125,7 @@ class PoseGoal(Goal):
         return jnp.repeat(jnp.stack([jnp.asarray(self.orientation_band), jnp.asarray(self.position_band) / LENGTH]), 3)
 
     def checked(self, model: Model, dtype: Any, name: str) -> PoseGoal:
-        target = self.target
-        target = (
-            check_array(target, f"{name}.target", (4, 4))
-            if isinstance(target, Tracer)
-            else pose(target, f"{name}.target")
-        )
+        target = pose(self.target, f"{name}.target", "T_ref_link")
         link, ref = related(model, self.link, self.ref, f"{name}.")
         given = bands(name, dtype, position_band=self.position_band, orientation_band=self.orientation_band)
         return PoseGoal(link, target.astype(dtype), ref, time(self.at, name), *given)

@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._check import check_array, check_integer, check_key, check_pose, check_positive, jit_public
+from .._check import check_array, check_integer, check_key, check_pose, check_positive
 from .._errors import RbydynError
+from .._jit import jit_public
 from .._result import Result, count_of
-from ..collision import CapsulePairs, World
+from ..collision import ShapePairs, World
 from ..model.configuration import qdot_from_v
 from ..model.model import Model, check_model
 from ..xla.transpose import no_tangent, rule_of
@@ -88,7 +89,7 @@ def solve_ik(
     goals: Sequence[Goal] = (),
     costs: Sequence[Cost] = (),
     clearance: Float[Array, ""] | float | None = None,
-    collision_pairs: CapsulePairs | None = None,
+    collision_pairs: ShapePairs | None = None,
     world: World | None = None,
     joints: tuple[str | int, ...] | None = None,
     q0: Float[Array, "*b nq"] | None = None,

@@ -1,4 +1,4 @@
-"""Trajectory optimisation by the dynamics' derivatives: `ilqr` and its result."""
+"""Trajectory optimization by the dynamics' derivatives: `ilqr` and its result."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .._check import check_flag, check_integer, check_not_negative, jit_public
+from .._check import check_flag, check_integer, check_not_negative
+from .._jit import jit_public
 from .._result import Result
 from ..algorithms.inverse_dynamics import rnea
 from ..model.configuration import difference
 from ..sweeps.plan import is_on_cpu, scan_in_one_kernel
 from ..xla.control_flow import cond, while_loop
 from ._no_derivatives import without_derivatives
-from ._riccati import Policy, backward, expanded, linearised, unchanged
+from ._riccati import Policy, backward, expanded, linearized, unchanged
 from .control_problem import ControlProblem, checked_problem, implicit, reached
 
 _SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.01, 0.001)  # of the change of the torques, tried in turn
@@ -101,14 +102,14 @@ def ilqr(
     damping: float = 1e-4,
     parallel: bool = False,
 ) -> IlqrResult:
-    r"""Finds torques within their limits that minimise the cost of a motion: iterative LQR.
+    r"""Finds torques within their limits that minimize the cost of a motion: iterative LQR.
 
     Differential dynamic programming [Mayne 1966] with limits of the torques [Tassa 2014], Gauss-Newton Hessians and the
     exact derivatives of the dynamics, `rnea_derivatives`, on the configuration manifold: floating bases and quaternion
     joints, too. The backward sweep chooses the velocities after each step, from which torques follow [Katayama, Ohtsuka
     2021], and solves a quadratic program where these are beyond their limits. Without torques at limits the motion that
     is tried follows the velocities, at the cost of integrating them; with some it is simulated. Levenberg damping
-    penalises changes of the velocities; it grows until one of eight step sizes, tried in turn, decreases the cost by at
+    penalizes changes of the velocities; it grows until one of eight step sizes, tried in turn, decreases the cost by at
     least 1e-4 of what is predicted.
 
     Pure: works under `jit` and `vmap`; it has no derivatives. On a CPU the problems of a batch are solved one after
@@ -227,7 +228,7 @@ def _solved(
 
 
 def _best(problem: ControlProblem, motion: _Motion, t: Array, damping: Array, parallel: bool) -> Policy:
-    steps = linearised(problem, motion.qs, motion.vs)
+    steps = linearized(problem, motion.qs, motion.vs)
     costs = expanded(problem, motion.qs, motion.vs, motion.taus, t)
     return backward(problem, steps, *costs, motion.taus, damping, parallel)
 

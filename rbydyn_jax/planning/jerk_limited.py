@@ -1,4 +1,4 @@
-"""Time-optimal synchronised point-to-point motions under limits of velocity, acceleration and jerk."""
+"""Time-optimal synchronized point-to-point motions under limits of velocity, acceleration and jerk."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_size, jit_public
+from .._check import check_array, check_size
 from .._errors import ArgumentError
+from .._jit import jit_public
 from .._result import Result
 from ..spatial.safe import safe_divide
 from ._moving_target import meeting
@@ -63,7 +64,7 @@ def jerk_limited_profile(
     target_velocity: Float[Array, "n"] | None = None,
     minimum_time: Float[Array, ""] | float = 0.0,
 ) -> JerkLimitedProfile:
-    r"""The minimum-time synchronised motion to `target` under limits of velocity, acceleration and jerk.
+    r"""The minimum-time synchronized motion to `target` under limits of velocity, acceleration and jerk.
 
     It starts from any position, velocity and acceleration; what exceeds a limit is brought back first, as quickly as
     the jerk allows. The jerk of a time-optimal motion is at its limit, or zero on a plateau of acceleration or

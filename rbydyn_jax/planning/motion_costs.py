@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_not_negative, full_precision
+from .._check import check_array, check_not_negative
 from .._errors import DtypeError, ShapeError
+from .._jit import full_precision
 from ..algorithms.jacobians import jacobian
 from ..model.configuration import integrate
 from ..model.model import Model

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite, check_integer, full_precision
+from .._check import check_array, check_finite, check_integer
 from .._errors import ArgumentError, DtypeError
+from .._jit import full_precision
 from ._arguments import outside_jit
 from .control_problem import ControlProblem, held
 from .ilqr import IlqrResult, ilqr

@@ -10,17 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._check import (
-    check_array,
-    check_each,
-    check_integer,
-    check_key,
-    check_not_negative,
-    check_positive,
-    jit_public,
-    known,
-)
+from .._check import check_array, check_each, check_integer, check_key, check_not_negative, check_positive, known
 from .._errors import ArgumentError
+from .._jit import jit_public
 from .._result import Result, outcomes
 from ..spatial.safe import safe_divide
 from ..xla.control_flow import scan

@@ -1,4 +1,4 @@
-"""The short form of trajectory optimisation: one or several links to poses, from rest to rest."""
+"""The short form of trajectory optimization: one or several links to poses, from rest to rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from .._check import check_array
 from .._errors import ArgumentError, DtypeError
-from ..collision import CapsulePairs
+from ..collision import ShapePairs
 from ..model.model import Model, check_model
 from ._arguments import outside_jit, warn_of_no_shapes
 from .goals import PoseGoal
@@ -31,7 +31,7 @@ def optimize_trajectory(
     joints: Sequence[str | int] | None = None,
     initial: Trajectory | None = None,
     clearance: Float[Array, ""] | float | None = 0.01,
-    collision_pairs: CapsulePairs | None = None,
+    collision_pairs: ShapePairs | None = None,
     **options: Any,
 ) -> TrajectoryResult:
     """Finds a smooth motion from rest to rest that brings one or several links to poses within the limits and without

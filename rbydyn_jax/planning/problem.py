@@ -9,12 +9,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._check import check_array, check_finite, check_integer, check_key, check_sequence, known
+from .._check import check_array, check_finite, check_integer, check_key, check_positive, check_sequence, known
 from .._errors import ArgumentError, DtypeError, ModelError
-from ..collision import CapsulePairs, World
+from ..collision import ShapePairs, World
 from ..model.model import Model, check_model
 from ._arguments import checked_world, default_pairs
 from ._functions import checked_function
@@ -29,7 +28,7 @@ PathFunction = Callable[[Model, Array, Array, Array, Array, Array], Array]
 class TrajectoryProblem(eqx.Module):
     r"""A motion to be found: its robot, start, goals, limits and costs; a pytree.
 
-    The motion is a `Trajectory`: splines of degree 5, with acceleration zero at both ends. What is minimised is the
+    The motion is a `Trajectory`: splines of degree 5, with acceleration zero at both ends. What is minimized is the
     integral of the squared jerk, in units of the smoothest motion over one radian; without a duration, mainly the
     duration. The limits of position, velocity, acceleration and torque are those of the model; Coulomb friction counts
     in full against the limit of torque, whatever its direction. The jerk has a limit if one is given.
@@ -63,7 +62,7 @@ class TrajectoryProblem(eqx.Module):
             to a configuration that reaches the goals.
         key: Key of the random configurations from which the goals are searched; default is `jax.random.key(0)`.
         coefficients: Number of spline coefficients of each joint. Static.
-        points: Number of times at which torques, distances, costs and constraints are evaluated while optimising. What
+        points: Number of times at which torques, distances, costs and constraints are evaluated while optimizing. What
             violates a limit between them is found at 401 times, and corrected. Static.
         attempts: How many first motions, to configurations that reach the goals, are tried. Static.
         iterations: Maximum number of steps from each. Static.
@@ -92,7 +91,7 @@ class TrajectoryProblem(eqx.Module):
     initial: Float[Array, "k m"] | None
     key: PRNGKeyArray
     moving: Moving = eqx.field(static=True)
-    pairs: CapsulePairs | None = eqx.field(static=True)
+    pairs: ShapePairs | None = eqx.field(static=True)
     coefficients: int = eqx.field(static=True)
     points: int = eqx.field(static=True)
     attempts: int = eqx.field(static=True)
@@ -110,7 +109,7 @@ class TrajectoryProblem(eqx.Module):
         end_velocity: Float[Array, "nv"] | None = None,
         jerk_limit: Float[Array, "nv"] | None = None,
         clearance: Float[Array, ""] | float | None = 0.01,
-        collision_pairs: CapsulePairs | None = None,
+        collision_pairs: ShapePairs | None = None,
         world: World | None = None,
         costs: Sequence[PathFunction] = (),
         constraints: Sequence[PathFunction] = (),
@@ -185,8 +184,7 @@ class TrajectoryProblem(eqx.Module):
 def positive(x: Any, name: str) -> Array:
     """The scalar `x`, which must be positive and finite where that is known."""
     number = check_array(x, name, ())
-    if not isinstance(number, Tracer) and not 0.0 < number < np.inf:
-        raise ArgumentError(f"{name} must be positive and finite, got {float(number)}")
+    check_positive(number, name)
     return number
 
 
@@ -198,7 +196,7 @@ def _goals(model: Model, goals: Any, dtype: Any) -> tuple[Goal, ...]:
             raise DtypeError(f"goals[{i}] must be a goal such as PoseGoal, got {type(goal).__name__}")
     found = tuple(goal.checked(model, dtype, f"goals[{i}]") for i, goal in enumerate(goals))
     if not any(goal.when != ALONG for goal in found):
-        raise ArgumentError("goals must have one at an instant, such as at=1.0, or there is nowhere to go")
+        raise ArgumentError("goals must hold at least one at an instant, such as at=1.0")
     return found
 
 

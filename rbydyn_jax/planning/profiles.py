@@ -1,4 +1,4 @@
-"""Time-optimal synchronised trapezoidal velocity profiles for several joints."""
+"""Time-optimal synchronized trapezoidal velocity profiles for several joints."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_size, jit_public
+from .._check import check_array, check_size
 from .._errors import ArgumentError
+from .._jit import jit_public
 from .._result import Result
 from ..spatial.safe import safe_divide, safe_sqrt
 
@@ -75,7 +76,7 @@ def trapezoidal_profile(
     start_velocity: Float[Array, "n"] | None = None,
     minimum_time: Float[Array, ""] | float = 0.0,
 ) -> TrapezoidalProfile:
-    r"""The minimum-time synchronised motion to rest at `target` under limits of velocity and acceleration.
+    r"""The minimum-time synchronized motion to rest at `target` under limits of velocity and acceleration.
 
     Each joint brakes or accelerates to a cruise speed w, cruises, and brakes. With full braking it would come to rest
     at $q_0 + v_0 |v_0| / 2a$; let E be the distance from there to the target, and u the initial velocity in that

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import jit_public
 from .._errors import DtypeError
+from .._jit import jit_public
 from .._result import Result, count_of
 from ._newton import Multipliers
 from ._sensitivity import solution
@@ -67,7 +67,7 @@ class TrajectoryResult(Result):
         violations: What is violated, and by how much.
         multipliers: Of the limits, one for each time at which they are evaluated.
         costs: Cost after each step of the last attempt; the rest is NaN.
-        infeasibilities: The largest violation after each step, at the times of the optimisation.
+        infeasibilities: The largest violation after each step, at the times of the optimization.
         attempts: The attempt that led to it, counted from 1.
         iterations: Steps of all attempts.
     """
@@ -107,7 +107,7 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     Each is tried once: where one was found before, a revolute joint goes the other way round, if its limits allow it,
     and else the motion starts aside, at random. When `iterations` steps do not lead to a solution, the next one is
     tried. A motion counts as solved when all limits are kept at 401 times to 1e-4, in float32 1e-3; what is violated
-    between the times of the optimisation is corrected by narrower limits. A traced duration that is not positive and
+    between the times of the optimization is corrected by narrower limits. A traced duration that is not positive and
     finite ends as NOT_FINITE.
 
     Pure: works under `jit` and `vmap`. Of a batch, a few problems are searched at a time on a CPU, all elsewhere.

@@ -1,6 +1,6 @@
 """The motion generator of the RB-Y1 SDK (`rby1_sdk.math`): the same classes, calls and results, in plain Python.
 
-The SDK synchronises the joints by bisection, and its results are reproduced. `rbydyn_jax.planning.trapezoidal_profile`
+The SDK synchronizes the joints by bisection, and its results are reproduced. `rbydyn_jax.planning.trapezoidal_profile`
 is the exact motion in closed form, batched and differentiable.
 """
 
@@ -23,7 +23,7 @@ def _empty() -> np.ndarray:
 
 
 class TrapezoidalMotionGenerator:
-    """Synchronised trapezoidal velocity profiles, with the interface of the SDK's class.
+    """Synchronized trapezoidal velocity profiles, with the interface of the SDK's class.
 
     Each joint brakes where it has to, and then follows a trapezoidal or triangular velocity profile to the target. The
     slowest joint, or `minimum_time`, sets the duration. The speed of the others is bisected until they arrive within

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, jit_public
+from .._check import check_array
 from .._errors import ModelError
+from .._jit import jit_public
 from ..io.build import build_model
 from ..io.builder import RobotBuilder
 from ..io.restructure import attach

@@ -44,7 +44,7 @@ def state_log(model: Model, states: Sequence[Any], description: ModelDescription
 
     Raises:
         ArgumentError: The times do not increase, or there is no state.
-        DtypeError: An element of `states` is none.
+        DtypeError: An element of `states` is not a robot state.
         ModelError: The model has a joint that the RB-Y1 has not.
         NameNotFoundError: There is no such RB-Y1.
         ShapeError: A state has another number of joints.

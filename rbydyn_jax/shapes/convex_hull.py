@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from jaxtyping import Float
 
-from .._check import require
+from .._extras import require
 from .._lazy import jax
 from ..spatial.algebra import Transform
 from ..xla.structural import Scalar

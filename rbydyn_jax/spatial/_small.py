@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._check import ValueCheck, explained
+from .._jit import ValueCheck, explained
 from ..xla.control_flow import fori_loop
 
 F = TypeVar("F", bound=Callable[..., Any])

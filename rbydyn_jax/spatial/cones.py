@@ -1,4 +1,4 @@
-r"""Friction cones of a contact, linearised, and wrench cones of a rectangular one, in closed form.
+r"""Friction cones of a contact, linearized, and wrench cones of a rectangular one, in closed form.
 
 All in the frame of the contact: its origin in the middle of the rectangle, z along the normal, up to the body that is
 held. Cones are inner approximations: the pyramid of friction $|f_x|, |f_y| \le \mu f_z / \sqrt2$. Wrenches are [n; f],

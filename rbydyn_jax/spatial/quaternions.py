@@ -138,7 +138,7 @@ def log(q: Float[Array, "4"]) -> Float[Array, "3"]:
     r"""Rotation vector of a quaternion of any length but zero, the same for q and -q.
 
     Exact with its derivatives of every order at the identity; at angle pi it is discontinuous, and the side is
-    that of `canonical`: do not optimise across it.
+    that of `canonical`: do not optimize across it.
 
     Returns:
         The rotation vector [rad], of length at most pi.

@@ -2,7 +2,7 @@ r"""Roll, pitch, yaw: $R = R_z(\mathrm{yaw})\,R_y(\mathrm{pitch})\,R_x(\mathrm{r
 
 At pitch = +-pi/2 (gimbal lock) only the sum or the difference of roll and yaw is defined; there yaw is set to 0.
 Values recompose the rotation to rounding error everywhere, but derivatives of the angles grow without bound
-towards the lock: optimise on rotation vectors or quaternions instead.
+towards the lock: optimize on rotation vectors or quaternions instead.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._check import check_positive_number, require
+from .._check import check_positive_number
 from .._errors import ArgumentError, DtypeError, RbydynError
+from .._extras import require
 from .._progress import Progress, check_progress, reported
 from ..model.model import Model, check_model
 from .motion_data import motion_grid

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import require
+from .._extras import require
 from ..io.mesh_files import find_mesh
 from ..shapes import CollisionGeometry, MeshGeometry
 from ..shapes.base import Shape

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._check import check_finite, check_integer, check_pose, check_real, require
+from .._check import check_finite, check_integer, check_pose, check_real
 from .._errors import DtypeError
+from .._extras import require
 from ..algorithms.kinematics import fk
 from ..model.model import Model, check_model
 from ..planning import Trajectory, TrajectoryReport

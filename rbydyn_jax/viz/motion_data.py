@@ -12,12 +12,12 @@ from jaxtyping import Array, Float
 
 from .._check import check_finite, check_number, check_positive, check_real
 from .._errors import ArgumentError, DtypeError
-from ..collision import CapsulePairs, World, signed_distances, world_distances
+from ..algorithms.inverse_dynamics import motor_torques
+from ..collision import ShapePairs, World, signed_distances, world_distances
 from ..collision.groups import moving_shapes
 from ..constraints import Simulation
 from ..model.model import Model
 from ..planning import Trajectory, TrajectoryReport, TrajectorySamples, sample_trajectory
-from ..planning._rows import joint_forces
 from .state import QUICK
 
 _POINTS = 201
@@ -74,7 +74,7 @@ def motion_grid(model: Model, motion: Any, dt: float | None) -> MotionGrid:
 
 
 def motion_data(
-    model: Model, motion: Any, dt: float | None, chosen: CapsulePairs | None, world: World | None
+    model: Model, motion: Any, dt: float | None, chosen: ShapePairs | None, world: World | None
 ) -> MotionData:
     """What a viewer plays and plots of a motion; for its types and errors see `motion_grid`."""
     grid = motion_grid(model, motion, dt)
@@ -90,10 +90,10 @@ def motion_data(
 
 @partial(jax.jit, static_argnames="chosen", compiler_options=QUICK)
 def _measured(
-    model: Model, q: Any, v: Any, a: Any, world: World | None, chosen: CapsulePairs | None
+    model: Model, q: Any, v: Any, a: Any, world: World | None, chosen: ShapePairs | None
 ) -> tuple[Array | None, Array | None]:
     """Joint forces, if velocities and accelerations are known, and the minimum distance, if there are shapes."""
-    tau = None if v is None else jax.vmap(joint_forces, in_axes=(None, 0, 0, 0))(model, q, v, a)
+    tau = None if v is None else jax.vmap(motor_torques, in_axes=(None, 0, 0, 0))(model, q, v, a)
     found = []
     if chosen is not None:
         found.append(jax.vmap(partial(signed_distances, pairs=chosen), in_axes=(None, 0))(model, q))

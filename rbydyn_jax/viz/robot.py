@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._check import check_finite, check_number, require
+from .._check import check_finite, check_number
 from .._errors import ArgumentError, DtypeError
+from .._extras import require
 from ..algorithms.kinematics import fk
 from ..model.model import Model, single_shapes
 from .skeleton import bones, has_body

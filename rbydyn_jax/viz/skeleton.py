@@ -24,6 +24,6 @@ def bones(model: Model) -> np.ndarray:
 
 
 def has_body(model: Model) -> bool:
-    """Whether most of the bodies have a collision shape, so that these are enough to recognise the robot."""
+    """Whether most of the bodies have a collision shape, so that these are enough to recognize the robot."""
     covered = {model.tree.link_bodies[link] for link in model.tree.shape_links} - {-1}
     return 2 * len(covered) >= model.nb

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from ..algorithms.centroidal import center_of_mass
 from ..algorithms.kinematics import fk
-from ..collision import CapsulePairs, World, nearest, pairs, world_contacts
+from ..collision import ShapePairs, World, nearest, pairs, world_contacts
 from ..collision.groups import moving_shapes
 from ..model.model import Model
 from ..spatial.quaternions import from_matrix
@@ -59,7 +59,7 @@ def batch_poses(model: Model, q: Float[Array, "n nq"]) -> Poses:
 
 
 @partial(jax.jit, static_argnames=("chosen", "count"), compiler_options=QUICK)
-def robot_state(model: Model, q: Array, world: World | None, chosen: CapsulePairs | None, count: int) -> RobotState:
+def robot_state(model: Model, q: Array, world: World | None, chosen: ShapePairs | None, count: int) -> RobotState:
     """All that is shown of a configuration, with the `count` nearest pairs among `chosen` and with the world."""
     found = []
     if chosen is not None:
@@ -78,7 +78,7 @@ def robot_state(model: Model, q: Array, world: World | None, chosen: CapsulePair
     return RobotState(poses_of(model, q), center_of_mass(model, q), gaps)
 
 
-def default_pairs(model: Model) -> CapsulePairs | None:
+def default_pairs(model: Model) -> ShapePairs | None:
     """The pairs of `collision.pairs`; None if there are none."""
     chosen = pairs(model) if model.tree.shape_links else ()
     return chosen or None

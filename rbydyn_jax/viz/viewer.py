@@ -16,10 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._check import check_finite, check_flag, check_integer, check_number, check_real, check_sequence, known, require
+from .._check import check_finite, check_flag, check_integer, check_number, check_real, check_sequence, known
 from .._errors import ArgumentError, DtypeError, ShapeError
+from .._extras import require
 from ..algorithms.centroidal import total_mass
-from ..collision import CapsulePairs, World
+from ..collision import ShapePairs, World
 from ..constraints import Contact
 from ..model.configuration import clamp, neutral
 from ..model.model import Model, check_model
@@ -80,7 +81,7 @@ class Viewer:
         world: World | None = None,
         urdf: str | Path | None = None,
         packages: Sequence[str | Path] = (),
-        collision_pairs: CapsulePairs | None = None,
+        collision_pairs: ShapePairs | None = None,
         nearest: int = 8,
         host: str = "127.0.0.1",
         port: int = 8080,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._check import require
+from .._extras import require
 from ..io.findings import Findings
 from ..io.mjcf import compile_mjcf, object_names
 from ..io.placement import placement, rotation_from_wxyz

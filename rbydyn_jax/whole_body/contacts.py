@@ -70,7 +70,7 @@ class PatchContact(ContactModel):
     Its force is a wrench [n; f] on the link about the middle of the rectangle in the axes of the contact: the force in
     the pyramid of friction $|f_x|, |f_y| \le \mu f_z / \sqrt2$, the centre of pressure in the rectangle, and the yaw
     moment within the friction of the whole area (see `spatial.cones.wrench_cone_faces`). The pyramid is an inner
-    approximation of the cone, which is no linear condition.
+    approximation of the cone, which is no linear condition. `constraints.ContactPatch` is a rectangle in the world.
 
     Attributes:
         link: The link that touches; static.

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_array, check_positive, jit_public
+from .._check import check_array, check_positive
+from .._jit import jit_public
 from .._result import Result, outcomes
 from ..algorithms.arguments import arguments
 from ..algorithms.crba import crba

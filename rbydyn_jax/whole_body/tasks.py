@@ -360,7 +360,7 @@ def check_tasks(model: Model, tasks: Any, contacts: Sequence[Any], dtype: Any) -
     if isinstance(tasks, Task) or not isinstance(tasks, Sequence) or isinstance(tasks, str | bytes):
         raise DtypeError(f"tasks must be a sequence of tasks such as Pose, got {type(tasks).__name__}")
     if not tasks:
-        raise ArgumentError("tasks must hold at least one, or nothing is wanted")
+        raise ArgumentError("tasks must not be empty")
     for i, task in enumerate(tasks):
         if not isinstance(task, Task):
             raise DtypeError(f"tasks[{i}] must be a task such as Pose, got {type(task).__name__}")

@@ -192,7 +192,7 @@ def launches(program: ClosedJaxpr, batched: Sequence[bool], lanes: int, limits: 
         limits: Of one kernel.
 
     Raises:
-        NotScalarError: The program has an operation that is not written for single numbers.
+        NotScalarError: The program has an operation that is not supported for single numbers.
         UnsupportedError: It has an operation or a type that is not written in PTX.
     """
     scalars = _scalars(program)

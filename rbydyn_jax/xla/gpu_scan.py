@@ -164,7 +164,7 @@ def scan_launch(turns: Turns, batched: Flags, lanes: int) -> Launch:
     """The kernel of a scan.
 
     Raises:
-        NotScalarError: A turn has an operation that is not written for single numbers, or too many.
+        NotScalarError: A turn has an operation that is not supported for single numbers, or too many.
         UnsupportedError: It has an operation or a type that is not written in PTX.
     """
     program, end = turns.program, turns.constants + turns.carried

@@ -115,7 +115,7 @@ def scan_in_kernels(
 def in_kernels(k: jax.Array, size: Any = None) -> jax.Array:
     """The counter of a loop, an int32; on a CPU, such that XLA does not compile the whole loop as one function.
 
-    It would do so with older emitters, which do not vectorise a kernel of many arrays, unless something in the loop
+    It would do so with older emitters, which do not vectorize a kernel of many arrays, unless something in the loop
     cannot be compiled that way: here a sort of two numbers, which costs as much as calling one kernel. A loop over
     arrays of few elements, if their `size` is known, is left as one function, which is faster.
     """

@@ -83,7 +83,7 @@ def _scanned(build: Builder, follow: Follow, eqn: JaxprEqn, operands: Sequence[N
     found = [np.empty(x.shape, object) for x in results[count:]]
     has_rows = bool(rows or found)
     if length > _MOST_TURNS and has_rows:
-        raise NotScalarError("scan", f"in more than {_MOST_TURNS} turns is not written for single numbers")
+        raise NotScalarError("scan", f"in more than {_MOST_TURNS} turns is not supported")
     order = range(length)
     for done, k in enumerate(reversed(order) if params["reverse"] else order):
         before = build.count

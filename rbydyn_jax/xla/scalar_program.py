@@ -72,7 +72,7 @@ def scalar_program(
         most: The largest number of operations; None is no limit.
 
     Raises:
-        NotScalarError: It has an operation that is not written for single numbers, such as a long loop over rows, or
+        NotScalarError: It has an operation that is not supported for single numbers, such as a long loop over rows, or
             too many.
     """
     inputs = [Scalar("input", x.dtype, ()) for x in program.in_avals for _ in range(x.size)]
@@ -147,7 +147,7 @@ class _Evaluation:
             given = operands[first : first + lengths.solve], operands[sum(lengths) :]
             return self.of_closed(programs.solve, [*given[0], *given[1]])
         if name == "round" and params["rounding_method"] != jax.lax.RoundingMethod.TO_NEAREST_EVEN:
-            raise NotScalarError(name, "away from zero is not written for single numbers")
+            raise NotScalarError(name, "away from zero is not supported")
         if name == "rbydyn_lanes":
             return self.of_closed(pruned(lanes_program(params["f"], [x.aval for x in eqn.invars])), operands)
         if name == "rbydyn_parts":

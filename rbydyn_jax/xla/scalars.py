@@ -68,9 +68,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class NotScalarError(Exception):
-    """A program has an operation that is not written for single numbers."""
+    """A program has an operation that is not supported for single numbers."""
 
-    def __init__(self, operation: str, why: str = "is not written for single numbers") -> None:
+    def __init__(self, operation: str, why: str = "is not supported") -> None:
         self.operation, self.why = operation, why
         super().__init__(f"{operation} {why}")
 

@@ -1,4 +1,4 @@
-"""Sine and cosine of all joint angles in one vectorised step, accurate for any finite angle.
+"""Sine and cosine of all joint angles in one vectorized step, accurate for any finite angle.
 
 XLA's own sine and cosine take three times as long on a CPU, because each reduces the argument anew, for the largest
 arguments. Here both come from one reduction to [-pi/4, pi/4] (Cody and Waite, three parts of pi/2) and the minimax

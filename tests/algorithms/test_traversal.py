@@ -71,7 +71,7 @@ ALGORITHMS = {
     "inertial_wrench": lambda run, s, link: inertial_wrench._taken(run, s.v, s.a),
     "composite_inertia": lambda run, s, link: operational_space._composite(run, rb.fk(run.model, s.q)[link[0]]),
     "mobility": lambda run, s, link: operational_space._by_wrenches(run, *link),
-    "all_columns": lambda run, s, link: jacobians._all_columns(run, link[0], link[1], "local"),
+    "all_columns": lambda run, s, link: jacobians.all_columns(run, link[0], link[1], "local"),
     "turns_and_moments": lambda run, s, link: jnp.stack(centroidal._turns_and_moments(run)),
     "momentum_changes": lambda run, s, link: momentum_hessian._changes(run, s.f_ext[0, :3]),
     "aba": lambda run, s, link: aba._aba(run, s.tau, s.v, s.f_ext, gravity=True),

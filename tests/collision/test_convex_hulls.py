@@ -58,7 +58,7 @@ def test_distances_equal_those_of_coal(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("of", ["points", "pairs"])
 def test_loops_over_many_elements_are_kernels(of):
-    """As one function, as XLA from 0.11.1 on compiles small loops, they are not vectorised."""
+    """As one function, as XLA from 0.11.1 on compiles small loops, they are not vectorized."""
     b = rb.RobotBuilder("free").link("w").link("body", 1.0, (0, 0, 0), (0.004, 0.004, 0.004)).floating("f", "w", "body")
     model = rb.build_model(b.collision("body", geometries("convex_hull", 1, np.random.default_rng(3))[0]))
     world = collision.World(collision.convex_hull(np.random.default_rng(4).normal(size=(12, 3))))

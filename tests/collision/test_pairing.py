@@ -22,7 +22,7 @@ from rbydyn_jax import (
     to_urdf,
 )
 from rbydyn_jax.collision import (
-    CapsulePairs,
+    ShapePairs,
     min_distance,
     pairs,
     sampled_pairs,
@@ -47,7 +47,7 @@ def _chain(**masks: tuple[int, int]):
     return build_model(builder.build_description())
 
 
-def _names(found: CapsulePairs) -> list[tuple[str, ...]]:
+def _names(found: ShapePairs) -> list[tuple[str, ...]]:
     return sorted(tuple(sorted(p)) for p in found.links)
 
 

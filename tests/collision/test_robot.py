@@ -21,7 +21,7 @@ from rbydyn_jax import (
     robots,
 )
 from rbydyn_jax.collision import (
-    CapsulePairs,
+    ShapePairs,
     capsule_distances,
     min_distance,
     nearest,
@@ -352,7 +352,7 @@ def test_wrong_arguments():
     with pytest.raises(ModelError, match="does not belong to model"):
         signed_distances(model, q, pairs(robot("rby1a")))
     with pytest.raises(ModelError, match="no pair of shapes"):
-        min_distance(model, q, CapsulePairs((), ()))
+        min_distance(model, q, ShapePairs((), ()))
     with pytest.raises(ShapeError, match="temperature"):
         smooth_min_distance(model, q, jnp.ones(2))
     with pytest.raises(DtypeError, match="temperature"):

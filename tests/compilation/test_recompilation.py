@@ -18,7 +18,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax._check import jit_public
+from rbydyn_jax._jit import jit_public
 from rbydyn_jax.testing import random_tree
 from tests.helpers import untyped
 

@@ -22,7 +22,7 @@ def test_a_four_bar_linkage_closes_from_anywhere():
     model, loop = four_bar()
     q = 3.0 * normal(0, 100, 3)
     found = jax.jit(jax.vmap(lambda q: close_loops(model, q, (loop,))))(q)
-    assert np.asarray(found.success).all()
+    assert np.asarray(found.solved).all()
     a, b, d = np.asarray(found.q, float).T
     # About +y a positive angle turns x towards -z.
     pin_b = CRANK * np.stack([np.cos(a), -np.sin(a)])
@@ -38,7 +38,7 @@ def test_joints_that_are_fixed_stay_where_they_are():
     model, loop = four_bar()
     q = jnp.array([0.3, 0.0, 0.0])
     found = close_loops(model, q, (loop,), fixed=("a",))
-    assert found.success
+    assert found.solved
     assert float(found.q[0]) == 0.3
 
 
@@ -61,7 +61,7 @@ def test_two_loops_of_a_parallel_manipulator_close_together():
         for k, corner in ((1, place(0.2)), (2, place(0.1, 0, 0.17)))
     )
     found = close_loops(model, 0.5 * normal(1, model.nv), loops)
-    assert found.success
+    assert found.solved
     for loop in loops:
         before = rb.link_pose(model, found.q, "platform") @ loop.predecessor_pose
         after = rb.link_pose(model, found.q, str(loop.successor)) @ loop.successor_pose
@@ -74,7 +74,7 @@ def test_what_cannot_be_closed_is_said_and_approached():
     arm = robots.two_link_arm()
     ball = LoopJoint("spherical", None, "tool", predecessor_pose=place(2.0, 0.0))
     found = close_loops(arm, jnp.array([0.4, 0.5]), (ball,))
-    assert not found.success
+    assert not found.solved
     assert int(found.iterations) == 100
     assert np.abs(np.asarray(found.gap)).max() == pytest.approx(1.1, abs=1e-4)
 
@@ -83,7 +83,7 @@ def test_a_closed_loop_is_left_as_it_is():
     arm, q = robots.two_link_arm(), jnp.array([0.4, 0.5])
     ball = LoopJoint("spherical", None, "tool", predecessor_pose=rb.link_pose(arm, q, "tool"))
     found = close_loops(arm, q, (ball,))
-    assert found.success and int(found.iterations) == 0
+    assert found.solved and int(found.iterations) == 0
     assert_close(found.q, q)
 
 
@@ -97,7 +97,7 @@ def test_rows_of_a_batch_that_are_not_finite_leave_the_others_alone():
     text = close.lower(bad).as_text()
     assert "while" in text and "getrf" not in text and "lu_pivots" not in text
     found, expected = close(bad), close(q)
-    assert np.asarray(found.success).tolist() == [True, False, True, True, False, True]
+    assert np.asarray(found.solved).tolist() == [True, False, True, True, False, True]
     for k in (0, 2, 3, 5):
         assert_close(found.q[k], expected.q[k])
 
@@ -105,8 +105,8 @@ def test_rows_of_a_batch_that_are_not_finite_leave_the_others_alone():
 def test_errors_say_what_is_wrong():
     model, loop = four_bar()
     q = jnp.zeros(3)
-    with pytest.raises(rb.ArgumentError, match="max_iterations"):
-        close_loops(model, q, (loop,), max_iterations=0)
+    with pytest.raises(rb.ArgumentError, match="iterations"):
+        close_loops(model, q, (loop,), iterations=0)
     with pytest.raises(rb.NameNotFoundError, match="hinge"):
         close_loops(model, q, (loop,), fixed=("hinge",))
     with pytest.raises(rb.ShapeError, match="q must have shape"):

@@ -27,7 +27,7 @@ def linkage():
     """The four-bar linkage, closed and moving, and its motion with the motor at the crank."""
     model, loop = four_bar()
     closed = close_loops(model, jnp.array([0.9, -0.5, 1.2]), (loop,))
-    assert closed.success
+    assert closed.solved
     v = impulse(model, closed.q, jnp.array([1.0, 0.0, 0.0]), (loop,))
     return model, (loop,), closed.q, v
 

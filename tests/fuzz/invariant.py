@@ -59,7 +59,7 @@ def load(kind: Kind, damaged: str | bytes, folder: Path) -> Model:
 
 
 def gravity_forces(model: Model) -> np.ndarray:
-    """Generalised forces that hold the robot still at the neutral configuration, from world poses and moments."""
+    """Generalized forces that hold the robot still at the neutral configuration, from world poses and moments."""
     tree, dtype = model.tree, model.inertias.dtype
     numbers = np.append(np.asarray(model.geometry, float), [-1.0, 1.0, 0.0])  # constants are -1, -2 and -3 there
     constants = {IS_ZERO: -1, IS_ONE: -2, IS_MINUS_ONE: -3}

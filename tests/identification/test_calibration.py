@@ -14,7 +14,7 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.identification import calibrate
-from rbydyn_jax.identification.geometry import Geometry, Target, linearised
+from rbydyn_jax.identification.geometry import Geometry, Target, linearized
 from rbydyn_jax.model.states import random_states
 from rbydyn_jax.spatial import se3
 from rbydyn_jax.testing import random_tree
@@ -154,10 +154,10 @@ def test_derivatives_are_those_of_the_errors():
     h = 1e-5
 
     def errors(x: jax.Array) -> np.ndarray:
-        return np.asarray(linearised(geometry, model, x, q, measured)[0])
+        return np.asarray(linearized(geometry, model, x, q, measured)[0])
 
     slopes = [(errors(x + h * step) - errors(x - h * step)) / (2 * h) for step in jnp.eye(len(x))]
-    assert_close(linearised(geometry, model, x, q, measured)[1], -np.stack(slopes, axis=2), kind="difference")
+    assert_close(linearized(geometry, model, x, q, measured)[1], -np.stack(slopes, axis=2), kind="difference")
 
 
 @pytest.mark.ci

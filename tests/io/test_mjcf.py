@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import rbydyn_jax._check
 from rbydyn_jax import MissingExtraError, ParseError, crba, damping_forces, fk, gravity_forces, rnea
 from rbydyn_jax.io import from_mujoco, load_mjcf
 from tests.helpers import BATCH, X64, assert_close
@@ -229,7 +230,7 @@ def test_missing_package_names_the_extra(monkeypatch, tmp_path):
     def missing(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(rbydyn_jax._check.importlib, "import_module", missing)
+    monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"rbydyn_jax\[mjcf\]"):
         load_mjcf(tmp_path / "lamp.xml")
 

@@ -230,7 +230,7 @@ def test_a_point_mass_on_the_axis_resists_a_screw_and_no_hinge():
             "spindle must be a mapping",
         ),
         (lambda b: rb.with_joint_parameters(_screw(), {"j": {}}), rb.NameNotFoundError, "spindle"),
-        (lambda b: rb.with_joint_parameters(_screw(), {"wrist": {"pitch": 1.0}}), rb.ModelError, "parameters: none"),
+        (lambda b: rb.with_joint_parameters(_screw(), {"wrist": {"pitch": 1.0}}), rb.ArgumentError, "parameters: none"),
         (lambda b: rb.with_joint_parameters(_screw(), {0: {"pitch": np.nan}}), rb.ArgumentError, "must be finite"),
         (lambda b: rb.with_joint_parameters(_screw(), {0: {"pitch": jnp.ones(1)}}), rb.ShapeError, "pitch"),
     ],

@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbydyn_jax import Model, RobotBuilder, build_model, collision, link_pose
-from rbydyn_jax.collision import CapsulePairs
+from rbydyn_jax.collision import ShapePairs
 
 Q_START, Q_GOAL = (-0.9, 0.6), (0.7, 0.6)
 
 NO_POSES = [  # what is said of it, and a matrix
-    ("target must be a pose, its last row 0 0 0 1", np.zeros((4, 4))),
-    ("target must be a pose, its last row 0 0 0 1", np.eye(4) + np.eye(4)[[3] * 4] * [[0], [0], [0], [0.1]]),
+    ("target must be a rigid transform", np.zeros((4, 4))),
+    ("target must be a rigid transform", np.eye(4) + np.eye(4)[[3] * 4] * [[0], [0], [0], [0.1]]),
     ("target must be finite", np.eye(4) * np.nan),
-    ("target must be a pose, its upper left block a rotation", np.diag([1.0, 1.0, 1.01, 1.0])),
-    ("target must be a pose, its upper left block a rotation", np.diag([1.0, 1.0, -1.0, 1.0])),
+    ("target must be a rigid transform", np.diag([1.0, 1.0, 1.01, 1.0])),
+    ("target must be a rigid transform", np.diag([1.0, 1.0, -1.0, 1.0])),
 ]
 
 
@@ -33,7 +33,7 @@ def pole_arm(**limits: float) -> Model:
     return build_model(b.build_description())
 
 
-def pole_pairs(model: Model) -> CapsulePairs:
+def pole_pairs(model: Model) -> ShapePairs:
     return collision.pairs(model, [("base", "lower")])
 
 

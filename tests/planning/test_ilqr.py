@@ -37,7 +37,7 @@ from rbydyn_jax.planning import (
     SoftGoal,
     ilqr,
 )
-from rbydyn_jax.planning._riccati import backward, expanded, linearised
+from rbydyn_jax.planning._riccati import backward, expanded, linearized
 from rbydyn_jax.planning._torque_limits import limited
 from rbydyn_jax.spatial import so3
 from tests.helpers import X64, assert_close
@@ -209,7 +209,7 @@ def test_steps_on_manifolds_are_linearised_as_differences_say():
     h = 1e-6
     steps = h * jnp.eye(3 * n)
     expected = ((moved(steps) - moved(-steps)) / (2 * h)).T
-    taken = linearised(found, jnp.stack([q, q1]), jnp.stack([v, v1]))
+    taken = linearized(found, jnp.stack([q, q1]), jnp.stack([v, v1]))
     assert taken.Tq is not None and taken.Tv is not None
     D, Tq, Tv = taken.D[0], taken.Tq[0], taken.Tv[0]
     F = jnp.linalg.solve(D[:, :n], jnp.concatenate([-D[:, n:], jnp.eye(n)], axis=1))
@@ -285,7 +285,7 @@ def test_steps_all_at_once_are_those_one_after_another(make):
     def policies(problem, key):
         q, taus = random_configuration(model, key), jax.random.normal(key, (N, n))
         qs, vs = problem.rollout(q, jax.random.normal(key, (n,)), taus)
-        given = linearised(problem, qs, vs), *expanded(problem, qs, vs, taus, jnp.zeros(())), taus, jnp.full((), 1e-3)
+        given = linearized(problem, qs, vs), *expanded(problem, qs, vs, taus, jnp.zeros(())), taus, jnp.full((), 1e-3)
         return backward(problem, *given), backward(problem, *given, parallel=True)
 
     for limit in (everywhere, jnp.full(n, 0.5)):

@@ -136,8 +136,8 @@ def test_wrong_arguments():
         (DtypeError, r"collision_pairs must be what .* got list", {"collision_pairs": [("base", "lower")]}),
         (ArgumentError, "q_start must be finite", {"q": jnp.array([0.0, jnp.nan])}),
         *((ArgumentError, message, {"goal": jnp.asarray(wrong)}) for message, wrong in NO_POSES_OF_GOALS),
-        (ArgumentError, "duration must be positive and finite, got 0.0", {"duration": 0.0}),
-        (ArgumentError, "duration must be positive and finite, got nan", {"duration": float("nan")}),
+        (ArgumentError, "duration must be finite and positive, got 0.0", {"duration": 0.0}),
+        (ArgumentError, "duration must be finite and positive, got nan", {"duration": float("nan")}),
     ]:
         with pytest.raises(error, match=message):
             call(**wrong)
@@ -163,8 +163,8 @@ def test_wrong_problems():
     for error, message, goals in [
         (DtypeError, "goals must be a list of goals such as PoseGoal, got PoseGoal", PoseGoal("tool", pose)),
         (DtypeError, r"goals\[1\] must be a goal such as PoseGoal, got str", [PoseGoal("tool", pose), "home"]),
-        (ArgumentError, "goals must have one at an instant", []),
-        (ArgumentError, "goals must have one at an instant", [PoseGoal("tool", pose, at="path")]),
+        (ArgumentError, "goals must hold at least one at an instant", []),
+        (ArgumentError, "goals must hold at least one at an instant", [PoseGoal("tool", pose, at="path")]),
         (
             ArgumentError,
             r"goals\[0\].at must be a number between 0 and 1, or 'path', got 2.0",

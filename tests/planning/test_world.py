@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rbydyn_jax import ArgumentError, DtypeError, RobotBuilder, build_model, link_pose, robots
-from rbydyn_jax.collision import CapsulePairs, World, half_space, sphere, world_distances
+from rbydyn_jax.collision import ShapePairs, World, half_space, sphere, world_distances
 from rbydyn_jax.planning import (
     ConfigurationGoal,
     PoseGoal,
@@ -23,7 +23,7 @@ from rbydyn_jax.planning import (
 from tests.helpers import untyped
 
 START, END = jnp.array([0.2, 0.3]), jnp.array([1.4, 0.3])
-NO_PAIRS = CapsulePairs((), ())  # the links of the arm are always near each other
+NO_PAIRS = ShapePairs((), ())  # the links of the arm are always near each other
 
 
 def between(arm) -> World:

@@ -222,4 +222,4 @@ def test_importing_builders_imports_little_more_than_jax():
         "print(sorted({n.split('.')[1] for n in sys.modules if n.startswith('rbydyn_jax.')}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout == "[]\n['_check', '_errors', '_lazy', '_signatures', 'rby1']\n"
+    assert done.stdout == "[]\n['_check', '_errors', '_extras', '_lazy', '_process', 'rby1']\n"

@@ -149,7 +149,7 @@ def test_capsules():
     ],
 )
 def test_distances_are_exact(a, b):
-    """Against a general minimiser, started at every corner of the square of parameters."""
+    """Against a general minimizer, started at every corner of the square of parameters."""
     (a0, a1), (b0, b1) = np.array(a, float), np.array(b, float)
 
     def square(x):

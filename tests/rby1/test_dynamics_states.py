@@ -46,7 +46,7 @@ def test_caches_go_stale_as_theirs_do(both):
             calls = {f"set_{name}": (value,) for name, value in motion.items()}
             calls |= {"set_gravity": (rng.normal(size=6),), "set_tau": (rng.normal(size=24),)}
             steps = [f"compute_{step}" for step in CHAIN]
-            if "compute_2nd_diff_forward_kinematics" in called:  # before, theirs reads uninitialised memory
+            if "compute_2nd_diff_forward_kinematics" in called:  # before, theirs reads uninitialized memory
                 steps.append("compute_inverse_dynamics")
             call = str(rng.choice([*calls, *steps, *steps]))
             called.add(call)

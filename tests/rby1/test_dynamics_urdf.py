@@ -148,7 +148,7 @@ def test_a_path_without_a_file_is_refused(tmp_path):
 
 
 def test_what_third_party_files_leave_out():
-    """No axis and no inertial: an error and uninitialised memory in theirs, the x axis and no mass here."""
+    """No axis and no inertial: an error and uninitialized memory in theirs, the x axis and no mass here."""
     text = '<robot><link name="a"/><link name="b"/>' + joint(rest="") + "</robot>"
     robot = rby_dyn.Robot(rby_dyn.load_robot_from_urdf_data(text, "a"))
     state = robot.make_state(["a", "b"], ["j"])

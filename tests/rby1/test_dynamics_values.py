@@ -194,7 +194,7 @@ def test_resolved_mobile_base():
 
 
 def test_helical_scaled_and_displaced_screws():
-    """Axes are never normalised, a helix advances, and the pose given to make_revolute moves the axis alone."""
+    """Axes are never normalized, a helix advances, and the pose given to make_revolute moves the axis alone."""
     both = []
     for library in (sdk, rby_dyn):
         a, b, c, d, e = (library.Link(name, inertia) for name, inertia in zip("abcde", _inertias(5), strict=True))

@@ -148,7 +148,7 @@ def remodel(rby: Any, address: str) -> None:
 def look(rby: Any, address: str) -> None:
     state = connected(rby, address).get_state()
     with rby.printoptions(linewidth=10**9, multiline_repr=True, precision=4):
-        print(re.sub(r"gravity=\[[^]]*\]", "", repr(state)))  # uninitialised memory in the SDK
+        print(re.sub(r"gravity=\[[^]]*\]", "", repr(state)))  # uninitialized memory in the SDK
     print(re.sub(r"gravity=\[[^]]*\]", "", str(state)))
     print(state.position, state.joint_states[3].fet_state, state.battery_state, state.center_of_mass)
 
@@ -289,7 +289,7 @@ def torques(rby: Any, address: str) -> None:
     state.set_q(robot.get_state().position)
     state.set_qdot(np.linspace(-0.5, 0.5, model.robot_dof))
     state.set_qddot(np.zeros(model.robot_dof))
-    state.set_tau(np.zeros(model.robot_dof))  # uninitialised memory in the SDK
+    state.set_tau(np.zeros(model.robot_dof))  # uninitialized memory in the SDK
     with np.printoptions(precision=3, suppress=True):
         print(f"{state = }")
         for step in ("forward", "diff_forward", "2nd_diff_forward"):

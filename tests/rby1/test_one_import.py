@@ -77,7 +77,7 @@ def reach(rby: Any, robot: Any) -> None:
     state = dyn_robot.make_state(["base", "ee_right"], robot.model().robot_joint_names)
     position = robot.get_state().position
     state.set_q(position)
-    state.set_tau(np.linspace(-1.0, 1.0, 24) / 3)  # uninitialised memory in the SDK
+    state.set_tau(np.linspace(-1.0, 1.0, 24) / 3)  # uninitialized memory in the SDK
     dyn_robot.compute_forward_kinematics(state)
     T = dyn_robot.compute_transformation(state, 0, 1)
     print(np.round(T, 6).tolist(), repr(state), dyn_robot.get_dof())

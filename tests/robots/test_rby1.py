@@ -63,7 +63,7 @@ def test_equals_the_makers_library(form):
     q = jax.vmap(lambda key: random_configuration(model, key))(jax.random.split(jax.random.key(0), BATCH))
     v, a = jax.random.normal(jax.random.key(1), (2, BATCH, model.nv), q.dtype)
     q64, v64, a64 = (np.asarray(x, float) for x in (q, v, a))
-    # The SDK does not normalise the shoulder axes, which are 2e-9 off unit length, and its cosines err by 1e-8.
+    # The SDK does not normalize the shoulder axes, which are 2e-9 off unit length, and its cosines err by 1e-8.
     tolerance = 1e-7 if X64 else None
     want = np.array([sdk.fk(x, "base", model.link_names) for x in q64])
     assert_close(jax.vmap(fk, (None, 0))(model, q), want, tolerance)

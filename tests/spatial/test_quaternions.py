@@ -146,7 +146,7 @@ def test_rate_of_a_quaternion_is_that_of_its_rotation():
     omega = array(np.random.default_rng(3).normal(size=WXYZ.shape)[:, :3])
     qdot = jax.vmap(quat.derivative)(WXYZ, omega)
     assert_close(jax.vmap(quat.angular_velocity)(WXYZ, qdot), omega)
-    # R' = R omega^, along the motion q exp(t omega); the same for an unnormalised q and with radial drift.
+    # R' = R omega^, along the motion q exp(t omega); the same for an unnormalized q and with radial drift.
     Rdot = jax.vmap(lambda q, d: jax.jvp(quat.to_matrix, (q,), (d,))[1])(WXYZ, qdot)
     assert_close(Rdot, jnp.einsum("bij,bjk->bik", jnp.asarray(RANDOM.as_matrix(), DTYPE), jax.vmap(so3.hat)(omega)))
     assert_close(jax.vmap(quat.angular_velocity)(3 * WXYZ, 3 * qdot + WXYZ), omega)

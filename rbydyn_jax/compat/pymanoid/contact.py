@@ -19,7 +19,7 @@ from .body import Body, linear_first_cone
 class Contact(Body):
     r"""A rectangle that touches the ground, z its normal; forces are those of the ground on the robot.
 
-    Cones are those of dry friction, linearised from inside: of the pyramid $|f_x|, |f_y| \le \mu f_z / \sqrt2$. They
+    Cones are those of dry friction, linearized from inside: of the pyramid $|f_x|, |f_y| \le \mu f_z / \sqrt2$. They
     are stated in world axes at the contact's origin, wrenches as [f; n].
 
     Args:

@@ -12,8 +12,9 @@ from jaxtyping import Array, Float
 
 from ..._errors import ArgumentError, DtypeError, ModelError
 from ...algorithms.crba import crba
+from ...algorithms.hessians import hessian, point_hessian
 from ...algorithms.inverse_dynamics import gravity_forces, inverse_dynamics_terms
-from ...algorithms.jacobians import hessian, jacobian, point_hessian, point_jacobian, quaternion_jacobian
+from ...algorithms.jacobians import jacobian, point_jacobian, quaternion_jacobian
 from ...algorithms.kinematics import link_pose
 from ...io.load import load_urdf
 from ...model.configuration import clamp, neutral

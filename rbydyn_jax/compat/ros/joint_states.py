@@ -22,7 +22,7 @@ class JointValues(NamedTuple):
     Args:
         q: Configuration [rad, m].
         v: Velocity [rad/s, m/s]; None if the message has no velocities.
-        tau: Generalised forces [N m, N]; None if the message has no efforts.
+        tau: Generalized forces [N m, N]; None if the message has no efforts.
     """
 
     q: np.ndarray
@@ -103,7 +103,7 @@ def to_joint_state(model: Model, q: Any, v: Any = None, tau: Any = None, message
         model: The robot.
         q: Configuration [rad, m].
         v: Velocity [rad/s, m/s]; None leaves the field empty.
-        tau: Generalised forces [N m, N]; None leaves the field empty.
+        tau: Generalized forces [N m, N]; None leaves the field empty.
         message: A `sensor_msgs/msg/JointState` that is filled.
 
     Raises:

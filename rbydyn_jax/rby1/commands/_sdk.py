@@ -8,8 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._check import check_flag, require
+from ..._check import check_flag
 from ..._errors import ShapeError
+from ..._extras import require
 from .._enumerations import introduce
 from ._node import Node, concrete, fields_set, kinds
 from .models import ModelDescription

@@ -253,7 +253,7 @@ class WeightedJointTarget(_OfOneJoint):
 
 @command
 class OptimalControlCommand(Command):
-    """Minimises a weighted sum of squared errors.
+    """Minimizes a weighted sum of squared errors.
 
     Args:
         cartesian_targets: Poses of links.

@@ -393,7 +393,7 @@ def read_feedback(feedback: Any) -> Any:
         feedback: An instance of one of the SDK's classes of feedback.
 
     Raises:
-        DtypeError: It is none.
+        DtypeError: It is not.
     """
     cls = _TYPES.get(type(feedback).__qualname__)
     if cls is None:

@@ -77,7 +77,7 @@ class CommandHandle(_Handle):
         handler: The handler that the SDK returned.
 
     Raises:
-        DtypeError: It is none.
+        DtypeError: It is not such a handler.
     """
 
     def __init__(self, handler: Any) -> None:

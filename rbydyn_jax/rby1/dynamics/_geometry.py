@@ -238,7 +238,7 @@ class Collision:
         """Adds a shape.
 
         Raises:
-            DtypeError: It is none.
+            DtypeError: It is not a `Geom`.
         """
         self._geoms.append(checked(geom, "geom", Geom))
         self._revision = object()

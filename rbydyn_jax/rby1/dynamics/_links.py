@@ -74,7 +74,7 @@ class Link:
         """Adds a collision object. Robots that were built before see it too.
 
         Raises:
-            DtypeError: It is none.
+            DtypeError: It is not a `Collision`.
         """
         from ._geometry import Collision
 

@@ -69,7 +69,7 @@ class _Robot(Generic[S]):
         """The robot for the pure functions of `rbydyn_jax`, in JAX's default float type; joints as in `joint_names`.
 
         A snapshot of the current limits and collision objects, built at each access: keep it in a variable.
-        Axes are normalised. A hinge whose axis does not pass through its child's origin becomes two links, the first
+        Axes are normalized. A hinge whose axis does not pass through its child's origin becomes two links, the first
         named after the joint with ``_axis`` behind it.
 
         Raises:

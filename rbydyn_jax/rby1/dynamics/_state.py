@@ -31,7 +31,7 @@ class State:
 
     Before the first `compute_forward_kinematics` the poses are those of the zero position and the Jacobians zero, and
     the velocities are zero before the first `compute_diff_forward_kinematics`, as in the SDK. Its torques and
-    accelerations would be uninitialised memory; here asking for them raises `StaleStateError`.
+    accelerations would be uninitialized memory; here asking for them raises `StaleStateError`.
 
     Args:
         robot: The robot.

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._check import check_array, jit_public
+from ..._check import check_array
+from ..._jit import jit_public
 from ...algorithms.crba import crba
 from ...algorithms.inverse_dynamics import gravity_forces
 from ...model.model import Model, check_model

@@ -11,8 +11,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from ..._check import check_array, jit_public
+from ..._check import check_array
 from ..._errors import ArgumentError, DtypeError
+from ..._jit import jit_public
 from ..._result import Result
 from ...algorithms.crba import crba
 from ...algorithms.energy import damping_forces
