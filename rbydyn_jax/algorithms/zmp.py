@@ -83,7 +83,7 @@ def net_contact_wrench(
 class Zmp(Result):
     """A zero-tilting-moment point.
 
-    Args:
+    Attributes:
         point: The point in world coordinates [m]; the origin of the plane where there is none.
         valid: Whether there is one: the wrench presses against the plane or pulls at it.
     """

@@ -23,7 +23,7 @@ from .world import checked_world, on_grid
 class ContactPoints(Result):
     """Points of a robot that touch obstacles, or may.
 
-    Args:
+    Attributes:
         distance: Signed distance of each point from the obstacle [m]; negative inside.
         point: The point on the surface of the robot, in world coordinates [m].
         normal: Unit normal at the point, away from the obstacle.

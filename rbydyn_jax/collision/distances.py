@@ -27,7 +27,7 @@ Function = Callable[[Any, Any], Any]
 class _Part(NamedTuple):
     """Pairs of two kinds of shapes, in the order of the table: some within the robot, or a grid with obstacles.
 
-    Args:
+    Attributes:
         kinds: Of the first shape of each pair and of the second.
         places: Where each pair stands among all distances.
         sides: The shapes of the robot on each side; None on that of the obstacles in a grid.

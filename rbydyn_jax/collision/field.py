@@ -48,7 +48,7 @@ _TILE_CPU, _TILE = 4096, 131_072
 class SurfacePoints(Result):
     """For each of some points the nearest point on the surface of a robot.
 
-    Args:
+    Attributes:
         distance: Signed distance [m]; negative inside of a shape.
         link: Index of the link whose shape is nearest.
         point: The nearest point on the surface of that shape [m].

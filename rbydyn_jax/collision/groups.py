@@ -30,7 +30,7 @@ Moved = dict[int, tuple[Scalar, ...]]
 class PairGroup(NamedTuple):
     """All pairs of two kinds of shapes.
 
-    Args:
+    Attributes:
         places: Where each pair stands among all that are tested.
         function: Of these two kinds.
         distance: What it finds of the distance alone.

@@ -38,7 +38,7 @@ class _Best(NamedTuple):
 class _Face(NamedTuple):
     """A face of a hull, or all of them.
 
-    Args:
+    Attributes:
         corners: Its three vertices.
         along: From each of them to the next.
         inverse: The same, divided by its square.

@@ -19,7 +19,7 @@ _STEEP = 0.1  # cosine of the angle of a face's normal to that of the pair: stee
 class Drawn(NamedTuple):
     """A point that was drawn along its edge to where this lies on a face.
 
-    Args:
+    Attributes:
         exists: Whether there is such a point.
         point: The point.
         height: How far it is from the face, along the normal of the pair [m].

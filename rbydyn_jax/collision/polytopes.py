@@ -70,7 +70,7 @@ _BOX_FACES, _BOX_EDGES = _box_topology()
 class Polytope(NamedTuple):
     """One polytope with a ball around each of its points.
 
-    Args:
+    Attributes:
         vertices: Each component an array (v,) [m].
         faces: Three vertices of each face (f, 3), counterclockwise seen from outside.
         edges: Two vertices, and one more of each of both faces (e, 4).
@@ -114,7 +114,7 @@ def lowest(vertices: Vector, n: Vector) -> tuple[Array, Vector]:
 class Simplex(NamedTuple):
     """Three vertices of each of two polytopes, and how many count.
 
-    Args:
+    Attributes:
         a: Indices of the vertices of the first (3,).
         b: Of the second (3,).
         count: 3 if the foot of the origin is in the plane, 2 if on the line of the first two pairs, 1 in a point.

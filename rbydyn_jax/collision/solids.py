@@ -51,7 +51,7 @@ class Disc(NamedTuple):
 class Solid(NamedTuple):
     """A sum of segments, a disc and a ball.
 
-    Args:
+    Attributes:
         center: Its centre [m].
         halves: The half axes $g_i$ [m], perpendicular to each other.
         disc: The disc, if there is one; then the only half axis is along its axis.

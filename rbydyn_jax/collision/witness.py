@@ -32,7 +32,7 @@ class Witness(NamedTuple):
 class CapsuleDistance(Result):
     """Distance of two shapes and where it is taken; for many pairs each field has a leading axis.
 
-    Args:
+    Attributes:
         distance: Signed distance [m]; negative means overlap, by the depth of the penetration.
         point_a: Nearest point on the surface of the first shape [m].
         point_b: Nearest point on the surface of the second [m].

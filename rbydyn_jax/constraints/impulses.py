@@ -36,7 +36,7 @@ _COMPLIANCE = 1e2  # of all rows, in units of rounding
 class Rows(NamedTuple):
     """The problem: c contacts of three rows each, in world axes, then k rows of joint friction.
 
-    Args:
+    Attributes:
         matrix: A, symmetric and not negative.
         bias: b, the velocity without impulses.
         normals: Of the contacts.

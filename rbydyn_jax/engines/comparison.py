@@ -45,7 +45,7 @@ _QUICK = {"xla_backend_optimization_level": 0}
 class Error(NamedTuple):
     """An error of a function, and where it is.
 
-    Args:
+    Attributes:
         value: The error, relative; infinite where anything is not finite.
         at: The index of the entry, the configuration first.
     """
@@ -57,7 +57,7 @@ class Error(NamedTuple):
 class Results(NamedTuple):
     """What our functions return at some states.
 
-    Args:
+    Attributes:
         model: The robot.
         tip: The link whose Jacobian is taken.
         q: Configurations.

@@ -27,7 +27,7 @@ from .parameter_vector import velocity_names
 class TrajectoryData(Result):
     """A motion and the torques of the motors along it, a row for each time.
 
-    Args:
+    Attributes:
         q: Configurations [rad, m].
         v: Velocities [rad/s, m/s].
         a: Accelerations [rad/s^2, m/s^2].

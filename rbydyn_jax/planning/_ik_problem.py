@@ -42,7 +42,7 @@ class Setup(NamedTuple):
 class Judgement(NamedTuple):
     """What is known of a configuration.
 
-    Args:
+    Attributes:
         error: Squared error; where the goals are reached, what is lacking of the clearance.
         reached: Whether it is a solution.
         distance: The smallest distance [m]; None where there is no clearance to be kept.

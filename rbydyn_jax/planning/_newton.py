@@ -35,7 +35,7 @@ _SHORT = 1e3  # weight of the squared duration against the squared jerk, both re
 class Samples(NamedTuple):
     """What is known of a motion at the times of the optimization.
 
-    Args:
+    Attributes:
         bounds: Position, velocity and acceleration, and jerk where it is limited, scaled by their limits.
         bounds_rate: Their derivatives by the logarithm of the duration; None if that is given.
         path: Rows of each kind.

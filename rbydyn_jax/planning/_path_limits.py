@@ -40,7 +40,7 @@ class Forces(NamedTuple):
 class Grid(NamedTuple):
     """A path on the nodes of a grid, and then in the middles of its intervals.
 
-    Args:
+    Attributes:
         s: Parameters of the nodes.
         at: The path at nodes and middles.
         forces: Joint forces there; None if they have no limit.
@@ -54,7 +54,7 @@ class Grid(NamedTuple):
 class Sample(NamedTuple):
     """The path at one point of each interval, and its forces; the tangent of a square root there.
 
-    Args:
+    Attributes:
         first: First derivative of the path.
         second: Second derivative.
         forces: Joint forces.
@@ -74,7 +74,7 @@ class Sample(NamedTuple):
 class Interval(NamedTuple):
     """What is known of intervals: four samples, and the weights of two control points of the cubic through them.
 
-    Args:
+    Attributes:
         samples: At the start, in the middle, at the end, and in the middle of the next interval or of the one before.
         last: Where the last one is, in lengths of the interval.
         weights: Of the samples in the inner control points.

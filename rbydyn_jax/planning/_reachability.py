@@ -111,7 +111,7 @@ def _bounds(rows: list[Row], least: Array) -> list[_Lines]:
 class Stages(NamedTuple):
     """What the passes over the grid know.
 
-    Args:
+    Attributes:
         shared: What is the same for all intervals.
         each: What is known of each interval.
         steps: Their lengths.

@@ -30,7 +30,7 @@ from .motion_costs import Quadratic, expansion
 class Steps(NamedTuple):
     """Time steps near a motion; no Tq and Tv: the identity, and dt times the identity.
 
-    Args:
+    Attributes:
         D: Torques by the velocity after the step, the position, and the velocity before.
         Tq: Position after the step by the position before.
         Tv: Position after the step by the velocity after.
@@ -46,7 +46,7 @@ class Policy(NamedTuple):
 
     The decrease by a share s of the constant change is s times the first number, less s^2 times the second.
 
-    Args:
+    Attributes:
         change: Of the torques.
         gains: Of the torques, by the state.
         speeds: Of the velocities after the steps; with no torque at a limit, they say the same.
@@ -115,7 +115,7 @@ class _Stage(NamedTuple):
 
     States are (dq, 1, dv): what stands at the 1 are gradients.
 
-    Args:
+    Attributes:
         D: Torques by the velocity after the step and by the state.
         speed: By the velocity after the step.
         both: By this velocity and the state.

@@ -31,7 +31,7 @@ _TEMPERATURE = 0.002  # [m] of the smooth minimum of distances
 class Rows(NamedTuple):
     """Rows of one time, or of many with a leading axis.
 
-    Args:
+    Attributes:
         value: Their values.
         lower: Their lower bounds.
         upper: Their upper bounds.

@@ -26,7 +26,7 @@ _TOLERANCE = {"float64": 1e-4, "float32": 1e-3}
 class Found(NamedTuple):
     """The end of the search.
 
-    Args:
+    Attributes:
         coefficients: Of the motion.
         duration: Of the motion.
         first: The coefficients from which the search started.
@@ -62,7 +62,7 @@ class Found(NamedTuple):
 class State(NamedTuple):
     """Where the search is.
 
-    Args:
+    Attributes:
         x: The current motion.
         at: Its samples.
         dual: Multipliers of the limits.

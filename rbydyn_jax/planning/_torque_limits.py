@@ -24,7 +24,7 @@ _TOGETHER, _PASSES = 4, 32  # passes over the set of torques at their limits: wi
 class Limited(NamedTuple):
     """What limits change in a step, by (dq, 1, dv).
 
-    Args:
+    Attributes:
         taken: What they take off the torques.
         free: Torques that are at no limit.
         at_upper: Torques at their upper limit.

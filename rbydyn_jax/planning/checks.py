@@ -28,7 +28,7 @@ class TrajectoryReport(Result):
     A ratio is the largest |value| / limit over times and joints. An infinite limit has the ratio 0. For a limit
     of zero the ratio is 0 if the value is always exactly zero, and infinite otherwise. Of NaN it is NaN.
 
-    Args:
+    Attributes:
         position_error: Distance of the link's origin from the target at the end, of several links the largest [m].
         orientation_error: Angle between the link's axes and the target's at the end, of several links the largest
             [rad].

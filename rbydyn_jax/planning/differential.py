@@ -31,7 +31,7 @@ _ROWS = 8  # distances that are kept from each: the nearest ones
 class DifferentialIkResult(Result):
     """Result of `differential_ik`.
 
-    Args:
+    Attributes:
         v: The velocity [rad/s, m/s]; zero if there is no solution.
         solved: Whether it is the minimum, within the limits. False where `q`, `motions` or traced numbers are not
             finite, where a traced number that has to be positive, or at most 1, is not, or where rounding keeps the

@@ -42,7 +42,7 @@ class IkStatus(IntEnum):
 class IkResult(Result):
     """Result of `solve_ik`, with a leading axis for a batch of targets.
 
-    Args:
+    Attributes:
         q: The solution, or the best configuration found [rad, m].
         status: An `IkStatus`.
         position_error: Largest distance from a target: of a link's origin, or of the centre of mass [m].

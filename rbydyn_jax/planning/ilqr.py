@@ -45,7 +45,7 @@ class IlqrStatus(IntEnum):
 class IlqrResult(Result):
     """Result of `ilqr`.
 
-    Args:
+    Attributes:
         ts: Times [s].
         qs: Configurations [rad, m].
         vs: Velocities [rad/s, m/s].

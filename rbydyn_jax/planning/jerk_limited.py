@@ -21,7 +21,7 @@ from .profiles import ProfileSamples, at_known_times, check_numbers
 class JerkLimitedProfile(Result):
     """A motion in segments of constant jerk for each joint, to its target.
 
-    Args:
+    Attributes:
         start: Position at time 0 [rad, m].
         start_velocity: Velocity at time 0 [rad/s, m/s].
         start_acceleration: Acceleration at time 0 [rad/s^2, m/s^2].

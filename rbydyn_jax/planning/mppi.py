@@ -32,7 +32,7 @@ class MppiStatus(IntEnum):
 class MppiResult(Result):
     """Result of `mppi`.
 
-    Args:
+    Attributes:
         ts: Times [s].
         qs: Configurations [rad, m].
         vs: Velocities [rad/s, m/s].

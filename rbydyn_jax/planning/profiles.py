@@ -18,7 +18,7 @@ from ..spatial.safe import safe_divide, safe_sqrt
 class ProfileSamples(Result):
     """A profile at some times.
 
-    Args:
+    Attributes:
         position: Positions [rad, m].
         velocity: Velocities [rad/s, m/s].
         acceleration: Accelerations [rad/s^2, m/s^2].
@@ -37,7 +37,7 @@ def at_known_times(samples: ProfileSamples, times: Float[Array, "... 1"]) -> Pro
 class TrapezoidalProfile(Result):
     """A motion with three phases for each joint: acceleration to the cruise speed, cruise, and deceleration.
 
-    Args:
+    Attributes:
         start: Position at time 0 [rad, m].
         start_velocity: Velocity at time 0 [rad/s, m/s].
         target: Position at the end [rad, m].

@@ -30,7 +30,7 @@ class TrajectoryStatus(IntEnum):
 class TrajectoryViolations(Result):
     """The largest violation of each kind at 401 times, 0 where there is none.
 
-    Args:
+    Attributes:
         goals: Of the goals at an instant [rad, 0.1 m].
         position: Of limits of position [rad, m]; before the end, where the start is beyond one, of what the start has.
         velocity: Of limits of velocity, relative to the limit.
@@ -60,7 +60,7 @@ class TrajectoryViolations(Result):
 class TrajectoryResult(Result):
     """Result of `solve_trajectory`.
 
-    Args:
+    Attributes:
         trajectory: The motion.
         initial: The motion from which its search started.
         status: A `TrajectoryStatus`.

@@ -29,7 +29,7 @@ class TimingStatus(IntEnum):
 class TimedPath(Result):
     """A path with a timing: the path parameter is a polynomial of time on each interval.
 
-    Args:
+    Attributes:
         path: Waypoints, and the spline through them.
         times: Times of the nodes [s].
         phase: Coefficients of the path parameter in each interval, by powers of the time since its start.

@@ -46,7 +46,7 @@ class Motion(Protocol):
 class Trajectory(Result):
     """A spline of degree 5 for each moving joint, with acceleration zero at both ends; all others are at rest.
 
-    Args:
+    Attributes:
         q_start: Configuration at time 0 [rad, m].
         coefficients: Displacements in the basis of `planning.spline`, one column for each moving joint [rad, m].
         duration: Time from start to end [s].
@@ -87,7 +87,7 @@ class Trajectory(Result):
 class TrajectorySamples(Result):
     """A trajectory on a grid of times.
 
-    Args:
+    Attributes:
         times: Times [s].
         q: Configurations [rad, m].
         v: Velocities [rad/s, m/s].
@@ -142,7 +142,7 @@ def check_kind(x: Any, name: str) -> Trajectory:
 class Basis(NamedTuple):
     """The basis motions on a grid of phases, and their first three derivatives.
 
-    Args:
+    Attributes:
         phase: The grid.
         rest: The motions from rest to rest.
         ends: The motions that carry the end velocities.

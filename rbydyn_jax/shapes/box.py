@@ -53,7 +53,7 @@ class PlacedBoxes(NamedTuple):
 class Box(NamedTuple):
     """Boxes on links; see `Shape`.
 
-    Args:
+    Attributes:
         center: In link axes [m].
         axes: The directions of the sides as rows, unit vectors in link axes.
         half: Half the side lengths [m].

@@ -79,7 +79,7 @@ class PlacedCapsules(NamedTuple):
 class Capsule(NamedTuple):
     """Capsules on links; see `Shape`.
 
-    Args:
+    Attributes:
         segment: End points of the axis, in link axes [m].
         radius: Radius [m].
     """

@@ -69,7 +69,7 @@ class ConvexHull(NamedTuple):
     world as a whole need all leaves to be floats. The last vertices may be repeated, and faces and edges may have zeros
     only, where other hulls on the robot have more.
 
-    Args:
+    Attributes:
         vertices: In link axes [m].
         faces: Triangles that are the surface, by the indices of their vertices, counterclockwise seen from outside.
         edges: By the indices of two vertices, and of the third ones of the triangles on both sides.

@@ -55,7 +55,7 @@ class PlacedCylinders(NamedTuple):
 class Cylinder(NamedTuple):
     """Cylinders on links; see `Shape`.
 
-    Args:
+    Attributes:
         center: In link axes [m].
         axis: Its direction, a unit vector in link axes.
         half_length: Half its length [m].

@@ -23,7 +23,7 @@ class PlacedDistanceGrids(NamedTuple):
 class DistanceGrid(NamedTuple):
     """Signed distances at the points of regular grids.
 
-    Args:
+    Attributes:
         origin: The first point [m].
         axes: The directions of the grid, unit vectors as rows.
         values: The signed distances from what the grid stands for, negative inside of it [m].

@@ -22,7 +22,7 @@ class PlacedHalfSpaces(NamedTuple):
 class HalfSpace(NamedTuple):
     """All that is below planes.
 
-    Args:
+    Attributes:
         point: A point of the plane [m].
         normal: The unit normal of the plane, away from what is filled.
     """

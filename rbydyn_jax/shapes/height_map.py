@@ -26,7 +26,7 @@ class HeightMap(NamedTuple):
     Between four neighbours the surface is two triangles, which meet on the diagonal from the first to the last of them.
     Beyond its border, the outermost heights go on.
 
-    Args:
+    Attributes:
         origin: The point of the first height, at height zero [m].
         axes: The directions of the rows, of the columns and upwards, unit vectors as rows.
         heights: Above the plane of the origin, along both directions of the grid [m].

@@ -23,7 +23,7 @@ _CONSISTENT = {"float64": 1e-7, "float32": 1e-3}
 class Solutions(NamedTuple):
     """All x = offset + basis @ z; columns of the basis are orthonormal, or zero.
 
-    Args:
+    Attributes:
         offset: The shortest solution.
         basis: A column for each variable that is left.
         consistent: Whether there is a solution.

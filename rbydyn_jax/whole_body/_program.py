@@ -26,7 +26,7 @@ _UNIT = 10.0  # accelerations, and forces by mass [m/s^2], that count as one
 class Equations(NamedTuple):
     """M a + c = tau + K^T f and K a = -k, f the forces of contacts and, with the other sign, multipliers of loops.
 
-    Args:
+    Attributes:
         sure: The rows of K that are independent in general.
     """
 
@@ -117,7 +117,7 @@ def optimum(problem: Problem) -> Optimum:
 class _Space(NamedTuple):
     """All motions and forces that satisfy the equations, by the variables that are left.
 
-    Args:
+    Attributes:
         y: Accelerations of the joints with motors and forces, in units of `_UNIT`, whose squares the damping weighs.
         tau: Of the joints with motors.
     """

@@ -26,7 +26,7 @@ from ._state import State
 class Rows(NamedTuple):
     """Equations J x = wanted, x being the accelerations, the efforts or the force of a contact; J may be the identity.
 
-    Args:
+    Attributes:
         of: ``"acceleration"``, ``"effort"``, or the index of a contact.
         matrix: J; None is the identity.
         wanted: The right side.

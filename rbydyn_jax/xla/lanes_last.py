@@ -23,7 +23,7 @@ def in_all_lanes(f: Callable[..., list[Any]], xs: Sequence[Any], batched: Flags,
 class Spread(NamedTuple):
     """Operands in the lanes of both batches, and how the results are read.
 
-    Args:
+    Attributes:
         operands: The arrays; None if there are no lanes.
         batched: Whether each of them has lanes.
         lanes: Number of lanes.

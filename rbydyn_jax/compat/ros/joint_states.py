@@ -19,7 +19,7 @@ _KIND = "a JointState"
 class JointValues(NamedTuple):
     """What a JointState tells of a robot.
 
-    Args:
+    Attributes:
         q: Configuration [rad, m].
         v: Velocity [rad/s, m/s]; None if the message has no velocities.
         tau: Generalized forces [N m, N]; None if the message has no efforts.

@@ -21,7 +21,7 @@ _BILLION = 10**9
 class JointMotion(NamedTuple):
     """What a JointTrajectory tells of a robot, a row for each point.
 
-    Args:
+    Attributes:
         times: Times from the start [s].
         q: Configurations [rad, m].
         v: Velocities [rad/s, m/s]; None if the points have none.

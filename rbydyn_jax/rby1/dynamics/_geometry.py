@@ -27,7 +27,7 @@ class GeomType(SdkEnum):
 class CollisionResult(NamedTuple):
     """Distance of two shapes.
 
-    Args:
+    Attributes:
         link1: Link of the first shape; empty where the shapes were compared without a robot.
         link2: Link of the second.
         position1: Nearest point (3,) on the *axis* of the first capsule, not on its surface, as in the SDK [m].

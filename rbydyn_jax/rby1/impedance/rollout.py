@@ -29,7 +29,7 @@ from .law import component_torques, follow_dtype
 class Rollout(Result):
     """A commanded motion; the torques of a row act until the time of the next.
 
-    Args:
+    Attributes:
         times: Times [s].
         q: Configurations [rad, m].
         v: Velocities [rad/s, m/s].
