@@ -20,8 +20,6 @@
 
 # %%
 # %matplotlib inline
-import dataclasses
-
 import jax
 
 jax.config.update("jax_enable_x64", True)
@@ -36,7 +34,7 @@ from rbydyn_jax import planning, robots
 
 arm = robots.panda_like()
 payload = (1.3, jnp.array([0.02, 0.0, 0.12]))  # mass [kg] and centre [m]: what we are not told
-real = rb.attach_payload(dataclasses.replace(arm, friction=jnp.full(7, 0.6)), "link7", *payload)
+real = rb.attach_payload(rb.with_friction(arm, 0.6), "link7", *payload)
 
 # %% [markdown]
 # ## What torques can tell at all
