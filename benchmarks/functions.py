@@ -185,5 +185,5 @@ def section(found: dict[str, Any]) -> str:
         counts += [len(others), sum(verdict(r) < 1 for r in others)]
         lines.append(f"| {TITLES.get(robot, robot)} | {dtype} | " + " | ".join(map(str, counts)) + " |")
     worst = [r for r in sorted(measured, key=verdict) if verdict(r) < 1]
-    lines += ["", f"The worst of {len(worst)} that are not what is asked for:", ""] if worst else []
+    lines += ["", f"The worst of the {len(worst)} entries that miss a target:", ""] if worst else []
     return "\n".join([*lines, *(_rows(worst[:_SHOWN]) if worst else []), ""])
