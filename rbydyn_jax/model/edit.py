@@ -54,8 +54,8 @@ def with_traversal(model: Model, traversal: Traversal) -> Model:
         traversal: ``"unrolled"``: body by body, fastest to run on a CPU; its programs grow with the number of bodies.
             On a CUDA GPU: the whole algorithm as one kernel or a few, with a configuration in each thread.
             ``"scanned"``: loops along runs of joints, fastest to compile for long chains; on a CPU 2 to 3 times
-            slower, up to 15 times where the path to one link is enough; on a GPU 3 to 7 times. ``"auto"``: unrolled
-            on a CPU and on a CUDA GPU for up to 64 bodies, scanned everywhere else.
+            slower, up to 15 times where the path to one link is enough; on a GPU several times slower. ``"auto"``:
+            unrolled on a CPU and on a CUDA GPU for up to 64 bodies, scanned everywhere else.
 
     Raises:
         ArgumentError: `traversal` is none of these.
