@@ -66,7 +66,7 @@ def tables(found: dict[str, Any]) -> str:
         "error on another motion / noise",
         "before",
     )
-    slope = "gradient of a squared error by all parameters [us]"
+    slope = "gradient of a squared error with respect to all parameters [us]"
     head = ("jax", "batch", "regressor [us]", "as many equal numbers [us]", "Pinocchio [us]", slope)
     fit_lines, lines = ([f"| {' | '.join(x)} |", "|---" * len(x) + "|"] for x in (fit_head, head))
     for r in found["runs"]:

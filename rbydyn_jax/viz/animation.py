@@ -36,7 +36,7 @@ def animate(
     alpha: float = 0.9,
     progress: Progress = False,
 ) -> None:
-    """Writes a film of a motion, drawn by `draw_robot`.
+    """Writes an animation of a motion, drawn by `draw_robot`.
 
     Args:
         model: The robot.
