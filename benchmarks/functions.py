@@ -174,7 +174,7 @@ def section(found: dict[str, Any]) -> str:
     """The page's lines about one version of jax: how many are lost on each robot, and the worst."""
     measured = [r for r in found["functions"] if "us" in r]
     lines = [f"jax {found['versions']['jax']}, {found['machine']['cpu']}, {found['date']}:", ""]
-    lines += ["| robot | dtype | beside Pinocchio | below 1.5x | slower | others | over 3x the arithmetic |"]
+    lines += ["| robot | dtype | compared with Pinocchio | below 1.5x | slower | others | over 3x the arithmetic |"]
     lines += ["|---|---" + "|---:" * 5 + "|"]
     for robot, dtype in dict.fromkeys((r["robot"], r["dtype"]) for r in measured):
         here = [r for r in measured if (r["robot"], r["dtype"]) == (robot, dtype)]
