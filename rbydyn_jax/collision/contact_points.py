@@ -46,11 +46,11 @@ def contact_points(
     Of a shape on a half-space: both ends of a capsule, the four corners of a box's face, of a cylinder three points
     on the rim of the nearer end and one on the other, and of a convex hull four vertices: the lowest one, and three
     that are far apart among those about as low. Of a shape and another solid: these points of the one against the
-    other, those of the other against the one, and the nearest one; points beside a face of a box, or of a hull that
-    has four corners, are drawn along their edges to where these come onto it, so that all corners of two faces'
+    other, those of the other against the one, and the nearest one; points outside a face of a box, or of a hull that
+    has four corners, are moved along their edges to the boundary of the face, so that all corners of two faces'
     overlap are among them. On a height map or a grid of distances: these points, and the nearest one that is found;
     a ball, at an end of a capsule, has two points on a map, so that it can lie in a groove. So many points there are
-    in every configuration. Rims are not drawn: a cylinder that overhangs has the nearest point instead. Which points
+    in every configuration. Rims are not moved: a cylinder that overhangs has the nearest point instead. Which points
     are chosen counts as constant in derivatives.
 
     Args:

@@ -51,7 +51,7 @@ class WholeBodyResult(Result):
         tau: Torques and forces of the joints, zero where there is no motor [N m, N].
         forces: Of each contact on its link: [n; f] of a patch, f of a point, in the contact's axes [N m, N].
         multipliers: $\lambda$ of the loop joints, as in `constraints.inverse_dynamics` [N m, N].
-        errors: Of each task, row by row: what it has minus what it wants; of accelerations, momentum rates, forces.
+        errors: The achieved minus the desired value of each task, row by row: accelerations, momentum rates, forces.
         residual: $M a + c - \tau - \sum J^T f + K^T\lambda$ where there is no motor: rounding [N m, N].
         slip: Acceleration of the contacts and loops beyond the one that they are to have: rounding [rad/s^2, m/s^2].
         status: How it ended.
