@@ -110,7 +110,7 @@ RIGHT_OF: dict[str, dict[str, Any]] = {
     "identification.TrajectoryData": dict.fromkeys(("q", "v", "a", "tau"), ROWS),
     "identification.calibrate": {"q": ROWS, "poses": {"tool": np.zeros((30, 3))}},
     "identification.data_from_samples": {"q": ROWS, "tau": ROWS, "period": 0.1},
-    "identification.exciting_trajectory": {"duration": 1.0, "waypoints": 1, "points": 2, "population": 8}
+    "identification.exciting_trajectory": {"duration": 1.0, "waypoints": 1, "points": 3, "population": 8}
     | {"iterations": 1},
     "identification.fit": {"data": identification.TrajectoryData(*map(jnp.asarray, (ROWS,) * 4))},
     "identification.read_csv": {"path": CSV},

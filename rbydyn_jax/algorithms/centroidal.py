@@ -94,6 +94,10 @@ def subtree_mass(model: Model, link: str | int) -> Float[Array, ""]:
 
     Raises:
         NameNotFoundError: There is no such link.
+
+    Example:
+        >>> float(subtree_mass(robots.double_pendulum(masses=(1.0, 2.0)), "lower"))
+        2.0
     """
     model = check_model(model)
     body = model.tree.link_bodies[model.link_index(link)]
@@ -122,6 +126,13 @@ def center_of_mass(
     Raises:
         NameNotFoundError: There is no such link.
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        A pendulum turned by a quarter:
+
+        >>> arm = robots.pendulum(mass=2.0, length=0.5)
+        >>> round(float(center_of_mass(arm, jnp.array([jnp.pi / 2]))[0]), 6)
+        -0.5
     """
     model, q = arguments(model, q=q)
     mass, moment = _mass_and_moment(model, q, links, ref)
@@ -143,6 +154,11 @@ def momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Array, "6 nv"]
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> A = momentum_matrix(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1))
+        >>> float(A[1, 0]), float(A[3, 0])
+        (0.5, -1.0)
     """
     model, q = arguments(model, q=q)
     return momentum_columns(model, q)
@@ -159,6 +175,13 @@ def momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Floa
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        Of a pendulum, $m l^2 v$ about y and $-m l v$ along x:
+
+        >>> h = momentum(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1), jnp.array([2.0]))
+        >>> float(h[1]), float(h[3])
+        (1.0, -2.0)
     """
     model, q, v = arguments(model, q=q, v=v)
     return spatial_momentum(model, q, v)
@@ -174,6 +197,10 @@ def com_jacobian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3 nv"]:
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> float(com_jacobian(robots.pendulum(length=0.5), jnp.zeros(1))[0, 0])
+        -0.5
     """
     model, q = arguments(model, q=q)
     return linear_momentum_matrix(model, q) / total_mass(model)
@@ -190,6 +217,10 @@ def com_velocity(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> 
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> float(com_velocity(robots.pendulum(length=0.5), jnp.zeros(1), jnp.array([2.0]))[0])
+        -1.0
     """
     model, q, v = arguments(model, q=q, v=v)
     return spatial_momentum(model, q, v)[3:] / total_mass(model)
@@ -209,6 +240,13 @@ def com_acceleration(
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        Towards the pivot of a pendulum, $l v^2$:
+
+        >>> arm, v = robots.pendulum(length=0.5), jnp.array([2.0])
+        >>> round(float(com_acceleration(arm, jnp.zeros(1), v, jnp.zeros(1))[2]), 6)
+        2.0
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
     return inertial_wrench(weightless(model), q, v, a)[3:] / total_mass(model)
@@ -232,6 +270,10 @@ def com_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 3 nv"]:
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> float(com_hessian(robots.pendulum(length=0.5), jnp.zeros(1))[0, 2, 0])
+        0.5
     """
     model, q = arguments(model, q=q)
     turns, moments = traverse(model, _turns_and_moments, q, result="joint_matrix")

@@ -110,6 +110,10 @@ def mass_matrix_inverse(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> float(mass_matrix_inverse(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1))[0, 0])  # 1 / (m l^2)
+        2.0
     """
     model, q = arguments(model, q=q)
     return _inverse_at(model, q)

@@ -26,6 +26,11 @@ def kinetic_energy(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> arm = robots.pendulum(mass=2.0, length=0.5)
+        >>> float(kinetic_energy(arm, jnp.zeros(1), jnp.array([2.0])))  # m l^2 v^2 / 2
+        1.0
     """
     model, q, v = arguments(model, q=q, v=v)
     return 0.5 * v @ newton_euler(weightless(model), q, None, v, None)
@@ -42,6 +47,10 @@ def potential_energy(model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> round(float(potential_energy(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1))), 6)  # -m g l
+        -9.81
     """
     model, q = arguments(model, q=q)
     return -jnp.sum(first_moment(model, q) * model.gravity)
@@ -56,6 +65,10 @@ def damping_forces(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
 
     Raises:
         ShapeError: `v` is not of shape `(model.nv,)`.
+
+    Example:
+        >>> float(damping_forces(with_damping(robots.pendulum(), 0.5), jnp.array([2.0]))[0])
+        -1.0
     """
     model, v = arguments(model, v=v)
     return -model.damping * v
@@ -73,6 +86,10 @@ def friction_forces(model: Model, v: Float[Array, "nv"], *, width: float | None 
     Raises:
         ArgumentError: `width` is not positive.
         ShapeError: `v` is not of shape `(model.nv,)`.
+
+    Example:
+        >>> float(friction_forces(with_friction(robots.pendulum(), 0.25), jnp.array([2.0]))[0])
+        -0.25
     """
     model, v = arguments(model, v=v)
     if width is not None:

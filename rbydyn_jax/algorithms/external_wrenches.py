@@ -38,6 +38,14 @@ def external_wrenches(
         DtypeError: `wrenches` is not a mapping.
         NameNotFoundError: There is no such link.
         ShapeError: A wrench is not of shape (6,), or `q` not of shape `(model.nq,)`.
+
+    Example:
+        A force of 1 N upwards on a pendulum turned by a quarter is along -x in the axes of its body:
+
+        >>> arm, q = robots.pendulum(), jnp.array([jnp.pi / 2])
+        >>> f_ext = external_wrenches(arm, q, {"bob": jnp.array([0.0, 0, 0, 0, 0, 1])})
+        >>> round(float(f_ext[0, 3]), 6)
+        -1.0
     """
     model, q = arguments(model, q=q)
     check_frame(frame)

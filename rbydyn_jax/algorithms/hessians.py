@@ -71,6 +71,13 @@ def hessian(
         NameNotFoundError: There is no such link.
         ArgumentError: `frame` is not one of the three.
         ShapeError: An argument has another shape.
+
+    Example:
+        The second derivatives of the position of a tool, 0.5 m and 0.4 m from the joints at a right angle:
+
+        >>> H = hessian(robots.two_link_arm(), jnp.array([0.0, jnp.pi / 2]), "tool")
+        >>> round(float(H[0, 3, 0]), 6), round(float(H[1, 4, 1]), 6)
+        (-0.5, -0.4)
     """
     model, q = arguments(model, q=q)
     check_frame(frame)
@@ -94,6 +101,11 @@ def point_hessian(
     Raises:
         NameNotFoundError: There is no such link.
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> H = point_hessian(robots.pendulum(), jnp.zeros(1), "bob", jnp.array([0.0, 0.0, -0.5]))
+        >>> float(H[0, 2, 0])
+        0.5
     """
     model, q, point = arguments(model, q=q, point=point)
     index = model.link_index(link)

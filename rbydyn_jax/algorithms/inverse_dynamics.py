@@ -68,6 +68,13 @@ def bias_forces(
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        The torque that holds a pendulum of 2 kg and 0.5 m horizontally:
+
+        >>> arm, q = robots.pendulum(mass=2.0, length=0.5), jnp.array([jnp.pi / 2])
+        >>> round(float(bias_forces(arm, q, jnp.zeros(1))[0]), 6)
+        9.81
     """
     model, q, v, f_ext = arguments(model, q=q, v=v, f_ext=f_ext)
     return newton_euler(model, q, v, None, f_ext)
@@ -130,6 +137,12 @@ def inverse_dynamics_terms(
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> arm, q = robots.pendulum(mass=2.0, length=0.5), jnp.array([jnp.pi / 2])
+        >>> terms = inverse_dynamics_terms(arm, q, jnp.zeros(1), jnp.array([2.0]))
+        >>> round(float(terms.inertial[0]), 6), round(float(terms.gravity[0]), 6)
+        (1.0, 9.81)
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
     floating = weightless(model)
@@ -162,6 +175,13 @@ def joint_reaction_wrenches(
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        The joint of a hanging pendulum carries its weight:
+
+        >>> rest = jnp.zeros(1)
+        >>> round(float(joint_reaction_wrenches(robots.pendulum(mass=2.0), rest, rest, rest)[0, 5]), 6)
+        19.62
     """
     model, q, v, a, f_ext = arguments(model, q=q, v=v, a=a, f_ext=f_ext)
 

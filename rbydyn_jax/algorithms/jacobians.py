@@ -148,6 +148,11 @@ def point_jacobian(
     Raises:
         NameNotFoundError: There is no such link.
         ShapeError: `q` or `point` has another shape.
+
+    Example:
+        >>> J = point_jacobian(robots.pendulum(), jnp.zeros(1), "bob", jnp.array([0.0, 0.0, -0.5]))
+        >>> float(J[0, 0])
+        -0.5
     """
     model, q, point = arguments(model, q=q, point=point)
     index, base = model.link_index(link), None if ref is None else model.link_index(ref)
@@ -170,6 +175,10 @@ def quaternion_jacobian(model: Model, q: Float[Array, "nq"], link: str | int) ->
     Raises:
         NameNotFoundError: There is no such link.
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> float(quaternion_jacobian(robots.pendulum(), jnp.zeros(1), "bob")[2, 0])  # about y
+        0.5
     """
     model, q = arguments(model, q=q)
     index = model.link_index(link)

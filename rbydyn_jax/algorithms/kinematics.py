@@ -158,6 +158,11 @@ def link_pose(
     Raises:
         NameNotFoundError: There is no such link.
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> T = link_pose(robots.two_link_arm(), jnp.array([0.0, jnp.pi / 2]), "tool")
+        >>> [round(float(x), 6) for x in T[:2, 3]]
+        [0.5, 0.4]
     """
     model, q = arguments(model, q=q)
     links = [model.link_index(link)] + ([] if ref is None else [model.link_index(ref)])
@@ -180,6 +185,10 @@ def body_poses(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nb 4 4"]:
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> body_poses(robots.two_link_arm(), jnp.zeros(2))[1, :3, 3].tolist()
+        [0.5, 0.0, 0.0]
     """
     model, q = arguments(model, q=q)
     return _principal_poses(model, q) if model.nb else jnp.zeros((0, 4, 4), q.dtype)

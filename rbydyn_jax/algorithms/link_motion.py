@@ -47,6 +47,11 @@ def jacobian_dot(
         NameNotFoundError: There is no such link.
         ArgumentError: `frame` is not one of the three.
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> arm, q, v = robots.two_link_arm(), jnp.array([0.0, jnp.pi / 2]), jnp.array([1.0, 0.0])
+        >>> round(float(jacobian_dot(arm, q, v, "tool")[3, 0]), 6)  # towards the first joint
+        -0.5
     """
     model, q, v = arguments(model, q=q, v=v)
 
@@ -83,6 +88,11 @@ def jacobian_dot_v(
         NameNotFoundError: There is no such link.
         ArgumentError: `frame` is not one of the three.
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> arm, q, v = robots.two_link_arm(), jnp.array([0.0, jnp.pi / 2]), jnp.array([2.0, 0.0])
+        >>> [round(float(x), 6) for x in jacobian_dot_v(arm, q, v, "tool")[3:5]]
+        [-2.0, -1.6]
     """
     model, q, v = arguments(model, q=q, v=v)
 
@@ -160,6 +170,13 @@ def link_acceleration(
         NameNotFoundError: There is no such link.
         ArgumentError: `frame` is not one of the three.
         ShapeError: An argument has another shape.
+
+    Example:
+        The centripetal acceleration of a tool:
+
+        >>> arm, q, v = robots.two_link_arm(), jnp.array([0.0, jnp.pi / 2]), jnp.array([2.0, 0.0])
+        >>> [round(float(x), 6) for x in link_acceleration(arm, q, v, jnp.zeros(2), "tool")[3:5]]
+        [-2.0, -1.6]
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
 

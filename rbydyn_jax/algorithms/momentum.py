@@ -40,6 +40,11 @@ def centroidal_momentum_matrix(model: Model, q: Float[Array, "nq"]) -> Float[Arr
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> A = centroidal_momentum_matrix(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1))
+        >>> float(A[3, 0])  # -m l
+        -1.0
     """
     model, q = arguments(model, q=q)
     return _about(center_of_mass(model, q), momentum_matrix(model, q))
@@ -82,6 +87,11 @@ def centroidal_momentum_rate(
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> arm, v = robots.pendulum(mass=2.0, length=0.5), jnp.array([2.0])
+        >>> round(float(centroidal_momentum_rate(arm, jnp.zeros(1), v, jnp.zeros(1))[5]), 6)  # m l v^2
+        4.0
     """
     model, q, v, a = arguments(model, q=q, v=v, a=a)
     return _about_center(model, q, inertial_wrench(weightless(model), q, v, a))
@@ -100,6 +110,11 @@ def centroidal_momentum_hessian(model: Model, q: Float[Array, "nq"]) -> Float[Ar
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> H = centroidal_momentum_hessian(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1))
+        >>> float(H[0, 5, 0])  # m l
+        1.0
     """
     model, q = arguments(model, q=q)
     return momentum_hessian(model, q, center_of_mass(model, q), total_mass(model))
@@ -116,6 +131,11 @@ def angular_momentum_jacobian(model: Model, q: Float[Array, "nq"], point: Float[
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> A = angular_momentum_jacobian(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1), jnp.zeros(3))
+        >>> float(A[1, 0])  # m l^2
+        0.5
     """
     model, q, point = arguments(model, q=q, point=point)
     return _about(point, momentum_matrix(model, q))[:3]
@@ -162,6 +182,13 @@ def angular_momentum_hessian(model: Model, q: Float[Array, "nq"], point: Float[A
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        About its pivot that of a pendulum does not depend on the angle:
+
+        >>> H = angular_momentum_hessian(robots.pendulum(), jnp.zeros(1), jnp.zeros(3))
+        >>> H.shape, bool((H == 0.0).all())
+        ((1, 3, 1), True)
     """
     model, q, point = arguments(model, q=q, point=point)
     return momentum_hessian(model, q, point)[:, :3]

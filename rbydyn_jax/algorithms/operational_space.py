@@ -57,6 +57,11 @@ def spatial_inertia(model: Model, q: Float[Array, "nq"], ref: str | int | None =
     Raises:
         NameNotFoundError: There is no such link.
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> I = spatial_inertia(robots.pendulum(mass=2.0, length=0.5), jnp.zeros(1))
+        >>> float(I[1, 1]), float(I[3, 3])  # m l^2 about the pivot, m
+        (0.5, 2.0)
     """
     model, q = arguments(model, q=q)
     T_ref = None if ref is None else se3.inverse(link_pose(model, q, ref))
@@ -182,6 +187,11 @@ def operational_space_inertia(
     Raises:
         NameNotFoundError: There is no such link.
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> L = operational_space_inertia(robots.two_link_arm(), jnp.array([0.0, jnp.pi / 2]), "tool")
+        >>> L.shape, bool(jnp.allclose(L, L.T))
+        ((6, 6), True)
     """
     model, q = arguments(model, q=q)
     at, base = model.tree.link_index(link), None if ref is None else model.tree.link_index(ref)

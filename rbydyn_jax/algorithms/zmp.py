@@ -76,6 +76,13 @@ def net_contact_wrench(
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        The ground carries the weight of a robot at rest:
+
+        >>> rest = jnp.zeros(1)
+        >>> round(float(net_contact_wrench(robots.pendulum(mass=2.0), rest, rest, rest, jnp.zeros(3))[5]), 6)
+        19.62
     """
     return -gravito_inertial_wrench(model, q, v, a, point)
 

@@ -59,7 +59,7 @@ def load_urdf_string(
     strict: bool = False,
     source: str = "<string>",
 ) -> Model:
-    """Loads a robot from the text of a URDF file; see `load_urdf`.
+    r"""Loads a robot from the text of a URDF file; see `load_urdf`.
 
     Args:
         text: The document.
@@ -73,6 +73,12 @@ def load_urdf_string(
         DtypeError: `text` is not str or bytes.
         ParseError: The text describes no robot; `error.findings` has all that is wrong, with lines.
         NameNotFoundError: There is no such base link or joint.
+
+    Example:
+        >>> text = '<robot name="box"><link name="base"/><link name="lid"/>' \
+        ...     '<joint name="hinge" type="continuous"><parent link="base"/><child link="lid"/></joint></robot>'
+        >>> load_urdf_string(text).joint_names
+        ('hinge',)
     """
     if not isinstance(text, str | bytes):
         hint = "; use load_urdf for a file" if isinstance(text, Path) else ""

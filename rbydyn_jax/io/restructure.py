@@ -106,6 +106,10 @@ def submodel(model: Model, base_link: str | int) -> Model:
     Raises:
         ModelError: A joint of that part mimics one outside it, or the link is welded and others may hang on it.
         NameNotFoundError: There is no such link.
+
+    Example:
+        >>> submodel(robots.double_pendulum(), "upper").joint_names
+        ('elbow',)
     """
     _concrete(model)
     link = model.link_index(base_link)
@@ -154,6 +158,10 @@ def attach(
         ModelError: A name occurs in both.
         NameNotFoundError: There is no such link.
         ShapeError: `pose` is not of shape (4, 4).
+
+    Example:
+        >>> attach(robots.two_link_arm(), "tool", robots.pendulum(), prefix="p_").joint_names[-1]
+        'p_hinge'
     """
     _concrete(model)
     _concrete(other, "other")

@@ -87,6 +87,14 @@ def save_urdf(model: Model, path: str | Path, *, collisions: bool = True, capsul
         IsADirectoryError: `path` is one.
         ModelError: A joint is of a type that URDF does not have, or has different values for its coordinates, which
             URDF does not support.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp()) / "arm.urdf"
+        >>> save_urdf(robots.two_link_arm(), path)
+        >>> load_urdf(path).nv
+        2
     """
     if not isinstance(path, str | os.PathLike):
         raise DtypeError(f"path must be a str or a Path, got {type(path).__name__}")

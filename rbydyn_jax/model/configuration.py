@@ -80,6 +80,12 @@ def random_configuration(model: Model, key: PRNGKeyArray) -> Float[Array, "nq"]:
 
     Raises:
         DtypeError: `key` is no key.
+
+    Example:
+        >>> arm = robots.two_link_arm()
+        >>> q = random_configuration(arm, jax.random.key(0))
+        >>> bool(((arm.position_lower <= q) & (q <= arm.position_upper)).all())
+        True
     """
     _checked(model)
     key = check_key(key)
@@ -107,6 +113,15 @@ def integrate(model: Model, q: Float[Array, "nq"], dv: Float[Array, "nv"]) -> Fl
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        A ball joint is turned by pi about x:
+
+        >>> ball = RobotBuilder("ball").link("world").link("ball", 1.0, inertia=0.1)
+        >>> ball = build_model(ball.spherical("joint", "world", "ball"))
+        >>> q = integrate(ball, neutral(ball), jnp.array([jnp.pi, 0.0, 0.0]))
+        >>> bool(jnp.allclose(q, jnp.array([0.0, 1.0, 0.0, 0.0]), atol=1e-6))
+        True
     """
     q, dv = _checked(model, q=q, dv=dv)
     return _by_joint(model, lambda j, qs, vs: j.integrate(q[qs], dv[vs]))
@@ -138,6 +153,10 @@ def difference(model: Model, q0: Float[Array, "nq"], q1: Float[Array, "nq"]) -> 
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> difference(robots.double_pendulum(), jnp.array([1.0, 2.0]), jnp.array([1.5, 1.0])).tolist()
+        [0.5, -1.0]
     """
     q0, q1 = _checked(model, q0=q0, q1=q1)
     return _by_joint(model, lambda j, qs, vs: j.difference(q0[qs], q1[qs]))
@@ -153,6 +172,12 @@ def normalize(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> ball = RobotBuilder("ball").link("world").link("ball", 1.0, inertia=0.1)
+        >>> ball = build_model(ball.spherical("joint", "world", "ball"))
+        >>> normalize(ball, jnp.array([2.0, 0.0, 0.0, 0.0])).tolist()
+        [1.0, 0.0, 0.0, 0.0]
     """
     (q,) = _checked(model, q=q)
     return _by_joint(model, lambda j, qs, vs: j.normalize(q[qs]))
@@ -168,6 +193,10 @@ def clamp(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nq"]:
 
     Raises:
         ShapeError: `q` is not of shape `(model.nq,)`.
+
+    Example:
+        >>> clamp(with_limits(robots.pendulum(), position_upper=jnp.array([1.5])), jnp.array([2.0])).tolist()
+        [1.5]
     """
     (q,) = _checked(model, q=q)
     lower, upper = model.position_lower.astype(q.dtype), model.position_upper.astype(q.dtype)
@@ -200,6 +229,12 @@ def qdot_from_v(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> F
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> ball = RobotBuilder("ball").link("world").link("ball", 1.0, inertia=0.1)
+        >>> ball = build_model(ball.spherical("joint", "world", "ball"))
+        >>> qdot_from_v(ball, neutral(ball), jnp.array([1.0, 0.0, 0.0])).tolist()
+        [0.0, 0.5, 0.0, 0.0]
     """
     q, v = _checked(model, q=q, v=v)
     return _by_joint(model, lambda j, qs, vs: j.qdot_from_v(q[qs], v[vs]))
@@ -216,6 +251,12 @@ def v_from_qdot(model: Model, q: Float[Array, "nq"], qdot: Float[Array, "nq"]) -
 
     Raises:
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> ball = RobotBuilder("ball").link("world").link("ball", 1.0, inertia=0.1)
+        >>> ball = build_model(ball.spherical("joint", "world", "ball"))
+        >>> v_from_qdot(ball, neutral(ball), jnp.array([0.0, 0.5, 0.0, 0.0])).tolist()
+        [1.0, 0.0, 0.0]
     """
     q, qdot = _checked(model, q=q, qdot=qdot)
     return _by_joint(model, lambda j, qs, vs: j.v_from_qdot(q[qs], qdot[qs]))

@@ -80,6 +80,10 @@ def with_limits(model: Model, **limits: Float[Array, "n"]) -> Model:
     Raises:
         ArgumentError: A name is unknown, a limit is NaN or negative, or the limits leave no position.
         ShapeError: A value has another shape.
+
+    Example:
+        >>> with_limits(robots.pendulum(), velocity_limit=jnp.array([2.0])).velocity_limit.tolist()
+        [2.0]
     """
     model = check_model(model)
     for name, value in limits.items():
@@ -212,6 +216,11 @@ def with_inertias(model: Model, values: Mapping[str | int, Float[Array, "10"]]) 
         DtypeError: `values` is not a mapping.
         NameNotFoundError: There is no such link.
         ShapeError: A value is not of shape (10,).
+
+    Example:
+        >>> heavier = with_inertias(robots.pendulum(), {"bob": jnp.array([3.0, 0, 0, -3.0, 3.0, 0, 3.0, 0, 0, 0])})
+        >>> float(total_mass(heavier))
+        3.0
     """
     model = check_model(model)
     check_mapping(values, "values", "links to parameters (10,)")

@@ -42,6 +42,12 @@ def with_geometry(
         ArgumentError: A placement is not a rotation and translation, that of a body's own link is not the identity, or
             an axis is not of unit length.
         ShapeError: An argument has another shape.
+
+    Example:
+        >>> arm = robots.two_link_arm()
+        >>> placements = arm.joint_placements.at[1, 0, 3].set(0.6)  # the second joint further out
+        >>> round(float(link_pose(with_geometry(arm, joint_placements=placements), jnp.zeros(2), "tool")[0, 3]), 6)
+        1.0
     """
     model = check_model(model)
     tree, dtype = model.tree, model.geometry.dtype
@@ -138,6 +144,13 @@ def unstructured(model: Model) -> Model:
 
     For calibration, where zeros are estimated too, and for robots of one topology with different sparsity patterns,
     which then share one compilation. It runs slower, since no operation is pruned.
+
+    Example:
+        Two pendulums of other lengths share one compilation:
+
+        >>> short, long = (unstructured(robots.pendulum(length=x)) for x in (0.5, 1.0))
+        >>> short.tree == long.tree
+        True
     """
     model = check_model(model)
     return _dense(model, model.joint_placements, model.joint_axes, model.link_placements)
@@ -192,6 +205,11 @@ def stack_models(models: Iterable[Model]) -> Model:
         ArgumentError: There is none.
         DtypeError: `models` is not a sequence of models.
         ModelError: They differ in topology, names or joint types.
+
+    Example:
+        >>> both = stack_models([robots.pendulum(mass=1.0), robots.pendulum(mass=2.0)])
+        >>> jax.vmap(total_mass)(both).tolist()
+        [1.0, 2.0]
     """
     if isinstance(models, Model) or not isinstance(models, Iterable):
         raise DtypeError(f"stack_models takes a sequence of models, got one {type(models).__name__}")

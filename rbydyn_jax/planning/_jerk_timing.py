@@ -45,8 +45,12 @@ class Phase(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The limits at each point, in units of themselves: path derivatives and forces."""
+    """The limits at each point, in units of themselves: path derivatives and forces.
 
+    Where `counts` is 0 the limits are kept, but the duration is not summed.
+    """
+
+    counts: Float[Array, "p"]
     speed: Float[Array, "p n"]
     acceleration: tuple[Array, Array]
     jerk: tuple[Array, Array, Array]
@@ -64,9 +68,12 @@ def jerk_limited(model: Model, path: Spline, jerk_limit: Float[Array, "n"], torq
         spans: Number of spans of the spline.
     """
     dtype = path.points.dtype
-    at = (np.arange(_POINTS * spans) + 0.5) / (_POINTS * spans)
+    count = _POINTS * spans
+    # At large limits all of the jerk is in the first and the last interval.
+    ends = np.array([0.0, 0.25, 1.0])
+    at = np.concatenate([np.arange(count) + 0.5, ends, count - ends]) / count
     basis = jnp.asarray(_basis(spans, tuple(at.tolist())), dtype)
-    rows = _rows(model, path, jerk_limit, at, torques)
+    rows = _rows(model, path, jerk_limit, at, np.arange(len(at)) < count, torques)
 
     def values(c: Array) -> Array:
         return jnp.einsum("dpk,k->pd", basis, c)
@@ -131,7 +138,7 @@ def _basis(spans: int, at: tuple[float, ...]) -> np.ndarray:
     return np.stack([values[0], 0.5 * values[1], 0.5 * values[2]])
 
 
-def _rows(model: Model, path: Spline, jerk_limit: Array, phase: np.ndarray, torques: bool) -> _Rows:
+def _rows(model: Model, path: Spline, jerk_limit: Array, phase: np.ndarray, counts: np.ndarray, torques: bool) -> _Rows:
     dtype = path.points.dtype
     s, *by_phase = (jnp.asarray(_PHASE.deriv(d)(phase) if d else _PHASE(phase), dtype) for d in range(4))
     d1, d2, d3 = (x[:, None] for x in by_phase)
@@ -150,6 +157,7 @@ def _rows(model: Model, path: Spline, jerk_limit: Array, phase: np.ndarray, torq
         scale = limit.scale[None]
         forces = (a * scale, b * scale, rest * scale, viscous * scale, jnp.broadcast_to(room, a.shape))
     return _Rows(
+        jnp.asarray(counts, dtype),
         first * speed,
         (first * acceleration, second * acceleration),
         (third * jerk, 3.0 * second * jerk, first * jerk),
@@ -175,7 +183,7 @@ def _used(state: Float[Array, "3"], rows: _Rows) -> Float[Array, "r"]:
 
 def _point(state: Float[Array, "3"], rows: _Rows, weight: Array) -> Array:
     """Duration and barrier at one point; NaN outside of the limits."""
-    return 1.0 / jnp.sqrt(state[0]) - weight * jnp.sum(jnp.log(1.0 - _used(state, rows)))
+    return rows.counts / jnp.sqrt(state[0]) - weight * jnp.sum(jnp.log(1.0 - _used(state, rows)))
 
 
 def _model_of_point(state: Array, rows: _Rows, weight: Array) -> tuple[Array, Array]:
@@ -184,7 +192,7 @@ def _model_of_point(state: Array, rows: _Rows, weight: Array) -> tuple[Array, Ar
     J = jax.jacfwd(_used)(state, rows) / left[:, None]
     slope, curvature = weight * jnp.sum(J, axis=0), weight * (J.T @ J)
     x = state[0]
-    return slope.at[0].add(-0.5 * x**-1.5), curvature.at[0, 0].add(0.75 * x**-2.5)
+    return slope.at[0].add(-0.5 * rows.counts * x**-1.5), curvature.at[0, 0].add(0.75 * rows.counts * x**-2.5)
 
 
 def _solved(basis: Array, curvature: Array, slope: Array) -> Array:

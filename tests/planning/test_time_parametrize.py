@@ -243,6 +243,13 @@ def test_limits_of_jerk():
         limits = (x[:1] for x in (free.velocity_limit, free.acceleration_limit, jerk))
         known = jerk_limited_profile(jnp.zeros(1), jnp.full(1, length), *limits).duration
         assert known < line.duration < 1.03 * known
+    # From limits that jerk has all along to those that it has at the ends alone.
+    jerks = jnp.array([100.0, 500.0, 2e3, 1e4, 1e5])
+    line = jnp.array([[0.0, 0.0], [1.0, 1.0]])
+    found = jax.jit(jax.vmap(lambda j: time_parametrize(free, line, jerk_limit=jnp.full(2, j)).duration))(jerks)
+    v, a = free.velocity_limit[0], free.acceleration_limit[0]
+    known = 1.0 / v + v / a + a / jerks
+    assert (known < found).all() and (found < 1.03 * known).all()
 
 
 @pytest.mark.slow
