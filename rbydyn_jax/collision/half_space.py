@@ -11,10 +11,10 @@ from .witness import Witness
 def solid_half_space(a: Placed, b: PlacedHalfSpaces) -> Witness:
     """How far the deepest point of a solid is above the plane; of a face or an edge that is parallel, its middle.
 
-    The derivatives are those of the height of that point.
+    The derivatives are those of the height of that point. The distance itself is exact where it is parallel to rounding.
     """
     body = solid(a)
     deepest = body.support(b.normal)
-    height = dot(sub(deepest, b.point), b.normal)
+    height = dot(sub(body.center, b.point), b.normal) - body.reach(b.normal)
     foot = add_scaled(deepest, -height, b.normal)
     return Witness(height - body.radius, add_scaled(deepest, -body.radius, b.normal), foot, deepest, foot)

@@ -21,6 +21,7 @@ from rbydyn_jax.collision import (
     world_distances,
 )
 from rbydyn_jax.model.model import single_shapes
+from rbydyn_jax.shapes import BoxGeometry, CylinderGeometry
 from rbydyn_jax.spatial import se3
 from tests.collision.test_solids import outside, shaped
 from tests.helpers import X64, assert_close, oracle, untyped
@@ -196,6 +197,22 @@ def test_an_attached_object_moves_with_its_link():
     heights = [T[:, 2, 3], T[:, 2, 3] + 0.4 * T[:, 2, 2]]
     assert_close(found.distance[:, column], np.min(heights, axis=0) - 0.02, 1e-6)
     assert len(signed_distances(carrying, q[0])) > len(signed_distances(model, q[0]))
+
+
+@pytest.mark.float32
+def test_solids_that_are_nearly_level_above_a_plane():
+    """The distance is that of the lowest corner, however small the angle, though the middle counts as nearest."""
+    b = RobotBuilder("leaf").link("base").link("rod", 1.0, inertia=0.1).revolute("hinge", "base", "rod", axis=(0, 1, 0))
+    along = (0.0, np.pi / 2, 0.0)
+    b.capsule("rod", 0.4, 0.05, rpy=along).collision("rod", BoxGeometry((0.6, 0.2, 0.1)))
+    model = build_model(b.collision("rod", CylinderGeometry(0.4, 0.1), rpy=along).build_description())
+    floor = World(half_space(jnp.array([0.0, 0.0, -1.0], FLOAT), jnp.array([0.0, 0.0, 1.0], FLOAT)))
+    q = jnp.asarray(np.concatenate([[0.0], np.geomspace(1e-12, 1e-1, 67)]), FLOAT)[:, None]
+    found = jax.jit(jax.vmap(lambda q: world_distances(model, q, floor)))(q)
+    s, c = np.sin(np.asarray(q[:, 0], np.float64)), np.cos(np.asarray(q[:, 0], np.float64))
+    known = {"capsule": 0.95 - 0.2 * s, "box": 1.0 - 0.3 * s - 0.05 * c, "cylinder": 1.0 - 0.2 * s - 0.1 * c}
+    want = np.stack([known[kind] for kind in model.tree.shape_kinds], axis=1)
+    assert_close(np.sort(found, axis=1), np.sort(want, axis=1))
 
 
 def test_wrong_arguments():
