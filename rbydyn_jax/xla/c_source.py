@@ -53,24 +53,52 @@ _RESERVED = frozenset(
 _MACROS = r"u?int\w*_t|U?INT\w*_(MAX|MIN|C)|(PTRDIFF|SIZE|SIG_ATOMIC|WCHAR|WINT)_(MAX|MIN)|(FP|M)_\w+|HUGE\w*|MATH_\w+"
 _UNDERSCORES = r"__\w*|_[A-Z]\w*"
 _OWN = r"[xsc]\d+|(work|div|rem)_\w+"
+_HELPERS_OF_TYPES = r"(div|rem)_u?int\d+|to_u?int\d+f?"
 _MATH = """
     canonicalize copysign drem exp10 fdim finite fma fmax fmaxmag fmin fminmag frexp fromfp gamma getpayload hypot ilogb
     j0 j1 jn ldexp lgamma lgamma_r llogb llrint llround log10 log2 logb lrint lround modf nan nearbyint nextafter
     nextdown nexttoward nextup pow10 remainder remquo round roundeven scalb scalbln scalbn setpayload significand
     signgam sincos tgamma totalorder trunc ufromfp y0 y1 yn
 """
-# What math.h declares: no function may have these names, but an argument may.
-_DECLARED = frozenset(name + suffix for name in (*_MATH.split(), *_FUNCTIONS.values()) for suffix in ("", "f", "l"))
+_MATH_OF_OTHERS = "gamma_r isinf isnan signbit"  # of which C has none, but gcc has for each type
+_MATH_OF_COMPLEX = """
+    cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog clog10 conj cpow cproj creal csin csinh
+    csqrt ctan ctanh
+"""
+_MATH_OF_SIZES = "ceil copysign fabs floor fma fmax fmin nan nearbyint rint round roundeven sqrt trunc"
+_MATH_OF_DECIMALS = "fabs finite isinf isnan nan signbit"
+_LIBRARY = """
+    _exit abort abs aligned_alloc alloca bcmp bcopy bzero calloc dcgettext dgettext execl execle execlp execv execve
+    execvp exit feclearexcept fegetenv fegetexceptflag fegetround feholdexcept feraiseexcept fesetenv fesetexceptflag
+    fesetround fetestexcept feupdateenv ffs ffsimax ffsl ffsll fork fprintf fprintf_unlocked fputc fputc_unlocked fputs
+    fputs_unlocked free fscanf fwrite fwrite_unlocked gammaf_r gammal_r gettext imaxabs index isalnum isalpha isascii
+    isblank iscntrl isdigit isgraph islower isprint ispunct isspace isupper iswalnum iswalpha iswblank iswcntrl iswdigit
+    iswgraph iswlower iswprint iswpunct iswspace iswupper iswxdigit isxdigit labs lgammaf_r lgammal_r llabs malloc
+    memchr memcmp memcpy memmove mempcpy memset posix_memalign printf printf_unlocked putc putc_unlocked putchar
+    putchar_unlocked puts puts_unlocked realloc rindex scanf snprintf sprintf sscanf stpcpy stpncpy strcasecmp strcat
+    strchr strcmp strcpy strcspn strdup strfmon strftime strlen strncasecmp strncat strncmp strncpy strndup strnlen
+    strpbrk strrchr strspn strstr toascii tolower toupper towlower towupper vfprintf vfscanf vprintf vscanf vsnprintf
+    vsprintf vsscanf
+"""
+_OF_C = (*_MATH.split(), *_MATH_OF_OTHERS.split(), *_MATH_OF_COMPLEX.split(), *_FUNCTIONS.values())
+# What math.h declares, or gcc knows without a header: no function may have these names, but an argument may.
+_DECLARED = frozenset(
+    [name + suffix for name in _OF_C for suffix in ("", "f", "l")]
+    + [f"{name}f{size}" for name in _MATH_OF_SIZES.split() for size in ("16", "32", "32x", "64", "64x", "128")]
+    + [f"{name}d{size}" for name in _MATH_OF_DECIMALS.split() for size in ("32", "64", "128")]
+    + _LIBRARY.split()
+)
 
 
 def is_reserved(name: str) -> bool:
     """Whether no argument may have this name: a word of C or C++, a macro of a header, or one that the source has."""
-    return name in _RESERVED or re.fullmatch(rf"{_MACROS}|{_OWN}|{_UNDERSCORES}", name) is not None
+    return name in _RESERVED or re.fullmatch(rf"{_MACROS}|{_OWN}|{_HELPERS_OF_TYPES}|{_UNDERSCORES}", name) is not None
 
 
 def is_declared(name: str) -> bool:
-    """Whether no function may have this name: a word of C or C++, or what a header has."""
-    return name in _RESERVED or name in _DECLARED or re.fullmatch(rf"{_MACROS}|{_UNDERSCORES}", name) is not None
+    """Whether no function may have this name: a word of C or C++, what a header, the compiler or the source has."""
+    patterns = rf"{_MACROS}|{_HELPERS_OF_TYPES}|{_UNDERSCORES}"
+    return name in _RESERVED or name in _DECLARED or re.fullmatch(patterns, name) is not None
 
 
 # Not a number if either is, unlike fmax and fmin.
@@ -322,6 +350,8 @@ class _Writer:
         if name == "convert":
             if kind == "b":
                 return _Text(f"{_within(xs[0], 1)} != 0", _LOWEST)
+            if kind in "iu" and given == "f":
+                return self.whole(np.dtype(x.dtype), np.dtype(x.operands[0].dtype), xs[0])
             return _Text(f"({c_type(x.dtype)}){_within(xs[0], _ATOM)}", _UNARY)
         if name == "select":
             return _Text("{} ? {} : {}".format(*(_within(y, 1) for y in xs)), _LOWEST)
@@ -345,6 +375,16 @@ class _Writer:
         if name in _CHOICES:
             return _Text(_CHOICES[name].format(*(_within(y, _ATOM) for y in xs)), _LOWEST)
         raise NotScalarError(name, f"of {x.operands[0].dtype} is not written in C")
+
+    def whole(self, dtype: np.dtype, given: np.dtype, x: _Text) -> _Text:
+        """A number as an integer: the nearest one that there is, and 0 of NaN, where C defines none."""
+        ends, of, kind = np.iinfo(dtype), c_type(given), c_type(dtype)
+        own = f"to_{dtype.name}{'f' if given == np.float32 else ''}"
+        least, most = (c_literal(dtype.type(end)) for end in (ends.min, ends.max))
+        low, above = (c_literal(given.type(end)) for end in (ends.min, ends.max + 1))
+        cases = f"if (x < {low}) return {least}; if (x >= {above}) return {most};"
+        self.helpers[f"static {kind} {own}({of} x) {{ {cases} return isnan(x) ? 0 : ({kind})x; }}"] = None
+        return _Text(f"{own}({x.text})", _ATOM)
 
     def divided(self, name: str, dtype: np.dtype, xs: Sequence[_Text]) -> _Text:
         """A quotient or a remainder of integers, by zero and of the least number by -1 too, where C defines none."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .scalars import OPERATIONS, Loop, NotScalarError, Place, Row, Scalar, in_depth
+from .scalars import OPERATIONS, Loop, NotScalarError, Place, Row, Scalar, in_depth, nearest_integer
 
 _COMMUTATIVE = ("add", "mul")  # the same to the last bit
 
@@ -30,6 +30,8 @@ class Builder:
     def __call__(self, operation: str, dtype: np.dtype, *xs: Any) -> Any:
         """The result of an operation on scalars and numpy scalars."""
         if not any(isinstance(x, Scalar) for x in xs):
+            if operation == "convert" and dtype.kind in "iu" and xs[0].dtype.kind not in "biu":
+                return nearest_integer(xs[0], dtype)
             with np.errstate(all="ignore"):
                 return np.asarray(OPERATIONS[operation](*xs), dtype)[()]
         if (same := _simplified(operation, dtype, xs)) is not None:

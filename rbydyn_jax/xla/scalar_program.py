@@ -32,7 +32,7 @@ from .transpose import apply_operands, pruned
 
 _IDENTITIES = frozenset(
     "optimization_barrier copy copy_p rbydyn_boundary pcast pvary sharding_constraint layout_constraint "
-    "reduce_precision stop_gradient mesh_cast reshard".split()
+    "stop_gradient mesh_cast reshard".split()
 )
 _CALLS = {
     "jit": "jaxpr",
@@ -122,7 +122,7 @@ class _Evaluation:
         name, params = eqn.primitive.name, eqn.params
         if name not in _CALLS and (eqn.effects or name == "pure_callback"):  # also of known operands, and none
             raise NotScalarError(name)
-        if name in _IDENTITIES:
+        if name in _IDENTITIES or (name == "reduce_precision" and _keeps_all_bits(eqn)):
             return operands
         if name in _CALLS:
             return self.of_closed(params[_CALLS[name]], operands)
@@ -148,6 +148,8 @@ class _Evaluation:
             return self.of_closed(programs.solve, [*given[0], *given[1]])
         if name == "round" and params["rounding_method"] != jax.lax.RoundingMethod.TO_NEAREST_EVEN:
             raise NotScalarError(name, "away from zero is not supported")
+        if name == "reduce_precision" and not known(operands[0]):
+            raise NotScalarError(name, "to fewer bits is not supported")
         if name == "rbydyn_lanes":
             return self.of_closed(pruned(lanes_program(params["f"], [x.aval for x in eqn.invars])), operands)
         if name == "rbydyn_parts":
@@ -270,6 +272,12 @@ def _literal(x: Literal) -> np.ndarray:
 
 def _is_square(x: Numbers) -> bool:
     return x.ndim == 2 and x.shape[0] == x.shape[1]
+
+
+def _keeps_all_bits(eqn: JaxprEqn) -> bool:
+    """Whether a `reduce_precision` has room for all numbers of its type."""
+    own = jnp.finfo(result_type(eqn).dtype)
+    return eqn.params["exponent_bits"] >= own.nexp and eqn.params["mantissa_bits"] >= own.nmant
 
 
 def _index_of_cpu(platforms: Sequence[Sequence[str] | None]) -> int:

@@ -67,6 +67,12 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 """The operations of a program of scalars. `select(condition, if true, if false)`; a `convert` goes to the dtype."""
 
 
+def nearest_integer(x: Any, dtype: np.dtype) -> Any:
+    """A number as an integer of a type, as in XLA: the nearest one that there is, and 0 of NaN."""
+    number, ends = float(x), np.iinfo(dtype)
+    return dtype.type(0 if math.isnan(number) else int(min(max(number, ends.min), ends.max)))
+
+
 class NotScalarError(Exception):
     """A program has an operation that is not supported for single numbers."""
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,7 +19,7 @@ import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
 from rbydyn_jax.compilation import codegen
 from rbydyn_jax.sweeps import plan
-from rbydyn_jax.xla.c_source import Array, c_function, c_literal
+from rbydyn_jax.xla.c_source import Array, c_function, c_literal, is_declared
 from rbydyn_jax.xla.scalar_program import scalar_program
 from tests.algorithms.cases import pin_robot, robot, states, tips
 from tests.compilation.support import start
@@ -297,6 +300,42 @@ def test_what_is_read_beyond_an_array_is_what_jax_takes(tmp_path):
         np.testing.assert_array_equal(got, want[name], name)
 
 
+@pytest.mark.parametrize("given", [np.float32, np.float64])
+def test_numbers_become_the_nearest_integers(tmp_path, given):
+    """As in XLA, NaN and numbers beyond the type too, for which C defines no conversion."""
+    kinds = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    if not X64:
+        if given == np.float64:
+            pytest.skip("no float64")
+        kinds = [kind for kind in kinds if "64" not in kind]
+    ends = [float(end) for kind in kinds for end in (np.iinfo(kind).min, np.iinfo(kind).max)]
+    beside = [np.nextafter(given(x), given(to)) for x in ends for to in (-np.inf, np.inf)]
+    x = np.array([np.nan, np.inf, -np.inf, 1e20, -1e20, 3e9, 0.6, -0.6, -1.5, 300.7, *ends, *beside], given)
+
+    def converted(x):
+        mixed = jnp.stack([x[0], jnp.asarray(np.nan, x.dtype), jnp.asarray(1e20, x.dtype)])  # with what is known
+        return {kind: x.astype(kind) for kind in kinds} | {"mixed": mixed.astype(jnp.int32)}
+
+    shape = {"x": jax.ShapeDtypeStruct(x.shape, given)}
+    code = rb.generate_c(robots.pendulum(), (lambda m, x: converted(x), shape), given, name="whole")
+    (call,) = compiled(tmp_path, code)
+    want = jax.jit(converted)(x)
+    found = call(x, mixed=np.int32, **{kind: np.dtype(kind) for kind in kinds})
+    for got, name in zip(found, code.results, strict=True):
+        np.testing.assert_array_equal(got, want[name], name)
+    assert dict(zip(code.results, found, strict=True))["mixed"].tolist() == [0, 0, np.iinfo(np.int32).max]
+
+
+def test_rows_of_numbers_that_are_not_finite_are_those_of_jax(tmp_path):
+    table = jnp.arange(0.0, 50.0, 10.0)
+
+    def read(model, x):
+        return table[jnp.floor(2.0 * x).astype(jnp.int32)]
+
+    (call,) = compiled(tmp_path, rb.generate_c(robots.pendulum(), (read, {"x": jax.ShapeDtypeStruct((4,), FLOAT)})))
+    np.testing.assert_array_equal(call([np.nan, 1e12, -1e12, 0.6])[0], [0.0, 40.0, 0.0, 10.0])
+
+
 @pytest.mark.parametrize("kind", [jnp.uint8, jnp.int8, jnp.uint16, jnp.int16])
 def test_narrow_integers_wrap_around(tmp_path, kind):
     def wrapped(model, x):
@@ -428,9 +467,14 @@ def half(model, q):
     return q.astype(jnp.float16) * 2
 
 
+def rounded(model, q):
+    return jax.lax.reduce_precision(q, exponent_bits=5, mantissa_bits=2)
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
+        (rounded, r"rounded cannot be written in C: 'reduce_precision' to fewer bits is not supported"),
         (rows, r"rows cannot be written in C: 'scan' \(a loop over the rows of an array\) in more than 64 turns"),
         (axes, r"axes cannot be written in C: 'eigh' \(an eigenvalue decomposition\)"),
         (batch, r"batch cannot be written in C: 'cholesky' \(a batch of linear solves\)"),
@@ -441,6 +485,15 @@ def test_what_cannot_be_written_is_named(function, message):
     arm = robots.two_link_arm()
     with pytest.raises(rb.ArgumentError, match=message):
         rb.generate_c(arm, (function, {"q": jax.ShapeDtypeStruct((2,), FLOAT)}))
+
+
+@pytest.mark.parametrize("bits", [(8, 23), (11, 52)])
+def test_numbers_with_all_their_bits_are_written(tmp_path, bits):
+    kind = np.float32 if bits == (8, 23) else FLOAT
+    shape = {"x": jax.ShapeDtypeStruct((1,), kind)}
+    code = rb.generate_c(robots.pendulum(), (lambda m, x: jax.lax.reduce_precision(x, *bits), shape), kind, name="same")
+    (call,) = compiled(tmp_path, code)
+    np.testing.assert_array_equal(call([0.1])[0], np.array([0.1], kind))
 
 
 @pytest.mark.parametrize("name", ["nope", "_directory", "planning._ik.solve", "load_urdf", "Model"])
@@ -466,13 +519,30 @@ def test_results_that_are_no_arrays_are_refused():
 
 @pytest.mark.parametrize(
     "name",
-    "2x a-b while sin a.c main double_t FP_NAN int64_t j0 gammaf sinl M_PI asm unix _X HUGE_VAL".split() + [""],
+    "2x a-b while sin a.c main double_t FP_NAN int64_t j0 gammaf sinl M_PI asm unix _X HUGE_VAL".split()
+    + "printf malloc strlen abort toupper cabs floorf32x isnanf fabsd64 div_int32 to_uint8f".split()
+    + [""],
 )
 def test_names_that_c_does_not_have_are_refused(name):
     with pytest.raises(rb.ArgumentError, match="name must be an identifier of C"):
         rb.generate_c(robots.pendulum(), "fk", name=name)
     with pytest.raises(rb.DtypeError, match="name must be a string"):
         rb.generate_c(robots.pendulum(), "fk", name=untyped(3))
+
+
+@pytest.mark.slow
+def test_no_function_is_called_as_one_that_gcc_knows(tmp_path):
+    """Of all names of built-in functions in the compiler, it tells which it knows without their prefix."""
+    names = set(
+        re.findall(rb"__builtin_([a-zA-Z_]\w*)\0", Path(run("gcc", "-print-prog-name=cc1").strip()).read_bytes())
+    )
+    declared = "".join(f"void {name.decode()}(const double *q, double *r);\n" for name in sorted(names))
+    (tmp_path / "names.c").write_text(declared)
+    gcc = ["gcc", "-fsyntax-only", "-Wbuiltin-declaration-mismatch", "-fmax-errors=0", tmp_path / "names.c"]
+    done = subprocess.run(gcc, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
+    known = set(re.findall(r"(?:warning|error): .*?'(\w+)'", done.stderr))
+    assert {"printf", "sin", "memcpy"} <= known
+    assert sorted(name for name in known if not is_declared(name)) == []
 
 
 def test_names_of_headers_compile_as_arguments(tmp_path):

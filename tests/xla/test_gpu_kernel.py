@@ -458,6 +458,8 @@ def test_what_cannot_be_a_kernel_is_an_error():
         scalar_program(jax.make_jaxpr(jax.lax.lgamma)(1.0))
     with pytest.raises(NotScalarError, match="round away from zero"):
         scalar_program(jax.make_jaxpr(jax.lax.round)(1.0))
+    with pytest.raises(NotScalarError, match="reduce_precision to fewer bits"):
+        scalar_program(jax.make_jaxpr(lambda x: jax.lax.reduce_precision(x, 8, 7))(1.0))
     with pytest.raises(NotScalarError, match="gather has indices that are computed, of more than rows"):
         scalar_program(jax.make_jaxpr(lambda x, k: x[k, k])(jnp.zeros((3, 3)), jnp.arange(2)))
     with pytest.raises(NotScalarError, match="gather has indices that are computed, and fills"):
