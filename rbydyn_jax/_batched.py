@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ._check import is_foreign
+from ._check import is_foreign, kind_of
 from ._errors import ArgumentError, DtypeError, ShapeError
 
 _BATCH, _SHARED = "batch", "shared"
@@ -85,8 +85,7 @@ def _axes(in_axes: Any, args: tuple) -> list[int]:
 
 def _size(x: Any, name: str) -> int:
     if not _is_array(x) or is_foreign(x):
-        kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
-        raise DtypeError(f"{name} must be an array of numbers, got {kind}; shared arguments have None in in_axes")
+        raise DtypeError(f"{name} must be an array of numbers, got {kind_of(x)}; shared arguments have None in in_axes")
     if x.ndim == 0:
         raise ShapeError(
             f"{name} must have a leading axis, the batch, got a scalar; shared arguments have None in in_axes"
@@ -97,7 +96,7 @@ def _size(x: Any, name: str) -> int:
 def constant(value: Any, name: str) -> Constant:
     """A constant of the program, which is not an array."""
     if isinstance(value, np.ndarray) or is_foreign(value):
-        raise DtypeError(f"{name} must be an array that JAX can read, got one of dtype {value.dtype.str}")
+        raise DtypeError(f"{name} must be an array that JAX can read, got {kind_of(value)}")
     try:
         hash(value)
     except TypeError:

@@ -32,8 +32,7 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
         x = check_number(x, name)
     if not isinstance(x, jax.Array | np.ndarray | np.floating | float) or is_foreign(x):
         hint = f"; wrap it: jnp.asarray({name}, dtype=float)" if isinstance(x, list | tuple | int) else ""
-        kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
-        raise DtypeError(f"{name} must be an array of floats, got {kind}{hint}")
+        raise DtypeError(f"{name} must be an array of floats, got {kind_of(x)}{hint}")
     dtype = x.dtype if isinstance(x, jax.Array | np.ndarray) else jnp.result_type(x)
     if not jnp.issubdtype(dtype, jnp.floating):
         raise DtypeError(f"{name} must be an array of floats, got dtype {dtype}")
@@ -53,13 +52,28 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether it holds what JAX cannot read: objects, records, another byte order, floats of more than 64 bits."""
+    """Whether it holds what JAX cannot read: objects, records, a mask, another byte order, floats beyond 64 bits."""
     if not isinstance(x, np.ndarray | np.generic):
         return False
+    if is_masked(x):
+        return True
     dtype = x.dtype
     largest = 16 if dtype.kind == "c" else 8
     is_record = dtype.kind == "V" and not dtype.isbuiltin  # bfloat16 is of the same kind
     return dtype.hasobject or is_record or not dtype.isnative or (dtype.kind in "fc" and dtype.itemsize > largest)
+
+
+def is_masked(x: Any) -> bool:
+    """Whether it is an array that hides some of its numbers, which `numpy.asarray` would show."""
+    is_special = isinstance(x, np.ndarray) and type(x) is not np.ndarray
+    return is_special and isinstance(x, np.ma.MaskedArray)  # importing `np.ma` takes a while
+
+
+def kind_of(x: Any) -> str:
+    """What an argument is that should have been an array of numbers, for a message."""
+    if is_masked(x):
+        return "a masked array; use its method filled"
+    return f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
 
 
 _LARGEST_INTEGER = 2**31 - 1
@@ -154,6 +168,11 @@ def check_sequence(x: Any, name: str, of: str) -> Sequence[Any]:
     return x
 
 
+def listed(x: Any) -> Any:
+    """A vector of NumPy as a list, as which the RB-Y1's SDK takes one of names; anything else as it is."""
+    return x.tolist() if type(x) is np.ndarray and x.ndim == 1 else x
+
+
 def check_mapping(x: Any, name: str, of: str) -> None:
     """Raises unless `x` is a mapping of something, such as "links to wrenches (6,)".
 
@@ -167,8 +186,10 @@ def check_mapping(x: Any, name: str, of: str) -> None:
 def real_numbers(x: Any) -> np.ndarray | None:
     """A new array of real numbers in double precision, of a list or truth values too; None of anything else.
 
-    NumPy alone would drop the imaginary part of a complex number, and make NaN of None.
+    NumPy alone would drop a mask and the imaginary part of a complex number, and make NaN of None.
     """
+    if is_masked(x):
+        return None
     try:
         given = np.asarray(x)
         return None if given.dtype.kind in "cOSUMm" else np.array(given, float)
@@ -184,7 +205,7 @@ def check_real(x: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
         ShapeError: `x` has another shape.
     """
     try:
-        array = np.asarray(x)
+        array = np.array(None) if is_masked(x) else np.asarray(x)
     except (TypeError, ValueError):
         array = np.array(None)
     if array.dtype.kind not in "iuf" and not jnp.issubdtype(array.dtype, jnp.floating):

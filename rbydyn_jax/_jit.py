@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ._check import is_foreign
+from ._check import is_foreign, kind_of
 from ._errors import DtypeError, RbydynError
 from ._lazy import jax
 from ._process import check_process
@@ -122,7 +122,7 @@ _EXPECTED = {
 
 def _check_arguments(given: inspect.BoundArguments, static: Sequence[str]) -> None:
     for name, value in given.arguments.items():
-        kind = type(value).__name__
+        kind = kind_of(value)
         annotation = str(given.signature.parameters[name].annotation)
         expected = f"a {annotation}" if annotation.endswith("Problem") else _EXPECTED.get(name, "an array of floats")
         if name in static:

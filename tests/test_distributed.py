@@ -162,7 +162,7 @@ def test_arrays_that_jax_cannot_read(dtype):
     foreign, rows = np.zeros(600, dtype), np.zeros(600)
     with pytest.raises(DtypeError, match=r"args\[0\] must be an array of numbers, got an array of"):
         map_batch(lambda x: x, foreign)
-    with pytest.raises(DtypeError, match=r"args\[0\]\['x'\] must be an array that JAX can read, got one of dtype"):
+    with pytest.raises(DtypeError, match=r"args\[0\]\['x'\] must be an array that JAX can read, got an array of"):
         map_batch(lambda shared, x: x, {"x": foreign}, rows, in_axes=ROBOT_AND_BATCH)
     with pytest.raises(DtypeError, match=r"f must return arrays, got numbers of dtype .* \(result\)"):
         map_batch(lambda x: foreign, rows)

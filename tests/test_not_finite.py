@@ -12,6 +12,7 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import collision, constraints, estimation, planning, robots, whole_body
+from rbydyn_jax.rby1 import dynamics as rby_dyn
 from tests.helpers import untyped
 
 ARM = robots.two_link_arm()
@@ -125,6 +126,30 @@ def test_the_zmp_of_an_unknown_motion():
 def test_coefficients_of_restitution(e):
     with pytest.raises(rb.ArgumentError, match="restitution must be"):
         constraints.impulse(ARM, Q, Q, rows=jnp.ones((1, 2)), restitution=e)
+
+
+@pytest.mark.parametrize("mask", [True, False])
+def test_masked_arrays_are_refused_by_name(mask):
+    """NumPy would show what they hide, and JAX's error tells no name."""
+    q, many = (np.ma.masked_array(np.zeros(shape), mask=mask) for shape in (2, (3, 2)))
+    zero = np.zeros((3, 2))
+    calls = {
+        "q must be an array of floats": lambda: untyped(rb.fk)(ARM, q),
+        "v must be an array of floats": lambda: untyped(rb.rnea)(ARM, Q, v=q, a=Q),
+        "com must be an array of floats": lambda: rb.attach_payload(ARM, "tool", 1.0, com=many[0].repeat(2)[:3]),
+        r"args\[1\] must be an array of numbers": lambda: rb.map_batch(rb.fk, ARM, many, in_axes=(None, 0)),
+        r"args\[0\] must be an array that JAX can read": lambda: rb.map_batch(
+            lambda x, y: x + y, q, zero, in_axes=(None, 0)
+        ),
+        "target must be 3 real numbers": lambda: whole_body.Com(np.ma.masked_array(np.zeros(3), mask=mask)),
+    }
+    for message, call in calls.items():
+        with pytest.raises(rb.DtypeError, match=message) as raised:
+            call()
+        assert "masked" in str(raised.value)
+    state = rby_dyn.Robot(rby_dyn.RobotConfiguration("none", rby_dyn.Link("base"))).make_state([], [])
+    with pytest.raises(rb.DtypeError, match="V0 must be numbers, got MaskedArray"):
+        state.V0 = np.ma.masked_array(np.zeros(6), mask=mask)
 
 
 @pytest.mark.parametrize(
