@@ -441,6 +441,7 @@ def test_dtype_is_that_of_the_state(dtype):
 def test_wrong_arguments():
     model, zero = robots.two_link_arm(), jnp.zeros(2)
     good = JointImpedanceControlCommand(position=np.zeros(2), stiffness=np.ones(2))
+    one = JointImpedanceControlCommand(position=np.zeros(1), stiffness=np.ones(1))
 
     def run(model=model, duration=0.01, joints=None, **changed):
         return rollout(model, dataclasses.replace(good, **changed), zero, zero, duration, joints=joints)
@@ -453,6 +454,11 @@ def test_wrong_arguments():
         run(stiffness=np.array([1.0, -1.0]))
     with pytest.raises(ArgumentError, match=r"command\.position must be numbers"):
         run(position=np.array([1.0, np.nan]))
+    for joint, wrong in enumerate(("shoulder", "elbow")):
+        for name in ("q0", "v0"):
+            state = {"q0": zero, "v0": zero} | {name: zero.at[joint].set((jnp.nan, jnp.inf)[joint])}
+            with pytest.raises(ArgumentError, match=rf"{name} of joint '{wrong}' must be finite, got \[(nan|inf)\]"):
+                rollout(model, one, state["q0"], state["v0"], 0.01, joints=("elbow",))
     with pytest.raises(DtypeError, match="damping_ratio"):
         run(damping_ratio="soft")
     with pytest.raises(NameNotFoundError, match="shoulder"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -90,8 +91,8 @@ def rollout(
 
     Raises:
         ArgumentError: The command is not one of joint impedance, commands a joint twice or leaves a field unset that
-            has no default; a limit of velocity or acceleration is zero, the latter is infinite; or a time is not
-            positive.
+            has no default; a limit of velocity or acceleration is zero, the latter is infinite; the state of a joint
+            is not finite, where it is known; or a time is not positive.
         DtypeError: The command, or an argument, does not hold floats; or `duration` or `period` is traced.
         ModelError: The command does not fit the robot.
         NameNotFoundError: There is no such joint.
@@ -112,9 +113,21 @@ def rollout(
     parts = components(model, command, joints)
     steps = max(1, math.ceil(duration / period - 1e-9))
     model, parts, q0, v0 = follow_dtype(model, parts, q0, v0)
+    _check_state(model, q0, "q0", model.tree.q_slices)
+    _check_state(model, v0, "v0", model.tree.v_slices)
     references = tuple(_reference(part, q0, v0) for part in parts)
     times = jnp.asarray(period * np.arange(steps + 1), q0.dtype)
     return _simulate(model, parts, references, q0, v0, times, jnp.asarray(period, q0.dtype))
+
+
+def _check_state(model: Model, x: Array, name: str, slices: Sequence[slice]) -> None:
+    """Raises unless the numbers of all joints are finite, where they are known."""
+    if isinstance(x, Tracer):
+        return
+    numbers = np.asarray(x)
+    for joint, place in zip(model.joint_names, slices, strict=True):
+        if not np.isfinite(numbers[place]).all():
+            raise ArgumentError(f"{name} of joint {joint!r} must be finite, got {numbers[place].tolist()}")
 
 
 def _time(x: Any, name: str) -> float:
