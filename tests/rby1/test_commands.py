@@ -252,9 +252,16 @@ FAULTS: dict[str, tuple[c.RobotCommand | Any, dict[str, str], str]] = {
     "joint of a target": (
         c.CartesianCommand(joint_position_targets=(c.JointPositionTarget("right_arm_3", 0.5),)),
         RIGHT,
-        "right_arm: JointPositionTarget.target_position: error: joint 'right_arm_3': position must be between "
-        "-2.61799 and "
-        "0.0174533 rad, got 0.5",
+        "right_arm: CartesianCommand.joint_position_targets[0].target_position: error: joint 'right_arm_3': "
+        "position must be between -2.61799 and 0.0174533 rad, got 0.5",
+    ),
+    "one of several": (
+        c.CartesianCommand(
+            targets=tuple(c.CartesianTarget("base", "ee_right", T, 0.1, 0.1, 1.0) for T in (pose(1), np.zeros((4, 4))))
+        ),
+        RIGHT,
+        "right_arm: CartesianCommand.targets[1].T: error: must be in SE(3): the last row must be [0, 0, 0, 1], got "
+        "[0.0, 0.0, 0.0, 0.0]",
     ),
     "range": (
         c.JointLimit("right_arm_3", -0.5, -1.0),

@@ -16,7 +16,7 @@ from jax.core import Tracer
 from jax.tree_util import GetAttrKey
 
 from ..._errors import CommandError, DtypeError, Finding, NameNotFoundError, ShapeError
-from ._kinds import Child, JointVector, Kind, Scope, shown
+from ._kinds import Child, Children, JointVector, Kind, Scope, shown
 from .models import COMPONENTS, ModelDescription, model_description
 
 _TYPES: dict[str, type[Node]] = {}
@@ -260,13 +260,15 @@ def _of_component(scope: Scope, component: str) -> Scope:
     return Scope(scope.model, component, scope.model.component_joints(component) if scope.model else None)
 
 
-def _findings(x: Node, scope: Scope) -> Iterator[Finding]:
+def _findings(x: Node, scope: Scope, place: str = "") -> Iterator[Finding]:
+    """What is wrong with a part of a command; `place` tells which of several it is."""
     scope = x._narrowed(scope)
     prefix = f"{scope.component}: " if scope.component else ""
+    own = place or type(x).__name__
     lengths: dict[int, str] = {}
 
     def finding(field: str, element: str, message: str, level: Literal["error", "warning"] = "error") -> Finding:
-        return Finding(level, message, element, f"{prefix}{type(x).__name__}.{field}")
+        return Finding(level, message, element, f"{prefix}{own}.{field}")
 
     for name, kind in kinds(type(x)).items():
         value = getattr(x, name)
@@ -283,9 +285,11 @@ def _findings(x: Node, scope: Scope) -> Iterator[Finding]:
                 continue
         if isinstance(kind, JointVector) and scope.joints is None:
             lengths.setdefault(value.shape[-1], name)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, Node):
-                yield from _findings(part, below)
+        if isinstance(kind, Children):
+            for k, part in enumerate(value):
+                yield from _findings(part, below, f"{own}.{name}[{k}]")
+        elif isinstance(value, Node):
+            yield from _findings(value, below)
         for element, message in kind.problems(value, scope):
             yield finding(name, element, message)
     if len(lengths) > 1:
