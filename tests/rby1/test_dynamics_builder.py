@@ -240,8 +240,13 @@ def test_robots_say_what_they_cannot_do():
     for wrong in ([0, 0], 1.0), ([0, 0, 0],) * 2:
         with pytest.raises(rd.RbydynError):
             untyped(robot.compute_mobility_inverse_diff_kinematics)(state, *wrong)
-    with pytest.raises(TypeError, match="getter must return a number"):
-        untyped(robot.get_joint_property)(state, lambda joint: None)
+    for getter in (lambda joint: None, rby_dyn.Joint.get_name, lambda joint: np.ones(1), lambda joint: [1.0, [2.0]]):
+        with pytest.raises(RuntimeError, match="getter must return a number for each joint") as raised:  # as in the SDK
+            untyped(robot.get_joint_property)(state, getter)
+        assert isinstance(raised.value, rd.DtypeError)
+    np.testing.assert_array_equal(untyped(robot.get_joint_property)(state, lambda joint: True), [1.0])
+    with pytest.raises(TypeError, match="getter must be a function"):
+        untyped(robot.get_joint_property)(state, 3)
     with pytest.raises(TypeError):
         robot.get_link(state, -1)
     with pytest.raises(TypeError):

@@ -166,6 +166,16 @@ def test_names_come_in_a_documented_order():
     assert state.get_base_link_idx() == 1
 
 
+def test_names_may_be_arrays(both):
+    """As for the SDK: of strings, or of objects that are strings."""
+    for links, joints in ((np.array(["base", "ee_right"]), np.array(["head_1"], object)), (np.zeros(0), np.zeros(0))):
+        theirs, ours = (robot.make_state(links, joints) for robot in both)
+        assert ours.link_names[: len(links)] == theirs.get_link_names()[: len(links)] == links.tolist()
+        assert ours.joint_names[: len(joints)] == theirs.get_joint_names()[: len(joints)] == joints.tolist()
+    base = rby_dyn.MobileBase(rby_dyn.MobileBaseType.Differential, np.eye(4), np.array(["l", "r"]), [0.5, 0.1])  # pyright: ignore[reportArgumentType]
+    assert base.joints == ["l", "r"]
+
+
 ARMS = ("right_arm_0", "left_arm_0")
 
 
@@ -178,6 +188,8 @@ ARMS = ("right_arm_0", "left_arm_0")
         ([], ["j0", "j1", "j2", "j0"], rd.ArgumentError, "a joint more than once"),
         ("base", [], TypeError, "link_names must be a list of names"),
         (None, [], TypeError, "link_names must be a list of names"),
+        (np.array([["base"]]), [], TypeError, "link_names must be a list of names"),
+        (np.array("base"), [], TypeError, "link_names must be a list of names"),
     ],
 )
 def test_make_state_refuses(links, joints, error, message):

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..._check import listed
 from ..._errors import DtypeError, NameNotFoundError, ShapeError
 from .models import ModelDescription
 
@@ -212,7 +213,8 @@ class JointNames(Kind):
     optional = False
 
     def convert(self, value: Any, name: str) -> tuple[str, ...]:
-        if isinstance(value, str) or not isinstance(value, list | tuple) or not all(isinstance(n, str) for n in value):
+        value = listed(value)
+        if not isinstance(value, list | tuple) or not all(isinstance(n, str) for n in value):
             raise DtypeError(f"{name} must be a list of strings, got {shown(value)}")
         return tuple(value)
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ..._check import check_sequence
+from ..._check import check_sequence, listed
 from .._enumerations import SdkEnum, mirrors
 from .._wheels import planar_adjoint, wheel_maps
 from ._algebra import inverse
@@ -44,7 +44,7 @@ class MobileBase:
     def __init__(self, type: MobileBaseType, T: ArrayLike, joints: Sequence[str], params: Sequence[float]) -> None:
         self._type = checked(type, "type", MobileBaseType)
         self._T = pose(T, "T")
-        names = check_sequence(joints, "joints", "names of joints")
+        names = check_sequence(listed(joints), "joints", "names of joints")
         self._joints = tuple(checked(name, "joints", str) for name in names)
         self._params = tuple(any_vector(params, "params").tolist())
 

@@ -16,6 +16,7 @@ from ._algebra import adjoint, cross, inverse, inverse_adjoint, swap_both
 from ._collisions import CollisionTable, detect, make_table, revisions
 from ._configuration import RobotConfiguration
 from ._errors import ArgumentError, ModelError
+from ._errors import DtypeError as ResultError
 from ._geometry import CollisionResult
 from ._links import Joint, Link
 from ._mobility import MobileBase, Mobility, resolve
@@ -369,16 +370,20 @@ class _Robot(Generic[S]):
         """Returns `getter` of each joint, in the order of the state's joints.
 
         Raises:
-            DtypeError: `getter` is no function, or returns something else than a number.
+            DtypeError: `getter` is no function; or it returns something else than a number, which is a `RuntimeError`
+                as well.
         """
         if not callable(getter):
             raise DtypeError(f"getter must be a function of a Joint, got {type(getter).__name__}")
         joints, order = self._structure.joints, self._checked(state)._order
         values = [getter(joints[i]) for i in order]
         try:
-            return np.array([float(x) for x in values])
-        except (TypeError, ValueError):
-            raise DtypeError(f"getter must return a number for each joint, got {values}") from None
+            found = np.array(values)
+        except ValueError:
+            found = np.array(None)
+        if found.shape != order.shape or found.dtype.kind not in "fiub":
+            raise ResultError(f"getter must return a number for each joint, got {values!r:.200}")
+        return found.astype(float)
 
     def get_limit_q_lower(self, state: S) -> Float[np.ndarray, "n"]:
         """Returns the lower limits of the positions [rad, m]; the largest double, negative, where there is none."""

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from ..._check import listed
 from ..._errors import DtypeError, StaleStateError
 from ._algebra import SWAP
 from ._errors import ArgumentError, NameNotFoundError, ShapeError
@@ -262,6 +263,7 @@ class State_26(State):
 
 
 def _indices(names: Sequence[str], kind: str, known: tuple[str, ...]) -> list[int]:
+    names = listed(names)
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise DtypeError(f"{kind}_names must be a list of names, got {names!r}")
     for name in names:
