@@ -2,9 +2,11 @@
 
 `import rbydyn_jax.rby1.builders as rby`, or `import rbydyn_jax.rby1 as rby`, instead of `import rby1_sdk as rby`. A
 builder may be reused: a parent copies its current command. Setters accept what the SDK accepts, raise a `TypeError` for
-what it rejects, and return the builder; `build` returns the command. Robots of `create_robot` accept these builders,
-check them before they are sent against the limits of the connected robot, and do not end the process if they are not
-connected; their `get_dynamics` returns a robot of `rby1.dynamics`. All other names come from the SDK.
+what it rejects, and return the builder; `build` returns the command. They refuse what the SDK would make numbers of:
+truth values, and in arrays strings, None, complex numbers and other objects; NumPy's floats where an integer is to be;
+and bytes as a name. Robots of `create_robot` accept these builders, check them before they are sent against the limits
+of the connected robot, and do not end the process if they are not connected; their `get_dynamics` returns a robot of
+`rby1.dynamics`. All other names come from the SDK.
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from .._errors import DtypeError, NotConnectedError, ShapeError
 from . import commands
 from .commands import ModelDescription, model_description
-from .commands._kinds import Child, Children, Kind
+from .commands._kinds import Child, Children, Flag, Kind, shown
 from .commands._node import Node, kinds
 from .commands._sdk import Command, JogTarget, load_sdk
 from .commands.containers import Wrapper
@@ -95,13 +99,19 @@ def _setter(field: str, kind: Kind) -> Callable[..., Any]:
             part = record(*args, **kwargs)
             return (*old, part) if many else part
     else:
+        jogs = bool(types) and issubclass(types[0], JogTarget)
         names = [_builder_name(t) for t in types] or [_ARGUMENTS.get(field, field)]
         parameter = inspect.Parameter(names[0], inspect.Parameter.POSITIONAL_OR_KEYWORD)
         signature, many = inspect.Signature([parameter]), False
 
         def read(old: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             renamed = {names[0] if name in names else name: value for name, value in kwargs.items()}
-            return _value(signature.bind(*args, **renamed).arguments[names[0]], names[0])
+            value = signature.bind(*args, **renamed).arguments[names[0]]
+            if isinstance(kind, Flag):
+                return _truth(value, names[0])
+            if jogs and isinstance(value, int | np.number) and not isinstance(value, float):
+                raise DtypeError(f"{names[0]} must be a float, or what to jog to, got {type(value).__name__}")
+            return _value(value, names[0])
 
     def setter(self: Builder, *args: Any, **kwargs: Any) -> Builder:
         try:
@@ -126,6 +136,16 @@ def _value(value: Any, name: str) -> Any:
     if value is None:
         raise DtypeError(f"{name} must not be None")
     return value.build() if isinstance(value, Builder) else value
+
+
+def _truth(value: Any, name: str) -> bool:
+    """Whether a value counts as true, for those that have `__bool__`: None and numbers, but no strings and no lists."""
+    try:
+        if hasattr(type(value), "__bool__"):
+            return bool(value)
+    except (TypeError, ValueError):  # of an array of several numbers, or one that is traced
+        pass
+    raise DtypeError(f"{name} must be True or False, got {shown(value)}")
 
 
 class CommandHeaderBuilder(Builder, builds=commands.CommandHeader):
