@@ -201,8 +201,7 @@ class Posture(Task):
             ArgumentError: A weight or a gain is negative, or a number is not finite, where values are known.
             DtypeError: An argument is not numeric.
         """
-        self.target = check_array(target, "target")
-        check_finite(self.target, "target")
+        self.target = _vector(target, "target")
         self.weight, self.priority = _weight(weight, None), check_integer(priority, "priority")
         self.stiffness, self.damping = _gains(stiffness, damping)
 
@@ -292,8 +291,7 @@ class Force(Task):
             DtypeError: An argument is not numeric.
         """
         self.contact, self.priority = check_integer(contact, "contact", 0), check_integer(priority, "priority")
-        self.target = check_array(target, "target")
-        check_finite(self.target, "target")
+        self.target = _vector(target, "target")
         self.weight = _weight(weight, None)
 
     def rows(self, state: State, driven: np.ndarray) -> Rows:
@@ -385,6 +383,14 @@ def _any(x: Any, name: str) -> Numbers:
 
 def _numbers(x: Any, name: str, size: int) -> Numbers:
     array = check_array(x, name, (size,)) if isinstance(x, jax.Array) else check_real(x, name, (size,))
+    check_finite(array, name)
+    return array
+
+
+def _vector(x: Any, name: str) -> Numbers:
+    """Numbers of a shape that is checked later."""
+    is_vector = isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.ndim == 1)
+    array = check_real(x, name, (len(x),)) if is_vector else check_array(x, name)
     check_finite(array, name)
     return array
 

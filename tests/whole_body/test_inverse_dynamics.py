@@ -14,6 +14,7 @@ from rbydyn_jax.whole_body import (
     Com,
     Effort,
     Force,
+    Momentum,
     PatchContact,
     PointContact,
     Pose,
@@ -21,7 +22,7 @@ from rbydyn_jax.whole_body import (
     WholeBodyStatus,
     inverse_dynamics,
 )
-from tests.helpers import assert_close
+from tests.helpers import assert_close, untyped
 from tests.whole_body import reference
 
 MU, FRICTION, TIGHT = 1e-2, 0.6, 22.0
@@ -150,6 +151,19 @@ def test_arguments_that_are_not_finite_are_said():
     status = SOLVE(qs, vs, targets, np.zeros(12)).status
     assert status[3] == status[5] == WholeBodyStatus.NOT_FINITE
     assert (np.delete(status, [3, 5]) == WholeBodyStatus.OPTIMAL).all()
+
+
+@pytest.mark.parametrize("kind", [tuple, list, np.array, jnp.array])
+def test_targets_may_be_lists(kind):
+    """Of all tasks; of a wrong size they are refused where the size is known."""
+    numbers = [0.0, 0.0, 0.0, 0.0, 0.0, 40.0]
+    for task in (Force(0, kind(numbers)), Posture(kind(numbers)), Momentum(kind(numbers)), Com(kind(numbers[3:]))):
+        assert_close(task.target, np.array(numbers)[-np.size(task.target) :])
+    with pytest.raises(rb.ShapeError, match=r"tasks\[0\]\.target must have shape"):
+        inverse_dynamics(MODEL, Q, jnp.zeros(MODEL.nv), [Posture(kind(numbers[:2]))])
+    for wrong in (["a"], [[1.0], [2.0, 3.0]], None):
+        with pytest.raises(rb.DtypeError, match="target must be"):
+            Force(0, untyped(wrong))
 
 
 @pytest.mark.ci
