@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -136,8 +137,8 @@ class Environment(eqx.Module):
         self.speed = _size(speed, "speed", *nv).astype(dtype)
         low, high = _pair(parameters, "parameters", "Parameters")
         ends = (check_parameters(model, low, "parameters[0]"), check_parameters(model, high, "parameters[1]"))
-        for a, b in zip(jax.tree.leaves(ends[0]), jax.tree.leaves(ends[1]), strict=True):
-            _ordered(a, b, "parameters")
+        for field in dataclasses.fields(Parameters):
+            _ordered(getattr(ends[0], field.name), getattr(ends[1], field.name), "parameters", f".{field.name}")
         self.parameters = ends
         friction = known(ends[1].friction)
         self.dry = friction is None or bool(friction.any())
@@ -344,7 +345,8 @@ def _pair(x: Any, name: str, of: str) -> tuple[Any, Any]:
     return pair[0], pair[1]
 
 
-def _ordered(low: Any, high: Any, name: str) -> None:
+def _ordered(low: Any, high: Any, name: str, field: str = "") -> None:
     below, above = known(low), known(high)
     if below is not None and above is not None and (below > above).any():
-        raise ArgumentError(f"{name}[0] must not be above {name}[1], got {below.tolist()} and {above.tolist()}")
+        ends = f"{name}[0]{field} must not be above {name}[1]{field}"
+        raise ArgumentError(f"{ends}, got {below.tolist()} and {above.tolist()}")

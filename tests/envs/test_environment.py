@@ -208,8 +208,10 @@ def test_wrong_arguments():
         envs.Environment(ARM, "tol", np.zeros(2), GOALS, **SERVOS)
     with pytest.raises(rb.ArgumentError, match=r"goals\[0\] must not be above goals\[1\]"):
         envs.Environment(ARM, "tool", np.zeros(2), GOALS[::-1], **SERVOS)
-    with pytest.raises(rb.ArgumentError, match=r"parameters\[0\] must not be above"):
+    with pytest.raises(rb.ArgumentError, match=r"parameters\[0\]\.masses must not be above parameters\[1\]\.masses"):
         arm(parameters=(HEAVY, LIGHT))
+    with pytest.raises(rb.ArgumentError, match=r"parameters\[0\]\.friction must not be above"):
+        arm(parameters=(envs.Parameters(friction=0.2), envs.Parameters(friction=0.1)))
     with pytest.raises(rb.ArgumentError, match="axes must be zeros and ones"):
         arm(axes=np.array([1.0, 0.5, 0.0]))
     with pytest.raises(rb.ShapeError, match=r"parameters\[1\].masses must have shape \(2,\) \(model.nb\)"):
