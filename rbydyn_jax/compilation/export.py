@@ -18,7 +18,7 @@ import numpy as np
 from jax import export
 from jax.core import Tracer
 
-from .._check import check_array, check_flag
+from .._check import check_array, check_choice, check_flag
 from .._errors import ArgumentError, DtypeError, ShapeError
 from .._extras import require
 from ..model.edit import with_traversal
@@ -28,6 +28,7 @@ from .machine_code import load_machine_code, machine, machine_code
 from .same_tree import check_tree, tree_digest
 
 _FORMAT = 1
+_PLATFORMS = dict.fromkeys(("cpu", "cuda", "rocm", "tpu"))
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -158,7 +159,8 @@ def export_function(
         native: Whether to add machine code for this machine, which is compiled at once; `batch` must be a number.
 
     Raises:
-        ArgumentError: `batch` is less than 1, or any with `native`; or an argument of the function is missing.
+        ArgumentError: `batch` is less than 1, or any with `native`; a platform is none of these; or an
+            argument of the function is missing.
         DtypeError: `dtype` is not an enabled floating-point type, `platforms` is not a sequence of names, `native` is
             not True or False, or `function` is not a function of a model that returns arrays.
         NameNotFoundError: There is no function, or no argument of it, of that name.
@@ -176,6 +178,8 @@ def export_function(
     named = isinstance(platforms, Sequence) and not isinstance(platforms, str)
     if not (named and platforms and all(isinstance(p, str) for p in platforms)):
         raise DtypeError(f"platforms must be a sequence of names such as ('cpu', 'cuda'), got {platforms!r}")
+    for k, platform in enumerate(platforms):
+        check_choice(platform, f"platforms[{k}]", _PLATFORMS | {export.default_export_platform(): None})
     size: Any = export.symbolic_shape("batch")[0] if isinstance(batch, str) and batch == "any" else check_batch(batch)
     check_flag(native, "native")
     if native and batch == "any":
@@ -236,7 +240,7 @@ def load_function(path: str | PathLike[str]) -> ExportedFunction:
         with zipfile.ZipFile(path) as file:
             header, program = json.loads(file.read("header.json")), file.read("program")
             code = file.read("machine_code") if "machine_code" in file.namelist() else None
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError, IsADirectoryError) as error:
         raise _is_damaged(path, error) from error
     found = header.get("format") if isinstance(header, dict) else None
     if found != _FORMAT:

@@ -285,6 +285,13 @@ def test_other_files_are_refused(arm, tmp_path):
             rb.load_function(path)
     with pytest.raises(FileNotFoundError):
         rb.load_function(tmp_path / "nothing")
+    with pytest.raises(rb.ArgumentError, match="must be a file of an exported function: IsADirectoryError"):
+        rb.load_function(tmp_path)
+
+
+def test_platforms_that_are_none_are_refused(arm):
+    with pytest.raises(rb.ArgumentError, match=r"platforms\[1\] must be one of 'cpu', 'cuda', .*, got 'abc'"):
+        rb.export_function(arm, "fk", platforms=("cpu", "abc"))
 
 
 @pytest.mark.parametrize(
