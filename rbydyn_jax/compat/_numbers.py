@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from jax.core import Tracer
 
-from .._check import check_array, is_last_row, is_rotation
+from .._check import check_array, check_finite, is_last_row, is_rotation
 from .._errors import ArgumentError, DtypeError
 
 
@@ -42,6 +42,19 @@ def floats(x: Any, name: str, shape: tuple[int | None, ...] | None = None, meani
         except OverflowError:
             raise DtypeError(f"{name} must be an array of floats, got an int too large for one") from None
     return check_array(x, name, shape, meaning)
+
+
+def finite_floats(x: Any, name: str, shape: tuple[int | None, ...], meaning: str = "") -> Array:
+    """Returns `x` as a JAX array of floats that are finite, where they are known; see `floats`.
+
+    Raises:
+        ArgumentError: A number is NaN or infinite.
+        DtypeError: `x` does not consist of real numbers.
+        ShapeError: `x` has another shape.
+    """
+    array = floats(x, name, shape, meaning)
+    check_finite(array, name)
+    return array
 
 
 def rotation(x: Any, name: str) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import check_choice, check_finite
-from .._errors import ArgumentError, ModelError, RbydynError, ShapeError
+from .._errors import ArgumentError, DtypeError, ModelError, RbydynError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
 from ..io.load import load_urdf
@@ -98,9 +98,13 @@ class Kinematics:
             Position [x, y, z] and quaternion [x, y, z, w] with w >= 0.
 
         Raises:
+            ArgumentError: A position is not finite.
+            DtypeError: `target_frame` is not a name, or `joint_pos` no numbers.
             NameNotFoundError: There is no such link.
             ShapeError: `joint_pos` does not have one entry for each joint.
         """
+        if not isinstance(target_frame, str):
+            raise DtypeError(f"target_frame must be the name of a link, got {type(target_frame).__name__}")
         T = link_pose(self.model, self._configuration(joint_pos), target_frame, self.base_frame)
         quaternion = quaternions.xyzw_from_wxyz(quaternions.from_matrix(T[:3, :3]))
         return T[:3, 3].tolist(), quaternion.tolist()
@@ -141,8 +145,6 @@ class Kinematics:
                 raise ArgumentError(f"{name} must be positive, got {tolerance}")
         place = self._array(position, "position", 3)
         start = self._rest if init_joint_pos is None else self._configuration(init_joint_pos, "init_joint_pos")
-        for name, given in (("position", place), ("init_joint_pos", start)):
-            check_finite(given, name)
         target = se3.from_R_p(_rotation(orientation, order, self._rest.dtype), place)
         result = solve_ik(self.model, self.ee_frame, target, ref=self.base_frame, q0=start)
         error = se3.inverse(target) @ link_pose(self.model, result.q, self.ee_frame, self.base_frame)
@@ -160,6 +162,8 @@ class Kinematics:
             target_frame: The link.
 
         Raises:
+            ArgumentError: A position is not finite.
+            DtypeError: `joint_pos` are no numbers.
             NameNotFoundError: There is no such link.
             ShapeError: `joint_pos` does not have one entry for each joint.
         """
@@ -182,13 +186,17 @@ class Kinematics:
             target_frame: The link.
 
         Raises:
+            ArgumentError: A number is not finite.
+            DtypeError: A vector does not consist of numbers.
             NameNotFoundError: There is no such link.
             ShapeError: A vector does not have one entry for each joint.
         """
         return self.get_jacobian(joint_pos, target_frame) @ self._array(joint_vel, "joint_vel", self.arm_dof)
 
     def _array(self, x: Sequence[float] | Array, name: str, size: int) -> Array:
-        return _vector(floats(x, name), name, size).astype(self._rest.dtype)
+        array = _vector(floats(x, name), name, size).astype(self._rest.dtype)
+        check_finite(array, name)
+        return array
 
     def _configuration(self, joint_pos: Sequence[float] | Array, name: str = "joint_pos") -> Float[Array, "nq"]:
         return self._rest.at[self._at].set(self._array(joint_pos, name, self.arm_dof))

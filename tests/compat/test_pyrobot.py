@@ -114,6 +114,21 @@ def test_the_order_of_euler_angles():
     )
 
 
+def test_positions_that_are_not_finite_are_refused():
+    flat = Kinematics(robots.two_link_arm(), "base", "tool")
+    calls = (
+        ("joint_pos", lambda: flat.forward_kinematics([np.nan, 0.0], "tool")),
+        ("joint_pos", lambda: flat.get_jacobian([np.inf, 0.0])),
+        ("joint_pos", lambda: flat.compute_fk_velocity([np.nan, 0.0], [0.0, 0.0])),
+        ("joint_vel", lambda: flat.compute_fk_velocity([0.0, 0.0], [np.nan, 0.0])),
+    )
+    for name, call in calls:
+        with pytest.raises(rb.ArgumentError, match=f"{name} must be finite"):
+            call()
+    with pytest.raises(rb.DtypeError, match="target_frame must be the name of a link, got NoneType"):
+        flat.forward_kinematics([0.0, 0.0], untyped(None))
+
+
 @pytest.mark.slow
 def test_what_raises():
     flat = Kinematics(robots.two_link_arm(), "base", "tool")

@@ -13,7 +13,7 @@ from ..._errors import ArgumentError, DtypeError
 from ...spatial import quaternions, rpy, se3, so3, to_linear_first
 from ...spatial.motion import Ad
 from ...spatial.safe import safe_norm
-from .._numbers import floats, quaternion, rotation, transform
+from .._numbers import finite_floats, floats, quaternion, rotation, transform
 from . import transformations
 
 B = TypeVar("B", bound="Body")
@@ -29,7 +29,7 @@ class Body:
         name: The body's name.
 
     Raises:
-        ArgumentError: The quaternion of the pose is zero.
+        ArgumentError: The quaternion of the pose is zero, or a number is not finite.
         DtypeError: An argument does not consist of numbers.
         ShapeError: An argument has another shape.
 
@@ -179,19 +179,19 @@ class Body:
 
     def set_pos(self, pos: Any) -> None:
         """Moves the origin to a position [m]."""
-        self._move(se3.from_R_p(self.R, floats(pos, "pos", (3,))))
+        self._move(se3.from_R_p(self.R, finite_floats(pos, "pos", (3,))))
 
     def set_x(self, x: Any) -> None:
         """Sets the coordinate x [m]."""
-        self.set_pos(self.p.at[0].set(floats(x, "x", ())))
+        self.set_pos(self.p.at[0].set(finite_floats(x, "x", ())))
 
     def set_y(self, y: Any) -> None:
         """Sets the coordinate y [m]."""
-        self.set_pos(self.p.at[1].set(floats(y, "y", ())))
+        self.set_pos(self.p.at[1].set(finite_floats(y, "y", ())))
 
     def set_z(self, z: Any) -> None:
         """Sets the coordinate z [m]."""
-        self.set_pos(self.p.at[2].set(floats(z, "z", ())))
+        self.set_pos(self.p.at[2].set(finite_floats(z, "z", ())))
 
     def set_rotation_matrix(self, R: Any) -> None:
         """Sets the orientation; the matrix is checked."""
@@ -219,11 +219,11 @@ class Body:
 
     def set_pose(self, pose: Any) -> None:
         """Moves the body to a pose [qw, qx, qy, qz, x, y, z]."""
-        self._move(transformations.transform_from_pose(pose))
+        self._move(_of_pose(pose))
 
     def translate(self, translation: Any) -> None:
         """Moves the body by an offset in world axes [m]."""
-        self.set_pos(self.p + floats(translation, "translation", (3,)))
+        self.set_pos(self.p + finite_floats(translation, "translation", (3,)))
 
     def apply_twist(self, v: Any, omega: Any, dt: Any, *, frame: Literal["local", "world"] = "local") -> None:
         r"""Moves the body for a while at a constant twist, exactly: $T \exp(\xi\,dt)$.
@@ -235,9 +235,10 @@ class Body:
             frame: ``"local"``: both in the body's axes, which turn; ``"world"``: both in world axes, which do not.
 
         Raises:
-            ArgumentError: `frame` is neither.
+            ArgumentError: `frame` is neither, or a number is not finite.
         """
-        v, omega, dt = floats(v, "v", (3,)), floats(omega, "omega", (3,)), floats(dt, "dt", ())
+        v, omega = finite_floats(v, "v", (3,)), finite_floats(omega, "omega", (3,))
+        dt = finite_floats(dt, "dt", ())
         check_choice(frame, "frame", ("local", "world"))
         if frame == "local":
             self._move(self.T @ se3.exp(jnp.concatenate([omega, v]) * dt))
@@ -282,9 +283,13 @@ class Cube(Box):
 
 def _initial(pos: Any, angles: Any, pose: Any) -> Float[Array, "4 4"]:
     if pose is not None:
-        return transformations.transform_from_pose(pose)
+        return _of_pose(pose)
     R = jnp.eye(3) if angles is None else transformations.rotation_matrix_from_rpy(angles)
-    return se3.from_R_p(R, jnp.zeros(3) if pos is None else floats(pos, "pos", (3,)))
+    return se3.from_R_p(R, jnp.zeros(3) if pos is None else finite_floats(pos, "pos", (3,)))
+
+
+def _of_pose(pose: Any) -> Float[Array, "4 4"]:
+    return transformations.transform_from_pose(finite_floats(pose, "pose", (7,), "[qw, qx, qy, qz, x, y, z]"))
 
 
 def linear_first_cone(cone: Float[Array, "n 6"], R: Float[Array, "3 3"]) -> Float[Array, "n 6"]:
