@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._check import check_finite, check_flag, check_integer, check_number, check_real, check_sequence, known
-from .._errors import ArgumentError, DtypeError, ShapeError
+from .._errors import ArgumentError, DtypeError, RbydynError, ShapeError
 from .._extras import require
 from ..algorithms.centroidal import total_mass
 from ..collision import ShapePairs, World
@@ -170,6 +170,10 @@ class Viewer:
         with jax.enable_x64(self._x64):
             yield
 
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise RbydynError("the viewer is closed: make a new one to show more")
+
     def _checked(self, q: Any) -> np.ndarray:
         q = check_real(q, "q", (self.model.nq,))
         check_finite(q, "q")
@@ -216,8 +220,10 @@ class Viewer:
         Raises:
             ArgumentError: The configuration is not finite, or a joint has no position there.
             DtypeError: It is no array of numbers, or `dragged` neither True nor False.
+            RbydynError: The viewer is closed.
             ShapeError: It is not of shape (nq,).
         """
+        self._check_open()
         q, dragged = self._checked(q), check_flag(dragged, "dragged")
         with self._lock, self.precision():
             self._q, self._state = q, self._computed(q)
@@ -264,8 +270,10 @@ class Viewer:
         Raises:
             ArgumentError: A configuration is not finite, or the opacity not from 0 to 1.
             DtypeError: `q` is no array of numbers, or the opacity no number.
+            RbydynError: The viewer is closed.
             ShapeError: `q` is not of shape (n, nq).
         """
+        self._check_open()
         q = configurations(self.model, q, "q")
         if not 0.0 <= check_number(opacity, "opacity") <= 1.0:
             raise ArgumentError(f"opacity must be from 0 to 1, got {opacity}")
@@ -284,8 +292,10 @@ class Viewer:
             ArgumentError: A force is not finite.
             DtypeError: `contacts` are none, or `forces` no numbers.
             NameNotFoundError: There is no such link.
+            RbydynError: The viewer is closed.
             ShapeError: `forces` is not of shape (c, 3).
         """
+        self._check_open()
         contacts = self._contacts_of(contacts)
         forces = check_real(forces, "forces", (len(contacts), 3))
         check_finite(forces, "forces")
@@ -312,7 +322,9 @@ class Viewer:
             DtypeError: It is not a number.
             ModelError: No joint moves a link, or there is a clearance and the robot has no shapes that could keep it.
             NameNotFoundError: There is no such link.
+            RbydynError: The viewer is closed.
         """
+        self._check_open()
         clearance = None if clearance is None else check_number(clearance, "clearance")
         names = movable_links(self.model, links)
         if clearance is not None:
@@ -335,8 +347,10 @@ class Viewer:
             ArgumentError: A value is not finite, or the motion has fewer than two times.
             DtypeError: `trajectory` is of another type, or an array without `dt`.
             NameNotFoundError: There is no such link.
+            RbydynError: The viewer is closed.
             ShapeError: The motion is of another robot, or `forces` of another shape.
         """
+        self._check_open()
         with self.precision():
             data = motion_data(self.model, trajectory, dt, self.pairs, self.world)
         contacts = self._contacts_of(contacts)
@@ -354,8 +368,10 @@ class Viewer:
         Raises:
             ArgumentError: A force is not finite.
             DtypeError: `forces` are no numbers.
+            RbydynError: The viewer is closed.
             ShapeError: `forces` is not of shape (c, 3).
         """
+        self._check_open()
         forces = check_real(forces, "forces", (len(self._contacts), 3))
         check_finite(forces, "forces")
         with self._lock:

@@ -19,6 +19,7 @@ from rbydyn_jax import (
     MissingExtraError,
     ModelError,
     NameNotFoundError,
+    RbydynError,
     ShapeError,
     collision,
     link_pose,
@@ -285,6 +286,16 @@ def test_viewers_tell_their_addresses_and_close(capsys):
         urllib.request.urlopen(second.url)
     second.close()
     second.wait()
+    for call in (
+        lambda: setattr(second, "q", np.zeros(2)),
+        lambda: second.show_ghosts(np.zeros((1, 2))),
+        lambda: second.drag("tool"),
+        lambda: second.play(np.zeros((2, 2)), dt=0.1),
+        lambda: second.show_forces([], np.zeros((0, 3))),
+        lambda: second.set_forces(np.zeros((0, 3))),
+    ):
+        with pytest.raises(RbydynError, match="the viewer is closed"):
+            call()
     until(lambda: set(threading.enumerate()) <= before)
 
 
