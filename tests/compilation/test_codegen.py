@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -533,9 +534,9 @@ def test_names_that_c_does_not_have_are_refused(name):
 @pytest.mark.slow
 def test_no_function_is_called_as_one_that_gcc_knows(tmp_path):
     """Of all names of built-in functions in the compiler, it tells which it knows without their prefix."""
-    names = set(
-        re.findall(rb"__builtin_([a-zA-Z_]\w*)\0", Path(run("gcc", "-print-prog-name=cc1").strip()).read_bytes())
-    )
+    if shutil.which("gcc") is None or not (path := Path(run("gcc", "-print-prog-name=cc1").strip())).is_file():
+        pytest.skip("no gcc")
+    names = set(re.findall(rb"__builtin_([a-zA-Z_]\w*)\0", path.read_bytes()))
     declared = "".join(f"void {name.decode()}(const double *q, double *r);\n" for name in sorted(names))
     (tmp_path / "names.c").write_text(declared)
     gcc = ["gcc", "-fsyntax-only", "-Wbuiltin-declaration-mismatch", "-fmax-errors=0", tmp_path / "names.c"]
