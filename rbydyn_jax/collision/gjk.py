@@ -93,7 +93,10 @@ def _next(s: _State, new: _Vertex, scale: Array) -> tuple:
         nearest = nearest | ((new.a == old.a) & (new.b == old.b) & (s.count > k))
     point, count, vertices, inside = _grown(s.count, s.vertices, new)
     inside = inside & (ahead < 0)
-    better = ~nearest & ~inside & (square > touching) & (dot(point, point) < square)
+    # Where faces are nearly parallel a vertex that is ahead changes the square by less than its rounding.
+    grown, ulp = dot(point, point), float(jnp.finfo(square.dtype).eps)
+    closer = (grown < square) | ((ahead > 0) & (grown <= square * (1.0 + 8.0 * ulp)))
+    better = ~nearest & ~inside & (square > touching) & closer
     # A point that cannot be improved any more, though no plane separates there, is the origin to rounding.
     overlap = (square <= touching) | (~nearest & (inside | (~better & (ahead <= 0))))
     kept = _where(better, (point, count, vertices), (s.point, s.count, s.vertices))
