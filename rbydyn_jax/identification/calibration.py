@@ -33,11 +33,12 @@ from .._errors import ArgumentError, ModelError, ShapeError
 from ..model.geometry import with_geometry
 from ..model.model import Model, check_model
 from ..spatial import se3
-from .geometry import Geometry, Target, linearized, poses_of
+from .geometry import Geometry, Target, fk_of, linearized, poses_of
 from .identifiability import BaseParameters, combinations_of
 from .tables import unknowns_table
 
 _END = 1e-6  # twice the decrease of half a chi-square that is left: of no statistical weight
+_ROUNDED = 8  # rounding units of the largest number behind an error; up to 3 were seen with a Panda in float32
 _SHORTEST = 1e-4  # step
 _SMALLEST = 1e-2  # noise, in units of the root of the rounding unit
 _TURNED_LEAST = 1e-6  # weight of no rotation, where positions do not tell it
@@ -62,7 +63,7 @@ class CalibrationResult:
         residual: Root mean squares of the errors after the calibration, in the same units.
         identifiability: Which combinations the poses tell apart without the prior.
         iterations: Number of steps.
-        converged: Whether they came to an end.
+        converged: Whether they came to an end: another one would be of no statistical weight, or within rounding.
     """
 
     model: Model
@@ -174,8 +175,9 @@ def calibrate(
         errors, rows = (np.asarray(y, float) for y in linearized(geometry, model, jnp.asarray(x, dtype), q, measured))
         return errors.reshape(len(q), -1, 3), rows.reshape(len(q), -1, 3, len(names))
 
-    smallest = _SMALLEST * float(jnp.finfo(dtype).eps) ** 0.5
-    found = _solved(errors_at, scale, geometry.is_angle, noise, huber, smallest, iterations)
+    eps = float(jnp.finfo(dtype).eps)
+    rounding = _ROUNDED * eps * np.array([1.0, _farthest(model, q, measured)])
+    found = _solved(errors_at, scale, geometry.is_angle, noise, huber, _SMALLEST * eps**0.5, rounding, iterations)
     off, parts = geometry.split(jnp.asarray(found.x, dtype))
     added = np.zeros(model.nq)
     added[[model.tree.q_slices[k].start for k in joints]] = np.asarray(off)
@@ -193,7 +195,7 @@ def calibrate(
         covariance=found.covariance * np.outer(scale, scale),
         noise=found.noise,
         residual=_of_kinds(found.errors**2, geometry.is_angle, np.mean) ** 0.5,
-        identifiability=combinations_of(names, weighted.reshape(-1, len(names)), float(jnp.finfo(dtype).eps)),
+        identifiability=combinations_of(names, weighted.reshape(-1, len(names)), eps),
         iterations=found.steps,
         converged=found.converged,
     )
@@ -222,11 +224,13 @@ def _solved(
     given: tuple[float, float] | None,
     huber: float | None,
     smallest: float,
+    rounding: np.ndarray,
     limit: int,
 ) -> _Solution:
     """The minimum by Gauss-Newton steps, each as short as the cost demands; noise and weights are those of its start.
 
-    Errors are (t, g, 3), their derivatives (t, g, 3, n).
+    Errors are (t, g, 3), their derivatives (t, g, 3, n). It is known as well as the `rounding` of angles and positions
+    permits.
     """
 
     def half_square(errors: np.ndarray, x: np.ndarray) -> float:
@@ -247,14 +251,16 @@ def _solved(
         U, s, Vt = np.linalg.svd(left, full_matrices=False)
         s, along = np.maximum(s, 1.0), U.T @ right  # the prior alone makes them 1
         move = Vt.T @ (along / s)
-        converged = bool(along @ along <= _END)
+        rounded = float(np.nanmax(rounding / noise))
+        converged = bool(along @ along <= max(_END, len(x) * rounded**2))
         if converged or steps == limit:
             return _Solution(x, errors, rows, noise, (Vt.T / s**2) @ Vt, steps, converged)
         now, length = half_square(errors, x), 1.0
+        most = now + rounded * (2.0 * now) ** 0.5  # the same but for rounding
         while True:
             ahead = x + length * scale * move
             new = errors_at(ahead)
-            if half_square(new[0], ahead) <= now or length < _SHORTEST:
+            if half_square(new[0], ahead) <= most or length < _SHORTEST:
                 break
             length *= 0.5
         x, (errors, rows), steps = ahead, new, steps + 1
@@ -286,6 +292,12 @@ def _measured(
         arrays.append(np.asarray(value, float))
         targets.append(Target(model.link_index(link), value.ndim == 3))
     return tuple(arrays), tuple(targets)
+
+
+def _farthest(model: Model, q: Array, measured: Sequence[Array]) -> float:
+    """The largest coordinate of a link, or of what is measured [m]."""
+    positions = [fk_of(model, q)[:, :, :3, 3], *(y if y.ndim == 2 else y[:, :3, 3] for y in measured)]
+    return max(float(np.abs(x).max()) for x in positions)
 
 
 def _moved(frame: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -95,9 +95,14 @@ def _carries(tree: KinematicTree, placed: int, link: int) -> bool:
 
 def poses_of(geometry: Geometry, model: Model, q: Array) -> list[np.ndarray]:
     """The poses (t, 4, 4) of the targets, of the robot as it is, in the world or in `ref`."""
-    poses = np.asarray(_fk(model, q), float)
+    poses = fk_of(model, q)
     back = np.eye(4) if geometry.ref is None else np.linalg.inv(poses[:, geometry.ref])
     return [back @ poses[:, target.link] for target in geometry.targets]
+
+
+def fk_of(model: Model, q: Array) -> np.ndarray:
+    """The poses of all links (t, n, 4, 4)."""
+    return np.asarray(_fk(model, q), float)
 
 
 @jax.jit

@@ -161,6 +161,26 @@ def test_derivatives_are_those_of_the_errors():
 
 
 @pytest.mark.ci
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"huber": 2.0}, {"unknown_frame": True}, {"placements": ["tool"]}])
+def test_it_ends_in_float32_too(options):
+    """At noise of any size, within its own deviations and rounding of the true offsets; not before it is there."""
+    q, offsets, exact = measure(())
+    frame = np.asarray(se3.exp(jnp.asarray([0.1, -0.05, 0.08, 0.05, -0.02, 0.03])))
+    seen = exact if options.get("unknown_frame") else np.linalg.inv(frame) @ exact
+    single = jax.tree.map(lambda x: x.astype(jnp.float32), arm())
+    for noise in (0.0, 1e-6, 1e-5, 1e-4, 1e-3):
+        errors = noise * np.random.default_rng(2).normal(size=(len(q), 6))
+        poses = seen @ np.asarray(jax.vmap(se3.exp)(jnp.asarray(errors)))
+        for measured in (poses, poses[:, :3, 3]):
+            found = calibrate(single, jnp.asarray(q), {"tool": jnp.asarray(measured)}, **options)
+            assert found.converged and found.iterations < 10
+            told = found.deviation[1:6]  # the first and the last joint turn about the frame's and the tool's axes
+            assert (np.abs(found.offsets - offsets)[1:6] < 5.0 * told + 1e-6).all()
+            early = calibrate(single, jnp.asarray(q), {"tool": jnp.asarray(measured)}, **options, iterations=1)
+            assert not early.converged
+
+
 def test_wrong_arguments():
     two, q, poses = robots.two_link_arm(), jnp.zeros((3, 2)), jnp.stack([jnp.eye(4)] * 3)
     cases: tuple[tuple[dict[str, Any], str], ...] = (
