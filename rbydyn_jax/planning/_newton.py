@@ -294,8 +294,8 @@ class Transcription:
         tight: Multipliers,
         penalty: Array,
         damping: Array,
-    ) -> tuple[Array, Array]:
-        """The damped Gauss-Newton step along the goals, and the decrease that it predicts."""
+    ) -> tuple[Array, Array, Array]:
+        """The damped Gauss-Newton step along the goals, the decrease that it predicts, and the gradient."""
         (K, m), T = self.shape, self.duration(x)
         beyond = self._beyond(at, dual, tight, penalty)
         orders = len(self.scales)
@@ -356,7 +356,8 @@ class Transcription:
         S = product(A, along)
         along = product(along, damped_solution(S, at.error - product(A, free), 1e-12 * jnp.trace(S)))
         step = -free - along
-        return step, 0.5 * damping * jnp.sum(step * step) - 0.5 * jnp.sum(gradient * step)
+        predicted = 0.5 * damping * jnp.sum(step * step) - 0.5 * jnp.sum(gradient * step)
+        return step, predicted, gradient
 
     # The check between the times of the optimization.
 

@@ -36,6 +36,7 @@ class Found(NamedTuple):
         dual: Multipliers of the limits.
         tight: Margins of the limits.
         converged: Whether the limits are kept.
+        known: Whether its cost and the derivatives there are finite.
         report: The largest violation of each kind.
         costs: History.
         infeasibilities: History.
@@ -52,6 +53,7 @@ class Found(NamedTuple):
     dual: Multipliers
     tight: Multipliers
     converged: Bool[Array, ""]
+    known: Bool[Array, ""]
     report: dict[str, Array]
     costs: Float[Array, "i"]
     infeasibilities: Float[Array, "i"]
@@ -85,6 +87,7 @@ class State(NamedTuple):
         best: The motion with the smallest violation.
         least: That.
         missed: The largest error of its goals at an instant.
+        known: Whether its cost and the derivatives there are finite.
         costs: History.
         infeasibilities: History.
         report: The largest violation of each kind by the best motion, at `CHECK` times.
@@ -112,6 +115,7 @@ class State(NamedTuple):
     best: Array
     least: Array
     missed: Array
+    known: Array
     costs: Array
     infeasibilities: Array
     report: dict[str, Array]
@@ -160,10 +164,11 @@ class Search:
         slow = calm & (violation > _SLOW * s.last) & (violation > 0.5 * self.tolerance)
         penalty = jnp.where(slow, jnp.minimum(_STIFFER * s.penalty, self.stiffest), s.penalty)
         converged = calm & (violation <= 0.5 * self.tolerance)
+        step, predicted, gradient = todo.step(x, at, dual, s.tight, penalty, damping)
         better = converged | (violation < s.least)
-        missed = jnp.max(jnp.abs(at.error))
-        best, least, missed = choose(better, (x, violation, missed), (s.best, s.least, s.missed))
-        step, predicted = todo.step(x, at, dual, s.tight, penalty, damping)
+        known = jnp.isfinite(cost) & jnp.isfinite(gradient).all()
+        new, old = (x, violation, jnp.max(jnp.abs(at.error)), known), (s.best, s.least, s.missed, s.known)
+        best, least, missed, known = choose(better, new, old)
         index = jnp.minimum(s.step, len(s.costs) - 1)
         ended = ~converged & (s.left <= 0)
         again = ended & (s.attempt + 1 < self.problem.attempts)
@@ -185,6 +190,7 @@ class Search:
             best=best,
             least=least,
             missed=missed,
+            known=known,
             costs=s.costs.at[index].set(cost),
             infeasibilities=s.infeasibilities.at[index].set(violation),
         )
@@ -196,6 +202,7 @@ class Search:
             best=best,
             least=least,
             missed=missed,
+            known=known,
         )
         return choose(again, anew, following)
 
@@ -252,6 +259,7 @@ class Search:
             best=x,
             least=zero + jnp.inf,
             missed=zero + jnp.inf,
+            known=no,
             costs=history,
             infeasibilities=history,
             report=report,
@@ -269,7 +277,8 @@ class Search:
             scale=(todo.guess, todo.short) if todo.free else None,
             dual=s.dual,
             tight=s.tight,
-            converged=s.converged,
+            converged=s.converged & s.known,
+            known=s.known,
             report=s.report,
             costs=s.costs,
             infeasibilities=s.infeasibilities,

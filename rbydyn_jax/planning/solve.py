@@ -107,8 +107,9 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     Each is tried once: where one was found before, a revolute joint goes the other way round, if its limits allow it,
     and else the motion starts aside, at random. When `iterations` steps do not lead to a solution, the next one is
     tried. A motion counts as solved when all limits are kept at 401 times to 1e-4, in float32 1e-3; what is violated
-    between the times of the optimization is corrected by narrower limits. A traced duration that is not positive and
-    finite ends as NOT_FINITE.
+    between the times of the optimization is corrected by narrower limits. NOT_FINITE are a traced duration that is not
+    positive and finite, and a motion at which the cost, a limit, or a derivative of these is not finite: a motion from
+    rest begins where `jnp.linalg.norm(v)` has none, and `spatial.safe.safe_norm(v)` has.
 
     Pure: works under `jit` and `vmap`. Of a batch, a few problems are searched at a time on a CPU, all elsewhere.
 
@@ -152,7 +153,7 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
         problem = eqx.tree_at(lambda p: p.duration, problem, jnp.where(timed, T, jnp.nan))
     found = solution(problem)
     violations = TrajectoryViolations(**found.report)
-    known = jnp.isfinite(found.x).all() & jnp.isfinite(violations.largest())
+    known = found.known & jnp.isfinite(found.x).all() & jnp.isfinite(violations.largest())
     status = jnp.where(found.converged, TrajectoryStatus.SOLVED, TrajectoryStatus.NOT_FEASIBLE)
     return TrajectoryResult(
         trajectory=problem.trajectory(found.coefficients, found.duration),

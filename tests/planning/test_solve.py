@@ -340,6 +340,29 @@ def test_traced_durations_that_are_none_are_said():
 
 
 @pytest.mark.slow
+def test_what_cannot_be_minimised_is_not_solved():
+    """The norm of the velocity has no derivative at rest, where a motion begins; its problem changes no other one."""
+
+    def solve(name, low, more):
+        def function(model, q, v, a, tau, t):
+            return jnp.sqrt(v @ v + low) + more
+
+        given: dict[str, Any] = QUICK | {name: [function]}
+        goal = ConfigurationGoal(jnp.ones(1))
+        return solve_trajectory(TrajectoryProblem(slider(), jnp.zeros(1), [goal], **given))
+
+    ok, wrong = TrajectoryStatus.SOLVED, TrajectoryStatus.NOT_FINITE
+    low, more = jnp.array([1e-12, 0.0, 1e-12, 1e-12]), jnp.array([0.0, 0.0, jnp.nan, jnp.inf])
+    found = jax.vmap(lambda *x: solve("costs", *x))(low, more)
+    assert found.status.tolist() == [ok, wrong, wrong, wrong]
+    assert_close(found.trajectory.coefficients[0], solve("costs", 1e-12, 0.0).trajectory.coefficients, 1e-5)
+    limited = jax.vmap(lambda *x: solve("constraints", *x))(low, more - 5.0)
+    assert limited.status.tolist() == [ok, ok, wrong, wrong]  # limits that are far have no part in the minimum
+    impossible = jax.vmap(lambda *x: solve("constraints", *x))(low, more + 1.0)
+    assert impossible.status.tolist() == [TrajectoryStatus.NOT_FEASIBLE, wrong, wrong, wrong]
+
+
+@pytest.mark.slow
 def test_functions_of_the_user_take_batched_values_from_around_them():
     arm, end = robots.two_link_arm(), jnp.array([0.5, 0.9])
 
