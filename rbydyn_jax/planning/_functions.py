@@ -46,15 +46,15 @@ def returned(x: Any, name: str, axes: tuple[int, ...]) -> Float[Array, "*n"]:
         axes: The numbers of axes that it may have.
 
     Raises:
-        DtypeError: It is not an array of numbers; truth values are none.
+        DtypeError: It is not an array of floats; the derivative of integers is zero, and they would not be minimised.
         ShapeError: It has another number of axes.
     """
     what = "residuals (n,), an array of floats" if "cost" in name else "an array of floats (n,) that must be <= 0"
     is_array = isinstance(x, jax.Array | np.ndarray | np.generic) and not is_foreign(x)
-    if not is_array and (not isinstance(x, int | float) or isinstance(x, bool)):
+    if not is_array and not isinstance(x, float):
         raise DtypeError(f"{name} must return {what}, got {type(x).__name__}")
     array = jnp.asarray(x)
-    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
+    if not jnp.issubdtype(array.dtype, jnp.floating):
         raise DtypeError(f"{name} must return {what}, got dtype {array.dtype}")
     if array.ndim not in axes:
         raise ShapeError(f"{name} must return {what}, got shape {array.shape}")

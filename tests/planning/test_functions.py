@@ -18,7 +18,6 @@ from rbydyn_jax.planning import (
     ControlProblem,
     JointEffort,
     TrajectoryProblem,
-    TrajectoryStatus,
     ilqr,
     mpc,
     mppi,
@@ -90,7 +89,7 @@ def test_a_function_of_other_arguments_is_told_which_it_is_given():
 @pytest.mark.ci
 @pytest.mark.parametrize("name", ["costs", "constraints"])
 def test_what_a_function_of_a_trajectory_returns(name: str):
-    """Numbers, integers included; as for truth values, a constraint would hold or not hold by accident."""
+    """Floats: the derivative of integers and truth values is zero, and nothing would be minimised."""
     what = {
         "costs": r"residuals \(n,\), an array of floats",
         "constraints": r"an array of floats \(n,\) that must be <= 0",
@@ -107,27 +106,24 @@ def test_what_a_function_of_a_trajectory_returns(name: str):
         ((ONE, ONE), "tuple"),
         ([1.0], "list"),
         (True, "bool"),
+        (-1, "int"),
         ("x", "str"),
         (ONE > 0.0, "dtype bool"),
         (ONE * 1j, "dtype complex"),
+        (jnp.asarray(-1), "dtype int"),
+        (np.zeros(2, np.int32), "dtype int32"),
     ]:
         with pytest.raises(DtypeError, match=rf"{name}\[1\] must return {what[name]}, got {got}"):
             solve(wrong)
     with pytest.raises(ShapeError, match=rf"{name}\[1\] must return .* got shape \(1, 1\)"):
         solve(ONE[None])
-    for right in (ONE, -1.0, -1, jnp.asarray(-1), np.zeros(2), jnp.zeros(2, int)):
+    for right in (ONE, -1.0, jnp.asarray(-1.0), np.zeros(2), jnp.zeros(2, jnp.float16)):
         solve(right)
 
 
-@pytest.mark.slow
-def test_integers_are_numbers():
-    slider, goal = sliders.slider(), ConfigurationGoal(ONE)
-    for value, status in ((-1, TrajectoryStatus.SOLVED), (1, TrajectoryStatus.NOT_FEASIBLE)):
-        problem = TrajectoryProblem(slider, 0 * ONE, [goal], **QUICK, constraints=[lambda *_, k=value: jnp.full(1, k)])
-        assert solve_trajectory(problem).status == status
-
-
-@pytest.mark.parametrize("wrong, got", [(None, "NoneType"), ((ONE, ONE), "tuple"), (ONE > 0.0, "dtype bool")])
+@pytest.mark.parametrize(
+    "wrong, got", [(None, "NoneType"), ((ONE, ONE), "tuple"), (ONE > 0.0, "dtype bool"), (np.ones(1, int), "dtype int")]
+)
 def test_what_a_function_of_a_controlled_motion_returns(wrong, got):
     problem = ControlProblem(sliders.slider(), [JointEffort()], [lambda *_: wrong], dt=0.1, steps=2)
     controller, x = mpc(problem), np.zeros(1)
