@@ -24,6 +24,9 @@ from ..shapes.base import Vector
 from ..shapes.box import PlacedBoxes
 from ..shapes.capsule import PlacedCapsules
 from ..shapes.convex_hull import PlacedConvexHulls
+from ..xla.control_flow import fori_loop
+from ..xla.fusion import kernel
+from ..xla.loops import in_kernels
 from .vectors import (
     add,
     add_scaled,
@@ -43,7 +46,9 @@ from .witness import Witness
 Polytopal = PlacedCapsules | PlacedBoxes | PlacedConvexHulls
 Three = tuple[Vector, Vector, Vector]
 Weights = tuple[Array, Array, Array]
+_Lowest = tuple[Array, Array, Vector]  # its height, its index and its place
 
+_TOGETHER = 32  # vertices that are compared without a loop
 _SIGNS: list[tuple[int, ...]] = list(itertools.product((1, -1), repeat=3))  # of the corners of a box
 
 
@@ -97,18 +102,35 @@ class Polytope(NamedTuple):
 def lowest(vertices: Vector, n: Vector) -> tuple[Array, Vector]:
     """Of vertices (v, ...) in lanes the index and the place of the first that is least far along directions n (...).
 
-    The index is a float, so that in a `kernel` one loop computes both, and rounding cannot part them.
+    The index is a float, so that in a `kernel` one loop computes both, and rounding cannot part them. Many vertices are
+    a loop over some of them at a time: a program does not grow with their number.
     """
+    count = vertices[0].shape[0]
     place = map_components(lambda x: x[0], vertices)
     height = dot(place, n)
-    index = jnp.zeros_like(height)
-    for k in range(1, vertices[0].shape[0]):
+    best = height, jnp.zeros_like(height), place
+    if count <= _TOGETHER:
+        return _lower(best, map_components(lambda x: x[1:], vertices), 1, n)[1:]
+
+    def step(k: Array, best: _Lowest) -> _Lowest:
+        start = jnp.minimum(in_kernels(k, height.size) * _TOGETHER, count - _TOGETHER)
+        some = map_components(lambda x: lax.dynamic_slice_in_dim(x, start, _TOGETHER), vertices)
+        return kernel(_lower)(best, some, start.astype(height.dtype), n)
+
+    best = height, best[1], map_components(lambda x: jnp.broadcast_to(x, height.shape), place)
+    return fori_loop(jnp.int32(0), jnp.int32(-(-count // _TOGETHER)), step, best)[1:]
+
+
+def _lower(best: _Lowest, vertices: Vector, first: Array | int, n: Vector) -> _Lowest:
+    """The best, or another vertex that is lower; `first` is the index of the first of these."""
+    height, index, place = best
+    for k in range(vertices[0].shape[0]):
         x = map_components(lambda c, k=k: c[k], vertices)
         other = dot(x, n)
         less = other < height
-        height, index = jnp.where(less, other, height), jnp.where(less, k, index)
+        height, index = jnp.where(less, other, height), jnp.where(less, first + k, index)
         place = map_components(lambda p, q, less=less: jnp.where(less, p, q), x, place)
-    return index, place
+    return height, index, place
 
 
 class Simplex(NamedTuple):

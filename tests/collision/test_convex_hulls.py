@@ -55,6 +55,27 @@ def test_distances_equal_those_of_coal(kind):
         assert (plane[:, :3] @ (T[:3, :3].T @ (x - T[:3, 3])) + plane[:, 3]).max() < 1e-9
 
 
+def many_vertices(count: int, pairs: int):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(2, pairs, count, 3))
+    points *= 0.2 / np.linalg.norm(points, axis=-1, keepdims=True)
+    T = np.tile(np.eye(4), (2, pairs, 1, 1))
+    T[0, :, 0, 3] = np.linspace(0.1, 0.6, pairs)
+    return [([ConvexHullGeometry(x) for x in side], at) for side, at in zip(points, T, strict=True)]
+
+
+@pytest.mark.slow
+@float64
+def test_many_vertices_do_not_make_the_program_larger():
+    coal, (a, b) = oracle("coal"), many_vertices(70, 20)  # no multiple of those that are looked at together
+    found = witness("convex_hull")(placed(*a), placed(*b)).distance
+    assert 0.3 < (found < 0).mean() < 0.9
+    assert_close(found, coal_distances(coal, coal_pairs(coal, *a, *b)), 1e-9)
+    few, many = ([placed(*side) for side in many_vertices(count, 1)] for count in (70, 700))
+    sizes = [len(witness("convex_hull").lower(*hulls).as_text()) for hulls in (few, many)]
+    assert sizes[1] < 1.02 * sizes[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("of", ["points", "pairs"])
 def test_loops_over_many_elements_are_kernels(of):
