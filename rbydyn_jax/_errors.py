@@ -80,10 +80,11 @@ class NameNotFoundError(RbydynError, LookupError):
         name: The name asked for.
         kind: What it should have named, such as ``"link"``.
         known: The names that exist.
+        note: What else there is to say, at the end of the message.
     """
 
-    def __init__(self, name: str, kind: str, known: Iterable[str]) -> None:
-        self.name, self.kind, self.known = name, kind, tuple(known)
+    def __init__(self, name: str, kind: str, known: Iterable[str], note: str = "") -> None:
+        self.name, self.kind, self.known, self.note = name, kind, tuple(known), note
         self.matches = tuple(difflib.get_close_matches(str(name), self.known, n=3, cutoff=0.6))
         if self.matches:
             hint = "did you mean " + " or ".join(repr(m) for m in self.matches) + "?"
@@ -91,10 +92,10 @@ class NameNotFoundError(RbydynError, LookupError):
             shown = ", ".join(repr(k) for k in self.known[:8]) + (", ..." if len(self.known) > 8 else "")
             what, of, whose = kind.partition(" of ")
             hint = f"the {what}s{of}{whose} are: {shown}"
-        super().__init__(f"no {kind} named {name!r}; {hint}")
+        super().__init__(f"no {kind} named {name!r}; {hint}" + (f" ({note})" if note else ""))
 
     def __reduce__(self):
-        return (NameNotFoundError, (self.name, self.kind, self.known))
+        return (NameNotFoundError, (self.name, self.kind, self.known, self.note))
 
 
 class ShapeError(RbydynError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
 
 _DESCRIBE = "describe_"
+_OTHERS = "robot_descriptions"
 
 
 class Described(NamedTuple):
@@ -87,9 +89,9 @@ def find(robot: str) -> Source:
     if robot in own:
         return Source(robot)
     try:
-        description = importlib.import_module(f"robot_descriptions.{robot}")
+        description = importlib.import_module(f"{_OTHERS}.{robot}")
     except ImportError:
-        raise NameNotFoundError(robot, "robot", own) from None
+        raise _not_found(robot, own) from None
     paths = [getattr(description, name, None) for name in ("URDF_PATH", "XACRO_PATH", "MJCF_PATH")]
     package = Path(description.PACKAGE_PATH)
     return _of_file(Path(next(path for path in paths if path)))._replace(packages=(package, package.parent))
@@ -104,6 +106,15 @@ def load(robot: str) -> Model:
         ParseError: The file describes no robot.
     """
     return find(robot).load()
+
+
+def _not_found(robot: str, own: list[str]) -> NameNotFoundError:
+    try:
+        folders = importlib.import_module(_OTHERS).__path__
+    except ImportError:
+        return NameNotFoundError(robot, "robot", own, f"for others: pip install {_OTHERS}")
+    others = [found.name for found in pkgutil.iter_modules(folders) if found.name.endswith("_description")]
+    return NameNotFoundError(robot, "robot", [*own, *others])
 
 
 def _of_file(path: Path) -> Source:

@@ -37,10 +37,22 @@ def test_a_robot_is_a_file_or_a_name(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "robot_descriptions.arm_description", description)
     found = find("arm_description")
     assert (found.load().name, found.packages) == ("two_link_arm", (tmp_path, tmp_path.parent))
+
+
+def test_a_wrong_name_is_told_the_nearest_ones(tmp_path, monkeypatch):
+    package = tmp_path / "robot_descriptions"
+    package.mkdir()
+    for name in ("__init__", "arm_description", "arm_mj_description", "_cache"):
+        (package / f"{name}.py").write_text("")
+    monkeypatch.delitem(sys.modules, "robot_descriptions", raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(NameNotFoundError, match=r"did you mean 'arm_description' or 'arm_mj_description'\?$"):
+        find("arm_descriptio")
     with pytest.raises(NameNotFoundError, match="did you mean 'two_link_arm'"):
         find("two_link_arn")
-    with pytest.raises(NameNotFoundError, match="the robots are: "):
-        find("zzz")
+    monkeypatch.setitem(sys.modules, "robot_descriptions", None)
+    with pytest.raises(NameNotFoundError, match=r"the robots are: .* \(for others: pip install robot_descriptions\)"):
+        find("arm_descriptio")
 
 
 @pytest.mark.parametrize(("package", "name", "text"), [("mujoco", "a.xml", MJCF), ("xacrodoc", "a.urdf.xacro", XACRO)])
