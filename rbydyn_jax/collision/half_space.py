@@ -11,7 +11,7 @@ from .witness import Witness
 def solid_half_space(a: Placed, b: PlacedHalfSpaces) -> Witness:
     """How far the deepest point of a solid is above the plane; of a face or an edge that is parallel, its middle.
 
-    The derivatives are those of the height of that point. The distance itself is exact where it is parallel to rounding.
+    The derivatives are those of the height of that point; the distance is that of the deepest one for all angles.
     """
     body = solid(a)
     deepest = body.support(b.normal)

@@ -46,7 +46,7 @@ def returned(x: Any, name: str, axes: tuple[int, ...]) -> Float[Array, "*n"]:
         axes: The numbers of axes that it may have.
 
     Raises:
-        DtypeError: It is not an array of floats; the derivative of integers is zero, and they would not be minimised.
+        DtypeError: It is not an array of floats; the derivative of integers is zero, and they would not be minimized.
         ShapeError: It has another number of axes.
     """
     what = "residuals (n,), an array of floats" if "cost" in name else "an array of floats (n,) that must be <= 0"

@@ -12,6 +12,7 @@ from rbydyn_jax.collision import (
     World,
     box,
     capsule,
+    convex_hull,
     cylinder,
     half_space,
     sdf,
@@ -24,7 +25,7 @@ from rbydyn_jax.model.model import single_shapes
 from rbydyn_jax.shapes import BoxGeometry, CylinderGeometry
 from rbydyn_jax.spatial import se3
 from tests.collision.test_solids import outside, shaped
-from tests.helpers import X64, assert_close, oracle, untyped
+from tests.helpers import X64, assert_close, oracle, slow, untyped
 
 FLOAT = jnp.float64 if X64 else jnp.float32
 float64 = pytest.mark.skipif(not X64, reason="accuracy in float64")
@@ -200,15 +201,20 @@ def test_an_attached_object_moves_with_its_link():
 
 
 @pytest.mark.float32
-def test_solids_that_are_nearly_level_above_a_plane():
+@pytest.mark.parametrize("floor", ["plane", *slow("hull")])
+def test_solids_that_are_nearly_level(floor):
     """The distance is that of the lowest corner, however small the angle, though the middle counts as nearest."""
     b = RobotBuilder("leaf").link("base").link("rod", 1.0, inertia=0.1).revolute("hinge", "base", "rod", axis=(0, 1, 0))
     along = (0.0, np.pi / 2, 0.0)
     b.capsule("rod", 0.4, 0.05, rpy=along).collision("rod", BoxGeometry((0.6, 0.2, 0.1)))
     model = build_model(b.collision("rod", CylinderGeometry(0.4, 0.1), rpy=along).build_description())
-    floor = World(half_space(jnp.array([0.0, 0.0, -1.0], FLOAT), jnp.array([0.0, 0.0, 1.0], FLOAT)))
+    slab = [(x, y, z) for x in (-2.0, 2.0) for y in (-2.0, 2.0) for z in (-1.2, -1.0)]
+    ground = {
+        "plane": half_space(jnp.array([0.0, 0.0, -1.0], FLOAT), jnp.array([0.0, 0.0, 1.0], FLOAT)),
+        "hull": convex_hull(jnp.array(slab, FLOAT)),
+    }[floor]
     q = jnp.asarray(np.concatenate([[0.0], np.geomspace(1e-12, 1e-1, 67)]), FLOAT)[:, None]
-    found = jax.jit(jax.vmap(lambda q: world_distances(model, q, floor)))(q)
+    found = jax.jit(jax.vmap(lambda q: world_distances(model, q, World(ground))))(q)
     s, c = np.sin(np.asarray(q[:, 0], np.float64)), np.cos(np.asarray(q[:, 0], np.float64))
     known = {"capsule": 0.95 - 0.2 * s, "box": 1.0 - 0.3 * s - 0.05 * c, "cylinder": 1.0 - 0.2 * s - 0.1 * c}
     want = np.stack([known[kind] for kind in model.tree.shape_kinds], axis=1)

@@ -89,7 +89,7 @@ def test_a_function_of_other_arguments_is_told_which_it_is_given():
 @pytest.mark.ci
 @pytest.mark.parametrize("name", ["costs", "constraints"])
 def test_what_a_function_of_a_trajectory_returns(name: str):
-    """Floats: the derivative of integers and truth values is zero, and nothing would be minimised."""
+    """Floats: the derivative of integers and truth values is zero, and nothing would be minimized."""
     what = {
         "costs": r"residuals \(n,\), an array of floats",
         "constraints": r"an array of floats \(n,\) that must be <= 0",
