@@ -206,12 +206,12 @@ def test_solids_that_are_nearly_level(floor):
     """The distance is that of the lowest corner, however small the angle, though the middle counts as nearest."""
     b = RobotBuilder("leaf").link("base").link("rod", 1.0, inertia=0.1).revolute("hinge", "base", "rod", axis=(0, 1, 0))
     along = (0.0, np.pi / 2, 0.0)
-    b.capsule("rod", 0.4, 0.05, rpy=along).collision("rod", BoxGeometry((0.6, 0.2, 0.1)))
+    b.capsule("rod", 0.4, 0.05, rpy=along).collision("rod", BoxGeometry(np.array([0.6, 0.2, 0.1])))
     model = build_model(b.collision("rod", CylinderGeometry(0.4, 0.1), rpy=along).build_description())
     slab = [(x, y, z) for x in (-2.0, 2.0) for y in (-2.0, 2.0) for z in (-1.2, -1.0)]
     ground = {
         "plane": half_space(jnp.array([0.0, 0.0, -1.0], FLOAT), jnp.array([0.0, 0.0, 1.0], FLOAT)),
-        "hull": convex_hull(jnp.array(slab, FLOAT)),
+        "hull": convex_hull(np.array(slab)),
     }[floor]
     q = jnp.asarray(np.concatenate([[0.0], np.geomspace(1e-12, 1e-1, 67)]), FLOAT)[:, None]
     found = jax.jit(jax.vmap(lambda q: world_distances(model, q, World(ground))))(q)
