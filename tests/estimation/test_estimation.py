@@ -231,15 +231,14 @@ def test_states_of_the_sdk_are_in_the_order_of_the_model():
         state_log(model, [3], "M")
 
 
+def _observed(period):
+    return estimation.observe(ARM, estimation.MomentumObserver(ZERO, ZERO, ZERO), ZERO, ZERO, ZERO, period, 1.0)
+
+
 WRONG = {
     "gain": (lambda: estimation.external_torques(ARM, ROWS, ROWS, ROWS, 0.1, -1.0), rb.ArgumentError),
+    "period must be finite": (lambda: _observed(float("nan")), rb.ArgumentError),
     "period": (lambda: estimation.external_torques(ARM, ROWS, ROWS, ROWS, 0.0, 1.0), rb.ArgumentError),
-    "dt": (
-        lambda: estimation.observe(
-            ARM, estimation.MomentumObserver(ZERO, ZERO, ZERO), ZERO, ZERO, ZERO, float("nan"), 1.0
-        ),
-        rb.ArgumentError,
-    ),
     "q": (
         lambda: estimation.external_torques(ARM, jnp.zeros((3, 2)), ROWS, ROWS, 1, 1),
         rb.ShapeError,

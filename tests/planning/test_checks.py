@@ -264,7 +264,7 @@ def test_several_links_and_targets(dtype):
     assert_close(alone.position_error, met.position_error, 1e-6)
     with pytest.raises(ShapeError, match=r"target must have shape \(2, 4, 4\)"):
         check_trajectory(arm, path, links, ends[0], clearance=None)
-    with pytest.raises(ArgumentError, match=r"target\[1\] must be a pose"):
+    with pytest.raises(ArgumentError, match=r"target\[1\] must be a rigid transform"):
         check_trajectory(arm, path, links, ends.at[1, 3, 3].set(2.0), clearance=None)
     with pytest.raises(ArgumentError, match="at least one link"):
         check_trajectory(arm, path, (), jnp.zeros((0, 4, 4)), clearance=None)

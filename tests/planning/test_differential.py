@@ -217,7 +217,7 @@ def test_wrong_arguments_are_named():
     still = LinkVelocity("tool", jnp.zeros(6))
     world = collision.World(collision.sphere(jnp.ones(3), 0.1))
     cases = [
-        (ArgumentError, "costs must hold at least one", {"costs": []}),
+        (ArgumentError, "costs must not be empty", {"costs": []}),
         (
             DtypeError,
             r"costs\[0\] must be one of SoftGoal, LinkVelocity",

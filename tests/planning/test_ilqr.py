@@ -322,7 +322,11 @@ def test_a_cost_of_zero_is_the_least_at_once():
         (ArgumentError, "costs or end_costs must have", lambda m: ControlProblem(m, [], dt=0.1, steps=2)),
         (DtypeError, "costs must be a list", lambda m: two(m, costs=JointEffort())),
         (DtypeError, r"costs\[0\] must be a cost", lambda m: two(m, costs=[3.0])),
-        (ArgumentError, "dt must be positive", lambda m: ControlProblem(m, [JointEffort()], dt=0.0, steps=2)),
+        (
+            ArgumentError,
+            "dt must be finite and positive",
+            lambda m: ControlProblem(m, [JointEffort()], dt=0.0, steps=2),
+        ),
         (ArgumentError, "steps must be at least 1", lambda m: ControlProblem(m, [JointEffort()], dt=0.1, steps=0)),
         (ShapeError, r"costs\[0\].weight must be", lambda m: ControlProblem(m, [JointEffort(X3)], dt=0.1, steps=2)),
         (ShapeError, r"costs\[0\].weight must be a", lambda m: two(m, costs=[LinkVelocity("cart", jnp.zeros(6), X3)])),

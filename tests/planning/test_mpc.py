@@ -112,7 +112,7 @@ def shorter(problem):
     ("error", "message", "call"),
     [
         (DtypeError, "problem must be a ControlProblem", lambda p: mpc(p.model)),
-        (ArgumentError, "period must be positive", lambda p: mpc(p, period=0.0)),
+        (ArgumentError, "period must be finite and positive", lambda p: mpc(p, period=0.0)),
         (ArgumentError, "period must not be longer", lambda p: mpc(p, period=100.0)),
         (ArgumentError, "period must not be longer", lambda p: mpc(p)(X1, X1, problem=shorter(p))),
         (ArgumentError, "iterations must be at least 1", lambda p: mpc(p, iterations=0)),

@@ -345,7 +345,7 @@ def test_wrong_arguments():
         (ArgumentError, "path must be finite", path * jnp.nan, {}),
         (ArgumentError, "knots must increase from 0 to 1", path, {"knots": jnp.array([0.0, 0.7, 0.6])}),
         (ShapeError, "knots must have shape", path, {"knots": jnp.array([0.0, 1.0])}),
-        (ArgumentError, "duration must be positive", path, {"duration": -1.0}),
+        (ArgumentError, "duration must be finite and positive", path, {"duration": -1.0}),
         (ArgumentError, "start_speed must be finite and not negative", path, {"start_speed": -1.0}),
         (ArgumentError, "end_speed must be None with a jerk_limit", path, {"end_speed": 1.0, "jerk_limit": path[0]}),
         (ArgumentError, r"jerk_limit\[0\] must be positive", path, {"jerk_limit": jnp.zeros(2)}),
