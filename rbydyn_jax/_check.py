@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -168,11 +168,6 @@ def check_sequence(x: Any, name: str, of: str) -> Sequence[Any]:
     return x
 
 
-def listed(x: Any) -> Any:
-    """A vector of NumPy as a list, as which the RB-Y1's SDK takes one of names; anything else as it is."""
-    return x.tolist() if type(x) is np.ndarray and x.ndim == 1 else x
-
-
 def check_mapping(x: Any, name: str, of: str) -> None:
     """Raises unless `x` is a mapping of something, such as "links to wrenches (6,)".
 
@@ -267,15 +262,20 @@ def known(x: Any) -> np.ndarray | None:
     return numbers if jnp.issubdtype(numbers.dtype, jnp.number) else None
 
 
+def _check_known(x: Any, name: str, good: Callable[[np.ndarray], np.ndarray], wanted: str) -> None:
+    """Raises unless all numbers of `x` are good, where they are known."""
+    numbers = known(x)
+    if numbers is not None:
+        _check_all(good(numbers), numbers, name, wanted)
+
+
 def check_positive(x: Any, name: str) -> None:
     """Raises unless the numbers `x` are finite and positive, where they are known.
 
     Raises:
         ArgumentError: A number is not.
     """
-    numbers = known(x)
-    if numbers is not None:
-        _check_all(np.isfinite(numbers) & (numbers > 0.0), numbers, name, "finite and positive")
+    _check_known(x, name, lambda x: np.isfinite(x) & (x > 0.0), "finite and positive")
 
 
 def check_not_negative(x: Any, name: str) -> None:
@@ -284,9 +284,7 @@ def check_not_negative(x: Any, name: str) -> None:
     Raises:
         ArgumentError: A number is not.
     """
-    numbers = known(x)
-    if numbers is not None:
-        _check_all(np.isfinite(numbers) & (numbers >= 0.0), numbers, name, "finite and not negative")
+    _check_known(x, name, lambda x: np.isfinite(x) & (x >= 0.0), "finite and not negative")
 
 
 def check_share(x: Any, name: str) -> None:
@@ -295,9 +293,7 @@ def check_share(x: Any, name: str) -> None:
     Raises:
         ArgumentError: A number is not.
     """
-    numbers = known(x)
-    if numbers is not None:
-        _check_all((numbers >= 0.0) & (numbers <= 1.0), numbers, name, "in [0, 1]")
+    _check_known(x, name, lambda x: (x >= 0.0) & (x <= 1.0), "in [0, 1]")
 
 
 def check_positive_share(x: Any, name: str) -> None:
@@ -306,9 +302,7 @@ def check_positive_share(x: Any, name: str) -> None:
     Raises:
         ArgumentError: A number is not.
     """
-    numbers = known(x)
-    if numbers is not None:
-        _check_all((numbers > 0.0) & (numbers <= 1.0), numbers, name, "in (0, 1]")
+    _check_known(x, name, lambda x: (x > 0.0) & (x <= 1.0), "in (0, 1]")
 
 
 def check_size(x: Any, name: str, shape: tuple[int, ...] = ()) -> jax.Array:

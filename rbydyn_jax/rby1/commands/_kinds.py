@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..._check import listed
 from ..._errors import DtypeError, NameNotFoundError, ShapeError
+from .._names import listed
 from .models import ModelDescription
 
 # A limit may be passed by as much as float32 rounds an angle.

@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ..._check import check_sequence, listed
+from ..._check import check_sequence
 from .._enumerations import SdkEnum, mirrors
+from .._names import listed
 from .._wheels import planar_adjoint, wheel_maps
 from ._algebra import inverse
 from ._errors import ModelError, ShapeError

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ..._check import listed
 from ..._errors import DtypeError, StaleStateError
+from .._names import listed
 from ._algebra import SWAP
 from ._errors import ArgumentError, NameNotFoundError, ShapeError
 from ._structure import structure_of
