@@ -16,6 +16,7 @@ run again. Peers come with `pip install 'rbydyn_jax[benchmark]'`; one that is mi
   python -m benchmarks ik                      inverse kinematics: share of random poses solved, and rate
   python -m benchmarks ik --clear              the same for poses with a solution clear of collisions
   python -m benchmarks planning                trajectory optimization: share of random problems solved, and time
+  python -m benchmarks ipopt                   trajectory optimization: cost beside that of IPOPT
   python -m benchmarks paths                   timing of paths and profiles, beside toppra and Ruckig
   python -m benchmarks mpc                     predictive control: an iteration of iLQR, a tick, a rollout; Crocoddyl
   python -m benchmarks collision               distances of pairs of each kind, and of points, beside coal
@@ -54,6 +55,7 @@ from . import (
     gpu_tasks,
     identification,
     ik,
+    ipopt,
     mpc,
     paths,
     planning,
@@ -78,6 +80,7 @@ KEPT = {  # what keeps its results in files of its own
     "collision": collision,
     "ik": ik,
     "planning": planning,
+    "ipopt": ipopt,
     "paths": paths,
     "mpc": mpc,
     "simulation": simulation,
