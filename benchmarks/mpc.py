@@ -65,10 +65,20 @@ def table(found: dict[str, Any]) -> str:
             if f"{prefix}one" in r:
                 one, solve, count, cost = (r[f"{prefix}{key}"] for key in ("one", "solve", "iterations", "cost"))
                 lines.append(f"| {r['robot']} | {who} | {one:.2f} | {solve:.1f} | {count} | {cost:.6g} |")
-    head = ("robot", "an iteration, CPU ms", "in a batch", "a tick", "us per sampled step, float32", "first call [s]")
+    head = (
+        "robot",
+        "an iteration, CPU ms",
+        "in a batch",
+        "a knot of its backward sweep, us",
+        "without limits",
+        "a tick",
+        "us per sampled step, float32",
+        "first call [s]",
+    )
     lines += ["", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for r in found["robots"]:
-        numbers = (r["iteration_ms"], r["batch_ms"], r["tick_ms"], r["sample_us"], r["first_s"])
+        keys = ("iteration_ms", "batch_ms", "knot_us", "free_knot_us", "tick_ms", "sample_us", "first_s")
+        numbers = [r[key] for key in keys]
         lines.append(f"| {r['robot']} | " + " | ".join("" if x is None else f"{x:.2f}" for x in numbers) + " |")
     return "\n".join(lines)
 
@@ -134,6 +144,13 @@ def _measure(name: str, batch: int, repeats: int) -> dict[str, Any]:
         for program in (short, long):
             program(starts)
         together = (least(lambda: long(starts)) - least(lambda: short(starts))) / 10.0 / batch
+    fourth = jax.jit(lambda q: ilqr(problem, q, v, iterations=4))(q)
+    wide = {"tau_lower": jnp.full(model.nv, -jnp.inf), "tau_upper": jnp.full(model.nv, jnp.inf)}
+    knots = []
+    for todo in (problem, ControlProblem(model, costs, ends, dt=DT, steps=STEPS, **wide)):
+        sweep = _backward(todo, fourth)
+        sweep()
+        knots.append(least(lambda sweep=sweep: [sweep() for _ in range(20)]) / 20 / STEPS)
     controller, at, still = mpc(problem), np.asarray(q), np.zeros(model.nv)
     for _ in range(2):
         controller(at, still)
@@ -152,10 +169,25 @@ def _measure(name: str, batch: int, repeats: int) -> dict[str, Any]:
         "cost": float(result.cost),
         "problem": problem,
         "batch_ms": None if together is None else 1e3 * together,
+        "knot_us": 1e6 * knots[0],
+        "free_knot_us": 1e6 * knots[1],
         "tick_ms": 1e3 * tick,
         "sample_us": 1e6 * sample,
         "first_s": first,
     }
+
+
+def _backward(problem: Any, motion: Any) -> Callable[[], Any]:
+    """The backward sweep along a motion."""
+    import jax
+    import jax.numpy as jnp
+
+    from rbydyn_jax.planning._riccati import backward, expanded, linearized
+
+    steps = jax.jit(linearized)(problem, motion.qs, motion.vs)
+    ends = jax.jit(expanded)(problem, motion.qs, motion.vs, motion.taus, jnp.zeros(()))
+    sweep = jax.jit(lambda problem, steps, ends, taus: backward(problem, steps, *ends, taus, jnp.asarray(1e-6)))
+    return lambda: sweep(problem, steps, ends, motion.taus)
 
 
 def _timed(f: Callable[[], Any]) -> float:
