@@ -54,7 +54,7 @@ class TrajectoryViolations(Result):
 
     def largest(self) -> Float[Array, ""]:
         """The largest of them."""
-        return jnp.max(jnp.stack(list(vars(self).values())))
+        return jnp.max(jnp.stack(list(vars(self).values())), axis=0)
 
 
 class TrajectoryResult(Result):

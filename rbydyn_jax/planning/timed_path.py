@@ -112,4 +112,7 @@ def _evaluate(timed: TimedPath, t: Array) -> TrajectorySamples:
 def _squared_jerk(timed: TimedPath) -> Array:
     if timed.phase.shape[-1] < POWERS:
         return jnp.full_like(timed.duration, jnp.inf)
-    return squared_jerk(timed.path, timed.times, timed.phase)
+    of = squared_jerk
+    for _ in timed.duration.shape:
+        of = jax.vmap(of)
+    return of(timed.path, timed.times, timed.phase)

@@ -69,9 +69,10 @@ class Trajectory(Result):
         """Integral of the squared joint jerks [rad^2/s^5, m^2/s^5]."""
         z, ends = self.coefficients, 0.0
         if self.end_velocities is not None:
-            gram = jnp.asarray(end_velocity_jerk(z.shape[0]), z.dtype)
-            ends = self.duration**2 * jnp.sum(self.end_velocities * (gram @ self.end_velocities))
-        return (LEAST_JERK * jnp.sum(z**2) + ends) / self.duration**5
+            gram = jnp.asarray(end_velocity_jerk(z.shape[-2]), z.dtype)
+            moved = self.end_velocities * (gram @ self.end_velocities)
+            ends = self.duration**2 * jnp.sum(moved, axis=(-2, -1))
+        return (LEAST_JERK * jnp.sum(z**2, axis=(-2, -1)) + ends) / self.duration**5
 
     def samples(self, points: int) -> TrajectorySamples:
         """Positions, velocities and accelerations at equally spaced times, start and end included, at least 2."""

@@ -159,6 +159,17 @@ def test_smoothness_is_the_integral_of_the_squared_jerk_also_with_end_velocities
     assert_close(at.a[jnp.array([0, -1])], np.zeros((2, 2)), scale=float(jnp.abs(at.a).max()))
 
 
+@pytest.mark.parametrize("ends", [None, (2, 3, 2, 2)])
+def test_smoothness_of_a_batch_is_that_of_each(ends, dtype):
+    velocities = None if ends is None else normal(1, *ends)
+    motions = Trajectory(
+        normal(0, 2, 3, 2), normal(2, 2, 3, 4, 2), 1.0 + normal(3, 2, 3) ** 2, (0, 1), (0, 1), 2, velocities
+    )
+    each = [[jax.tree.map(lambda x: x[i, k], motions).squared_jerk for k in range(3)] for i in range(2)]
+    assert motions.squared_jerk.shape == (2, 3)
+    assert_close(motions.squared_jerk, jnp.array(each), 1e-6)
+
+
 @pytest.mark.ci
 def test_jerks_and_their_ratio_to_given_limits(dtype):
     """The motion of least jerk begins and ends with 60 rad over the cube of the duration."""

@@ -31,6 +31,7 @@ from rbydyn_jax.planning import (
     PositionGoal,
     TrajectoryProblem,
     TrajectoryStatus,
+    TrajectoryViolations,
     check_trajectory,
     sample_trajectory,
     solve_trajectory,
@@ -240,6 +241,11 @@ def test_a_free_duration_waits_for_what_depends_on_time():
     # Half the mean of (300 (s T - 4))^2 over s in [0, 1] is 45000 (T^2 / 3 - 4 T + 16), least at T = 6; the weight of
     # the duration shortens that.
     assert costly.solved and 5.0 < float(costly.trajectory.duration) < 6.0
+
+
+def test_the_largest_violation_of_a_batch_is_that_of_each():
+    values = np.random.default_rng(0).uniform(size=(9, 2, 3))
+    assert (TrajectoryViolations(*map(jnp.asarray, values)).largest() == jnp.asarray(values).max(axis=0)).all()
 
 
 @pytest.mark.ci

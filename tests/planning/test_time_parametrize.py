@@ -23,6 +23,7 @@ from rbydyn_jax import (
     with_limits,
 )
 from rbydyn_jax.planning import (
+    TimedPath,
     TimingStatus,
     check_trajectory,
     jerk_limited_profile,
@@ -30,6 +31,7 @@ from rbydyn_jax.planning import (
     time_parametrize,
     trapezoidal_profile,
 )
+from rbydyn_jax.planning._path import spline
 from rbydyn_jax.planning._reachability import Row, admissible
 from rbydyn_jax.testing import random_tree
 from tests.helpers import X64, assert_close, normal, oracle, untyped
@@ -359,6 +361,21 @@ def test_wrong_arguments():
     tree = random_tree(1, n=9)
     with pytest.raises(ModelError, match="has no single coordinate"):
         time_parametrize(tree, jnp.zeros((2, tree.nq)))
+
+
+@pytest.mark.ci
+def test_squared_jerk_of_a_batch_is_that_of_each():
+    knots, times = jnp.linspace(0.0, 1.0, 4), jnp.linspace(0.0, 2.0, 3)
+    rest = jnp.asarray(np.array([[0, 0.5, 0, 0, 0, 0], [0.5, 0.5, 0, 0.1, -0.1, 0]]), TYPE)
+
+    def timed(points):
+        return TimedPath(spline(points, knots.astype(TYPE)), times.astype(TYPE), rest, jnp.asarray(0))
+
+    points = paths(6).reshape(2, 3, 4, 2)
+    each = [[timed(y).squared_jerk for y in x] for x in points]
+    batch = jax.vmap(jax.vmap(timed))(points)
+    assert batch.squared_jerk.shape == (2, 3)
+    assert_close(batch.squared_jerk, jnp.array(each), 1e-5)
 
 
 @pytest.mark.ci
