@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,8 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_choice, check_finite, check_integer, check_positive_number, known
+from .._check import check_array, check_choice, check_finite, check_integer, check_positive_number, is_masked, kind_of
 from .._errors import ArgumentError, DtypeError, Finding, ModelError, ParseError, ShapeError
+from .._lazy import is_traced
 from .._result import Result
 from ..model.model import Model, check_model
 from .parameter_vector import velocity_names
@@ -61,18 +63,14 @@ class TrajectoryData(Result):
     def __len__(self) -> int:
         return self.q.shape[0]
 
-    def __getitem__(self, rows: slice) -> TrajectoryData:
+    def __getitem__(self, rows: slice | Sequence[int] | np.ndarray | Array) -> TrajectoryData:
         """Some of the rows: a slice, indices, or a truth value for each.
 
         Raises:
             ArgumentError: There is no such row.
             DtypeError: `rows` are no rows.
         """
-        chosen: Any = rows
-        if not isinstance(rows, slice):
-            chosen = known(rows)
-            if chosen is None or chosen.dtype.kind not in "iub" or chosen.ndim != 1:
-                raise DtypeError(f"rows must be a slice or an array of indices, got {type(rows).__name__}")
+        chosen = rows if isinstance(rows, slice) else _chosen(rows)
         try:
             chosen = np.arange(len(self))[chosen]
         except (TypeError, IndexError) as error:
@@ -93,6 +91,23 @@ class TrajectoryData(Result):
                 f"({self.q.shape[1]},) and ({self.v.shape[1]},)"
             )
         return self
+
+
+def _chosen(rows: Any) -> np.ndarray:
+    """Indices or truth values; an empty list holds indices.
+
+    Raises:
+        DtypeError: `rows` are neither.
+    """
+    try:
+        found = np.array(None) if is_traced(rows) or is_masked(rows) else np.asarray(rows)
+    except ValueError:  # rows of different lengths
+        found = np.array(None)
+    if isinstance(rows, list | tuple) and not rows:
+        found = found.astype(int)
+    if found.dtype.kind not in "iub" or found.ndim != 1:
+        raise DtypeError(f"rows must be a slice, indices, or a truth value for each, got {kind_of(rows)}")
+    return found
 
 
 def check_data(data: TrajectoryData, model: Model) -> TrajectoryData:

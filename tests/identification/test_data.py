@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.identification import TrajectoryData, read_csv, smooth
-from tests.helpers import assert_close, normal
+from tests.helpers import assert_close, normal, untyped
 
 
 @pytest.mark.parametrize("derivative", [0, 1, 2])
@@ -112,3 +113,20 @@ def test_wrong_data():
     ball = rb.build_model(rb.RobotBuilder("r").link("a").link("b", 1.0, inertia=0.1).spherical("j", "a", "b"))
     with pytest.raises(rb.ModelError, match="joint 'j': only positions whose rates are velocities"):
         rb.identification.data_from_samples(ball, jnp.zeros((50, 4)), jnp.zeros((50, 3)), 0.1)
+
+
+def test_rows_by_indices_and_truth_values():
+    data = TrajectoryData(*(normal(k, 5, 2) for k in range(4)))
+    mask = np.array([True, False, False, True, True])
+    for rows in (mask, jnp.asarray(mask), mask.tolist(), [0, 3, 4], (0, -2, -1), jnp.array([0, 3, 4])):
+        got = data[rows]
+        assert (got.q == data.q[mask]).all() and (got.tau == data.tau[mask]).all() and len(got) == 3
+    assert len(data[[]]) == len(data[np.zeros(5, bool)]) == 0
+    for wrong in ([0.5], 3, "01", None, mask[None], np.ma.array([1, 2], mask=[True, False]), [[1], [1, 2]]):
+        with pytest.raises(rb.DtypeError, match="rows must be a slice, indices, or a truth value for each"):
+            data[untyped(wrong)]
+    for wrong in ([5], mask[:3]):
+        with pytest.raises(rb.ArgumentError, match="there are 5 rows"):
+            data[wrong]
+    with pytest.raises(rb.DtypeError, match="rows must be a slice"):
+        jax.jit(lambda rows: data[rows].q)(jnp.arange(2))
