@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._check import check_mapping, check_positive_number, check_sequence
 from ..._errors import ArgumentError, CommandError, DtypeError, Finding, ModelError, NameNotFoundError
+from ._kinds import LIMIT_TOLERANCE
 from .containers import BodyComponentBasedCommand, ComponentBasedCommand, RobotCommand
 from .joint import JointImpedanceControlCommand, JointPositionCommand
 from .models import ModelDescription, model_description
@@ -35,8 +36,8 @@ def to_commands(
 
     The motion is cut into equal steps of at most `period`; each command holds the positions at the end of one, to be
     reached in the time of the step: send it at the beginning of the step, as `CommandStream.follow` does. The robot has
-    to be at the start of the motion. All commands are checked here, before anything moves: positions by `validate`, and
-    the speeds from one to the next.
+    to be at the start of the motion. All commands are checked here, before anything moves: the positions, the speeds from
+    one to the next, and all else by `validate`.
 
     Args:
         model: The robot for which the motion was planned, with all joints of the parts that move.
@@ -91,7 +92,7 @@ def to_commands(
     moving = _parts(positions, described, components)
     _check_others(model, np.asarray(samples.q), described)
     commands = _templates(using, moving)
-    _check_speeds({part: described.component_joints(part) for part in moving}, positions, step, described)
+    _check_limits({part: described.component_joints(part) for part in moving}, positions, step, described)
     found = []
     for k in range(1, count + 1):
         filled = {}
@@ -183,20 +184,28 @@ def _templates(using: Any, parts: tuple[str, ...]) -> dict[str, Any]:
     return found | dict(using)
 
 
-def _check_speeds(
+def _check_limits(
     parts: dict[str, tuple[str, ...]], positions: dict[str, np.ndarray], step: float, described: ModelDescription
 ) -> None:
-    limits = dict(zip(described.robot_joint_names, described.velocity_limit, strict=True))
+    """The positions that are commanded, and the speeds from one to the next, must be within the limits."""
     findings = []
     for part, joints in parts.items():
         for name in joints:
-            q = positions[name]
+            q, joint = positions[name], described.robot_joint_names.index(name)
+            low, high = described.position_lower[joint], described.position_upper[joint]
+            commanded = q[1:].astype(float)
+            beyond = np.maximum(low - commanded, commanded - high)
+            k = int(np.argmax(beyond))
+            if beyond[k] > LIMIT_TOLERANCE:
+                message = f"must be between {low:g} and {high:g} rad, got {commanded[k]:g} at {(k + 1) * step:.3f} s"
+                findings.append(Finding("error", message, f"joint {name!r}", f"{part}: position"))
+            limit = described.velocity_limit[joint]
             speeds = np.abs(np.diff(q)) / step
             k = int(np.argmax(speeds))
             rounding = _ROUNDED * float(np.finfo(q.dtype).eps * np.abs(q).max()) / step
-            if not speeds[k] <= limits[name] * (1.0 + _ROUNDING) + rounding:
+            if not speeds[k] <= limit * (1.0 + _ROUNDING) + rounding:
                 where = f"from {k * step:.3f} s to {(k + 1) * step:.3f} s"
-                message = f"must be at most {limits[name]} rad/s, got {speeds[k]:.4g} {where}"
+                message = f"must be at most {limit} rad/s, got {speeds[k]:.4g} {where}"
                 findings.append(Finding("error", message, f"joint {name!r}", f"{part}: speed"))
     if findings:
         raise CommandError(findings)
