@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -182,17 +182,58 @@ def test_a_stream_follows_in_time(monkeypatch):
     waits = np.diff(handler.times)
     assert 0.9 < waits.sum() < 5.0
     slow = Handler(delay=0.03)
-    with pytest.warns(UserWarning, match="late"):
+    with pytest.warns(UserWarning, match=r"sent 0\.\d+ s late; answers took up to 0\.\d+ s of 0\.01 s"):
         c.CommandStream(slow, "A").follow(commands[:4], 0.01)
     stalled = Handler(delay=0.0, stall=0.3)
     with pytest.warns(UserWarning, match="late"):
         c.CommandStream(stalled, "A").follow(commands[:12], 0.05)
     assert np.diff(stalled.times).min() > 0.04  # what a late answer has delayed is not sent at once
     assert np.diff(stalled.times).max() > 0.29
-    none, wrong = Handler(), commands[1].replace(command=c.ComponentBasedCommand())
-    too_far = c.ComponentBasedCommand(head_command=c.JointPositionCommand(position=np.array([9.0, 0.0])))
-    with warnings.catch_warnings(), pytest.raises(rb.CommandError):
-        c.CommandStream(none, "A").follow([commands[0], wrong, too_far], 0.05)
-    assert not none.builders  # nothing is sent before all are checked
-    with pytest.raises(rb.ArgumentError, match="at least one"):
-        c.CommandStream(none, "A").follow([], 0.05)
+
+
+class Clock:
+    """The time of a computer that wakes late from each sleep, by a mean of 3 ms."""
+
+    def __init__(self, spread):
+        self.now, self.late = 0.0, np.random.default_rng(0).uniform(0.003 - spread, 0.003 + spread, 1000).tolist()
+
+    def monotonic(self):
+        self.now += 1e-6
+        return self.now
+
+    def sleep(self, duration):
+        self.now += duration + (self.late.pop() if duration > 0.0 else 0.0)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.003])
+def test_a_computer_that_wakes_late_keeps_the_pace(spread, monkeypatch):
+    oracle("rby1_sdk")
+    clock = Clock(spread)
+    monkeypatch.setattr("rbydyn_jax.rby1.commands.sending._read", lambda feedback: "read")
+    monkeypatch.setattr("rbydyn_jax.rby1.commands.sending.time", clock)
+    monkeypatch.setattr("tests.rby1.test_motion.time", clock)
+    handler = Handler()
+    c.CommandStream(handler, "A").follow([c.StopCommand()] * 50, 0.01)  # a warning would be an error
+    assert clock.now == pytest.approx(0.5, abs=0.01)
+    assert np.diff(handler.times).min() > 0.009
+    assert np.abs(np.asarray(handler.times) - 0.01 * np.arange(50)).max() < 0.01
+
+
+def test_wrong_commands_of_a_stream_are_named():
+    oracle("rby1_sdk")
+    first, *_ = c.to_commands(MODEL, motion(), period=0.05)
+    near, far = (
+        c.ComponentBasedCommand(head_command=c.JointPositionCommand(position=np.array([x, 0.0]))) for x in (0.1, 9.0)
+    )
+    handler = Handler()
+    for error, message, commands in (
+        (rb.CommandError, r"^commands\[1\]: head: JointPositionCommand.position: error: joint 'head_0'", [near, far]),
+        (rb.DtypeError, r"^commands\[1\] must be a RobotCommand or what one can hold, got int", [first, 3]),
+        (rb.ShapeError, r"^commands\[0\]: .* is of a batch", [jax.tree.map(lambda x: jnp.stack([x, x]), near)]),
+        (rb.ArgumentError, "at least one", []),
+    ):
+        with pytest.raises(error, match=message):
+            untyped(c.CommandStream(handler, "A").follow)(commands, 0.05)
+    with pytest.raises(rb.DtypeError, match=r"^strict must be True or False"):
+        untyped(c.CommandStream(handler, "A").follow)([first], 0.05, strict=None)
+    assert not handler.builders  # nothing is sent before all are checked

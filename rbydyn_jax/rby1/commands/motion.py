@@ -36,7 +36,7 @@ def to_commands(
 
     The motion is cut into equal steps of at most `period`; each command holds the positions at the end of one, to be
     reached in the time of the step: send it at the beginning of the step, as `CommandStream.follow` does. The robot has
-    to be at the start of the motion. All commands are checked here, before anything moves: the positions, the speeds from
+    to be at the start of the motion. All commands are checked here, before anything moves: positions, the speeds from
     one to the next, and all else by `validate`.
 
     Args:

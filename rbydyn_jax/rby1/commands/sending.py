@@ -7,10 +7,11 @@ import time
 import warnings
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..._check import check_flag, check_integer, check_positive_number, check_sequence
-from ..._errors import ArgumentError, DtypeError, NotConnectedError, RbydynError
+from ..._errors import ArgumentError, CommandError, DtypeError, NotConnectedError, RbydynError, ShapeError
 from ._sdk import Command
 from .containers import ComponentBasedCommand, RobotCommand, WholeBodyCommand
 from .joint import JogCommand, StopCommand
@@ -142,8 +143,9 @@ class CommandStream(_Handle):
 
         It returns at the end of the last period, so that the commands of another call come in time. All are checked and
         converted before the first is sent. Commands that follow each other without a pause, such as those of
-        `to_commands`, have a `minimum_time` of one period. Where an answer comes late, so do all commands that follow:
-        none is sent sooner than nine tenths of the period after the one before, or the robot would have to move faster.
+        `to_commands`, have a `minimum_time` of one period. After a command that was sent late, none is sent sooner than
+        nine tenths of the period after the one before, or the robot would have to move faster. Where an answer comes
+        after the next command was due, all commands that follow are late.
 
         Args:
             commands: The commands.
@@ -153,37 +155,41 @@ class CommandStream(_Handle):
 
         Raises:
             ArgumentError: There is no command, the period is not positive, or the timeout negative.
-            CommandError: A command is invalid; nothing was sent.
-            DtypeError: An argument is of another type.
+            CommandError: A command is invalid, and named, such as ``commands[3]``; nothing was sent.
+            DtypeError: An argument is of another type, or a value of a command is traced.
             NotConnectedError: A command was not answered in time, or the stream ended; the message says at which.
 
         Warns:
-            UserWarning: The last command was sent more than one period late, since answers were: the robot has waited
-                for them.
+            UserWarning: The last command was sent more than one period late, so that the robot has waited; the message
+                says how long answers took. If that is not long, this computer was late.
         """
         step, timeout = check_positive_number(period, "period"), check_integer(timeout_ms, "timeout_ms", 0)
         given = check_sequence(commands, "commands", "RobotCommand")
+        strict = check_flag(strict, "strict")
         if not given:
             raise ArgumentError("commands must hold at least one")
-        builders = [_sendable(command).to_sdk(self._model, strict=strict) for command in given]
-        answer, late = None, 0.0
+        builders = [_numbered(command, f"commands[{k}]", self._model, strict) for k, command in enumerate(given)]
+        answer, slowest = None, 0.0
         with self._turn:
-            due = time.monotonic()
+            due = start = time.monotonic()
+            sent = start - step
             for k, builder in enumerate(builders):
+                due = max(due, time.monotonic() - _EARLY * step)
                 time.sleep(max(0.0, due - time.monotonic()))
-                behind = time.monotonic() - due
-                if behind > _EARLY * step:  # what follows is not sent sooner after it
-                    due, late = due + behind, late + behind
-                due += step
+                while (now := time.monotonic()) < sent + (1.0 - _EARLY) * step:
+                    pass  # not asleep, or a computer that wakes late would never catch up
+                sent, due = now, due + step
                 try:
                     answer = self._handler.send_command(builder, timeout)
                 except RuntimeError as error:
                     raise NotConnectedError(f"commands[{k}] was not answered: {error}") from error
+                slowest = max(slowest, time.monotonic() - sent)
             time.sleep(max(0.0, due - time.monotonic()))  # the SDK needs a moment to notice that a stream has ended
             if self.is_done():
                 raise NotConnectedError(f"commands[{len(builders) - 1}] was not answered: the stream ended")
+        late = sent - start - (len(builders) - 1) * step
         if late > step:
-            message = f"the last command was sent {late:.3f} s late: answers take longer than {step} s"
+            message = f"the last command was sent {late:.3f} s late; answers took up to {slowest:.3f} s of {step} s"
             warnings.warn(message, stacklevel=2)
         return _read(answer)
 
@@ -312,9 +318,20 @@ def _checked(handler: Any) -> Any:
     return handler
 
 
-def _sendable(command: Any) -> RobotCommand:
+def _numbered(command: Any, name: str, model: ModelDescription, strict: bool) -> Any:
+    """A builder of the SDK for one of several commands; errors say which one is wrong."""
+    sendable = _sendable(command, name)
+    try:
+        return sendable.to_sdk(model, strict=strict)
+    except CommandError as error:
+        raise CommandError([replace(f, source=f"{name}: {f.source}") for f in error.findings]) from None
+    except (DtypeError, ShapeError) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+def _sendable(command: Any, name: str = "command") -> RobotCommand:
     if not isinstance(command, Command) and hasattr(command, "build"):
         command = command.build()  # one of rbydyn_jax.rby1.builders
     if not isinstance(command, Command):
-        raise DtypeError(f"command must be a RobotCommand or what one can hold, got {type(command).__name__}")
+        raise DtypeError(f"{name} must be a RobotCommand or what one can hold, got {type(command).__name__}")
     return command if isinstance(command, RobotCommand) else RobotCommand(command)
