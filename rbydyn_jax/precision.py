@@ -23,6 +23,7 @@ from .model.model import Model, check_model
 from .model.states import random_states
 
 GOOD, POOR = 1e-5, 1e-3  # relative errors: up to GOOD float32 is sufficient, above POOR it is not
+_PART = 1e-3  # of the largest entry of a motion: a joint with less does not take part
 
 _SOLVES = ("mass_matrix_inverse", "aba", "aba_derivatives")
 # Each function runs once: compiled without LLVM optimizations, which hardly change the rounding.
@@ -68,6 +69,7 @@ class PrecisionReport:
         condition_worst: The largest one; infinite where M is singular.
         light_joint: The joint that moves most in the motion with minimum inertia, in the worst-conditioned state.
         heavy_joint: The same for the motion with maximum inertia.
+        massless: Where M is singular, the joints that take part in a motion that moves nothing that has mass.
     """
 
     robot: str
@@ -77,6 +79,7 @@ class PrecisionReport:
     condition_worst: float
     light_joint: str
     heavy_joint: str
+    massless: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [
@@ -127,9 +130,10 @@ class PrecisionReport:
             )
         if undefined:
             lines.append(f"Not even float64 gives a finite {_names(undefined)}.")
-        if not np.isfinite(self.condition_worst):
-            lines.append(f"M is singular: {self.light_joint!r} moves nothing that has mass.")
-        elif any(x.name in _SOLVES for x in fair + poor):
+        if self.massless:
+            joints = _listed([repr(joint) for joint in self.massless])
+            lines.append(f"M is singular: a motion of {joints} moves nothing that has mass.")
+        elif np.isfinite(self.condition_worst) and any(x.name in _SOLVES for x in fair + poor):
             lines.append(
                 f"cond(M) is {self.condition_median:.1e} in the median and {self.condition_worst:.1e} at worst, "
                 f"between {self.light_joint!r} (light) and {self.heavy_joint!r} (heavy): a solve with M may lose "
@@ -185,9 +189,17 @@ def precision_report(model: Model, key: PRNGKeyArray | None = None, samples: int
     condition = np.where(np.isfinite(condition) & (condition < 1.0 / np.finfo(np.float64).eps), condition, np.inf)
     motions = np.linalg.eigh(M[int(np.argmax(condition))]).eigenvectors
     joints, slices = axes["v"]
-    light, heavy = (joints[_largest(slices, np.abs(motions[:, k]))] for k in (0, -1))
+    light, heavy = (np.array([np.abs(motions[s, k]).max() for s in slices]) for k in (0, -1))
+    worst = float(condition.max())
     return PrecisionReport(
-        model.name, samples, algorithms, float(np.median(condition)), float(condition.max()), light, heavy
+        robot=model.name,
+        samples=samples,
+        algorithms=algorithms,
+        condition_median=float(np.median(condition)),
+        condition_worst=worst,
+        light_joint=joints[int(np.argmax(light))],
+        heavy_joint=joints[int(np.argmax(heavy))],
+        massless=() if np.isfinite(worst) else tuple(joints[k] for k in np.flatnonzero(light > _PART * light.max())),
     )
 
 
@@ -255,10 +267,9 @@ def _compare(
     return AlgorithmPrecision(name, float(np.median(error.max(axis=1))), float(error.max()), elements, errors)
 
 
-def _largest(slices: Sequence[slice], x: np.ndarray) -> int:
-    return int(np.argmax([x[s].max() for s in slices]))
-
-
 def _names(algorithms: Sequence[AlgorithmPrecision]) -> str:
-    names = [x.name for x in algorithms]
+    return _listed([x.name for x in algorithms])
+
+
+def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

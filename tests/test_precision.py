@@ -115,10 +115,27 @@ def test_a_joint_that_moves_no_mass_makes_m_singular():
     b = RobotBuilder("bare").link("base").link("upper", 1.0, (0.3, 0, 0), 0.1).link("tip")
     b.revolute("shoulder", "base", "upper").revolute("idle", "upper", "tip", xyz=(0.4, 0, 0))
     report = precision_report(build_model(b.build_description()), KEY, samples=4)
-    assert report.condition_worst == np.inf and report.light_joint == "idle"
+    assert report.condition_worst == np.inf and report.light_joint == "idle" and report.massless == ("idle",)
     assert np.isnan(report["aba"].worst) and report["aba"].worst_element == ""
-    assert "M is singular: 'idle' moves nothing that has mass." in report.recommendation
+    assert "M is singular: a motion of 'idle' moves nothing that has mass." in report.recommendation
     assert "Not even float64 gives a finite mass_matrix_inverse, aba and aba_derivatives." in report.recommendation
+
+
+@pytest.mark.slow
+def test_a_motion_of_several_joints_that_moves_no_mass_is_named():
+    """The base without mass turns one way and the shoulder the other way, about the same axis."""
+    b = (
+        RobotBuilder("bare")
+        .link("world")
+        .link("base")
+        .link("upper", 1.0, (0.3, 0, 0), 0.1)
+        .link("lower", 1.0, (0.1, 0, 0), 0.1)
+    )
+    b.revolute("turntable", "world", "base").revolute("shoulder", "base", "upper")
+    b.revolute("elbow", "upper", "lower", xyz=(0.4, 0, 0))
+    report = precision_report(build_model(b.build_description()), KEY, samples=4)
+    assert report.massless == ("turntable", "shoulder")
+    assert "a motion of 'turntable' and 'shoulder' moves nothing that has mass." in report.recommendation
 
 
 def test_errors_go_to_the_independent_joints():
