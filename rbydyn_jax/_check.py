@@ -235,6 +235,17 @@ def check_finite(x: Any, name: str) -> None:
         _check_all(np.isfinite(numbers), numbers, name, "finite")
 
 
+def check_single(batch: tuple[int, ...], name: str) -> None:
+    """Raises for a batch of what has to be a single one, such as a motion; `batch` are its leading axes.
+
+    Raises:
+        ShapeError: It is a batch.
+    """
+    if batch:
+        one = f"jax.tree.map(lambda x: x[0], {name})"
+        raise ShapeError(f"{name} must be a single one, got a batch of {batch}; use jax.vmap, or one of them: {one}")
+
+
 _SHOWN = 10  # numbers of an array in a message
 
 

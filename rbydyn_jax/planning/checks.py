@@ -121,7 +121,7 @@ def check_trajectory(
         ModelError: The trajectory, or a pair of capsules, is of another robot.
         NameNotFoundError: There is no such link.
         RbydynError: The call is traced by jit, vmap or grad.
-        ShapeError: An argument has another shape.
+        ShapeError: An argument has another shape, or the trajectory is a batch.
 
     Warns:
         UserWarning: The robot has no collision shapes, or none that move in a world: nothing is known of collisions.

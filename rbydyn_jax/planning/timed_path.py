@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._check import check_array, check_integer
+from .._check import check_array, check_integer, check_single
 from .._jit import jit_public
 from .._result import Result
 from ._jerk_timing import POWERS, squared_jerk
@@ -76,13 +76,16 @@ class TimedPath(Result):
 
         Raises:
             DtypeError: `t` is not an array of floats.
+            ShapeError: It is a batch of paths.
         """
+        check_single(self.duration.shape, "motion")
         times = check_array(t, "t")
         found = _evaluate(self, times.reshape(-1))
         return jax.tree.map(lambda x: x.reshape(*times.shape, *x.shape[1:]), found)
 
     def samples(self, points: int) -> TrajectorySamples:
         """Positions, velocities and accelerations at equally spaced times, start and end included, at least 2."""
+        check_single(self.duration.shape, "motion")
         parts = jnp.asarray(np.linspace(0.0, 1.0, check_integer(points, "points", 2)), self.times.dtype)
         return _evaluate(self, self.times[-1] * parts)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_integer
+from .._check import check_integer, check_single
 from .._errors import DtypeError
 from .._result import Result
 from .spline import LEAST_JERK, end_velocity_basis, end_velocity_jerk, rest_to_rest_basis
@@ -76,10 +76,12 @@ class Trajectory(Result):
 
     def samples(self, points: int) -> TrajectorySamples:
         """Positions, velocities and accelerations at equally spaced times, start and end included, at least 2."""
+        check_single(self.q_start.shape[:-1], "motion")
         return on_grid(self, basis(self.coefficients.shape[0], check_integer(points, "points", 2)))
 
     def jerks(self, points: int) -> Float[Array, "t nv"]:
         """Joint jerks at equally spaced times, start and end included, at least 2 [rad/s^3, m/s^3]."""
+        check_single(self.q_start.shape[:-1], "motion")
         grid = basis(self.coefficients.shape[0], check_integer(points, "points", 2))
         still = jnp.zeros((points, self.nv), self.coefficients.dtype)
         return still.at[:, np.array(self.v_indices, int)].set(motion(self, grid, orders=4)[3])
@@ -114,6 +116,7 @@ def sample_trajectory(trajectory: Motion, points: int = 101) -> TrajectorySample
     Raises:
         ArgumentError: `points` is less than 2.
         DtypeError: `trajectory` is not a `Trajectory` or `TimedPath`, or `points` is not an integer.
+        ShapeError: `trajectory` is a batch.
 
     Example:
         One joint over one radian in two seconds with minimum jerk: halfway in the middle, at 15/8 of the mean speed.
@@ -128,8 +131,10 @@ def sample_trajectory(trajectory: Motion, points: int = 101) -> TrajectorySample
 
 
 def check_motion(x: Any, name: str) -> Motion:
-    """Returns `x`, which must be a `Motion`."""
-    return x if callable(getattr(x, "samples", None)) else check_kind(x, name)
+    """Returns `x`, which must be a single `Motion`."""
+    found: Motion = x if callable(getattr(x, "samples", None)) else check_kind(x, name)
+    check_single(found.q_start.shape[:-1], name)
+    return found
 
 
 def check_kind(x: Any, name: str) -> Trajectory:

@@ -56,7 +56,7 @@ def animate(
         DtypeError: An argument is of another type.
         MissingExtraError: matplotlib is not installed, or tqdm for a progress bar.
         RbydynError: ffmpeg is not installed.
-        ShapeError: The motion is of another robot.
+        ShapeError: The motion is of another robot, or a batch.
     """
     model = check_model(model)
     animation = require("matplotlib.animation", "viz", FEATURE)

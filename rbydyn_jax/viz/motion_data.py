@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_finite, check_number, check_positive, check_real
+from .._check import check_finite, check_number, check_positive, check_real, check_single
 from .._errors import ArgumentError, DtypeError
 from ..algorithms.inverse_dynamics import motor_torques
 from ..collision import ShapePairs, World, signed_distances, world_distances
@@ -47,7 +47,7 @@ def motion_grid(model: Model, motion: Any, dt: float | None) -> MotionGrid:
     Raises:
         ArgumentError: A configuration is not finite, or there are fewer than two, or `dt` is not positive.
         DtypeError: `motion` is of another type, or an array without `dt`.
-        ShapeError: The motion is of another robot.
+        ShapeError: The motion is of another robot, or a batch.
     """
     given = motion
     if isinstance(motion, Trajectory):
@@ -66,6 +66,7 @@ def motion_grid(model: Model, motion: Any, dt: float | None) -> MotionGrid:
         if isinstance(getattr(given, "trajectory", None), Trajectory):
             hint = "; pass its .trajectory"
         raise DtypeError(f"trajectory must be a Trajectory, samples or a report, got {type(given).__name__}{hint}")
+    check_single(np.shape(grid.q)[:-2], "trajectory")
     q = check_real(grid.q, "trajectory", (len(grid.times), model.nq))
     check_finite(q, "trajectory")
     if len(q) < 2:

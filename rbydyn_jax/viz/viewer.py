@@ -348,7 +348,7 @@ class Viewer:
             DtypeError: `trajectory` is of another type, or an array without `dt`.
             NameNotFoundError: There is no such link.
             RbydynError: The viewer is closed.
-            ShapeError: The motion is of another robot, or `forces` of another shape.
+            ShapeError: The motion is of another robot or a batch, or `forces` of another shape.
         """
         self._check_open()
         with self.precision():

@@ -7,6 +7,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -260,7 +261,12 @@ def test_wrong_trajectories_are_refused():
         ros.to_joint_trajectory(ARM, samples, message=SimpleNamespace())
     with pytest.raises(rb.ShapeError, match=r"motion\.q must have shape"):
         ros.to_joint_trajectory(robots.pendulum(), samples)
-    with pytest.raises(rb.DtypeError, match="trajectory must be a Trajectory, got int"):
+    motion = planning.Trajectory(jnp.zeros(2), jnp.ones((1, 2)), jnp.asarray(2.5), (0, 1), (0, 1), nv=2)
+    for single in (motion, samples):
+        batch = jax.tree.map(lambda x: jnp.stack([x, x]), single)
+        with pytest.raises(rb.ShapeError, match=r"motion must be a single one, got a batch of \(2,\)"):
+            ros.to_joint_trajectory(ARM, batch)
+    with pytest.raises(rb.DtypeError, match="motion must be a Trajectory, got int"):
         ros.to_joint_trajectory(ARM, untyped(3))
 
 

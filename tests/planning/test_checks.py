@@ -241,6 +241,21 @@ def test_wrong_arguments(dtype):
         check_trajectory(model, other, "tool", goal)
 
 
+def test_a_batch_of_motions_is_refused(dtype):
+    model, motion = pole_arm(), least_jerk(pole_arm(), dtype)
+    batch = jax.tree.map(lambda x: jnp.stack([x, x]), motion)
+    refusal = r"must be a single one, got a batch of \(2,\); use jax.vmap"
+    with pytest.raises(ShapeError, match=f"trajectory {refusal}"):
+        check_trajectory(model, batch, "tool", jnp.eye(4))
+    with pytest.raises(ShapeError, match=f"trajectory {refusal}"):
+        sample_trajectory(batch, 5)
+    for method in (batch.samples, batch.jerks):
+        with pytest.raises(ShapeError, match=f"motion {refusal}"):
+            method(5)
+    want = sample_trajectory(motion, 5).q
+    assert_close(jax.vmap(lambda motion: sample_trajectory(motion, 5).q)(batch), jnp.stack([want, want]))
+
+
 def test_tracing_is_refused(dtype):
     model = pole_arm()
     motion, goal = least_jerk(model, dtype), jnp.eye(4, dtype=dtype)

@@ -153,6 +153,9 @@ def test_wrong_motions_are_explained():
         other = Trajectory(jnp.zeros(size), jnp.full((1, 1), 0.1), jnp.asarray(1.0), (1,), (1,), size)
         with pytest.raises(rb.ModelError, match=f"motion is of a robot with {size} coordinates and {size} velocities"):
             c.to_commands(MODEL, other)
+    batch = jax.tree.map(lambda x: jnp.stack([x, x]), motion())
+    with pytest.raises(rb.ShapeError, match=r"motion must be a single one, got a batch of \(2,\)"):
+        c.to_commands(MODEL, batch)
     with pytest.raises(rb.DtypeError, match="motion must be a Trajectory"):
         untyped(c.to_commands)(MODEL, np.zeros((3, 24)))
 

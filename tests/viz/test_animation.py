@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from rbydyn_jax import ArgumentError, DtypeError, RbydynError, RobotBuilder, ShapeError, build_model, robots
+from rbydyn_jax.planning import Trajectory, TrajectorySamples
 from rbydyn_jax.viz import animate
 
 pytest.importorskip("matplotlib")
@@ -83,6 +85,11 @@ def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
         animate(ARM, SWING, tmp_path / "x.gif", dt=0.1, progress="bar")  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="trajectory must have shape"):
         animate(ARM, np.zeros((4, 3)), tmp_path / "x.gif", dt=0.1)
+    still = Trajectory(jnp.zeros((2, 2)), jnp.zeros((2, 1, 1)), jnp.ones(2), (0,), (0,), 2)
+    samples = TrajectorySamples(jnp.zeros((2, 4)), *[jnp.zeros((2, 4, 2))] * 3)
+    for batch in (still, samples):
+        with pytest.raises(ShapeError, match=r"trajectory must be a single one, got a batch of \(2,\)"):
+            animate(ARM, batch, tmp_path / "x.gif")
     for wrong in (None, b"x.gif", 3):
         with pytest.raises(DtypeError, match=f"path must be a string or a path, got {type(wrong).__name__}"):
             animate(ARM, SWING, wrong, dt=0.1)  # type: ignore[arg-type]

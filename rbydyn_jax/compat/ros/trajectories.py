@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._check import check_flag, check_sequence
+from ..._check import check_flag, check_sequence, check_single
 from ..._errors import ArgumentError, DtypeError, NameNotFoundError
 from ...model.model import Model
-from ...planning.trajectory import TrajectorySamples, sample_trajectory
+from ...planning.trajectory import TrajectorySamples, check_motion, sample_trajectory
 from ._joints import Joints
 from ._messages import filled, get, names, numbers
 
@@ -57,7 +57,7 @@ def to_joint_trajectory(
         ArgumentError: `points` is less than 2, or one of `message` and `point` is missing.
         DtypeError: `motion` is not a motion, or a message has no such fields.
         NameNotFoundError: There is no such joint with one freedom.
-        ShapeError: The motion is that of another robot.
+        ShapeError: The motion is that of another robot, or a batch.
 
     Example:
         >>> motion = planning.Trajectory(jnp.zeros(2), jnp.ones((1, 2)), jnp.asarray(2.5), (0, 1), (0, 1), nv=2)
@@ -66,7 +66,9 @@ def to_joint_trajectory(
         (['shoulder', 'elbow'], [0.5, 0.5], {'sec': 1, 'nanosec': 250000000})
     """
     own = Joints(model)
-    samples = motion if isinstance(motion, TrajectorySamples) else sample_trajectory(motion, points)
+    is_sampled = isinstance(motion, TrajectorySamples)
+    samples = motion if is_sampled else sample_trajectory(check_motion(motion, "motion"), points)
+    check_single(np.shape(samples.q)[:-2], "motion")
     if (message is None) != (point is None):
         raise ArgumentError("message and point must be given together")
     known = {own.tree.joint_names[i]: i for i in own.single}

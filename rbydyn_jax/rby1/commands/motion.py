@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._check import check_mapping, check_positive_number, check_sequence
+from ..._check import check_mapping, check_positive_number, check_sequence, check_single
 from ..._errors import ArgumentError, CommandError, DtypeError, Finding, ModelError, NameNotFoundError
 from ._kinds import LIMIT_TOLERANCE
 from .containers import BodyComponentBasedCommand, ComponentBasedCommand, RobotCommand
@@ -60,6 +60,7 @@ def to_commands(
         ModelError: The motion is of another robot, a joint moves that the robot has not, or the model has not the
             joints of an RB-Y1, and `robot` is not given.
         NameNotFoundError: There is no such part or robot, or the model lacks a joint of a part.
+        ShapeError: `motion` is a batch.
 
     Example:
         >>> from rbydyn_jax import robots
@@ -120,8 +121,7 @@ def _described(joints: tuple[str, ...], robot: Any) -> ModelDescription:
 
 def _duration(motion: Any) -> float:
     duration = np.asarray(motion.duration)
-    if duration.ndim:
-        raise ArgumentError(f"motion must be a single one, got a batch of {duration.shape}")
+    check_single(duration.shape, "motion")
     if not 0.0 < duration < np.inf:
         raise ArgumentError(f"motion must have a finite duration, got {float(duration)}")
     return float(duration)
