@@ -235,6 +235,22 @@ def check_finite(x: Any, name: str) -> None:
         _check_all(np.isfinite(numbers), numbers, name, "finite")
 
 
+def check_outside_jit(function: str, *arguments: Any, use: str = "") -> None:
+    """Raises if an argument or the whole call is traced: the function looks at values, and jits its own steps.
+
+    Args:
+        function: Its name.
+        *arguments: Its arguments.
+        use: What to call instead.
+
+    Raises:
+        DtypeError: Something is traced.
+    """
+    if any(map(is_traced, (jnp.zeros(()), *jax.tree.leaves(arguments)))):
+        hint = f", or use {use}" if use else ""
+        raise DtypeError(f"{function} needs the values of its arguments: call it outside of jit, vmap and grad{hint}")
+
+
 def check_single(batch: tuple[int, ...], name: str) -> None:
     """Raises for a batch of what has to be a single one, such as a motion; `batch` are its leading axes.
 

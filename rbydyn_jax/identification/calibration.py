@@ -23,6 +23,7 @@ from .._check import (
     check_flag,
     check_integer,
     check_mapping,
+    check_outside_jit,
     check_pose,
     check_positive,
     check_positive_number,
@@ -130,6 +131,7 @@ def calibrate(
 
     Raises:
         ArgumentError: A value is not positive, a pose is none, or there is nothing to measure or to find.
+        DtypeError: An argument is of another type, or traced.
         ModelError: A joint in `offsets` has several coordinates, or follows another one.
         NameNotFoundError: There is no such link or joint.
         ShapeError: `q` or poses have another shape.
@@ -145,6 +147,7 @@ def calibrate(
         >>> [round(float(x), 3) + 0.0 for x in found.offsets]
         [0.0, 0.02]
     """
+    check_outside_jit("calibrate", model, q, poses, prior, noise)
     model = check_model(model)
     q = check_array(q, "q", (None, model.nq), "times, model.nq").astype(model.inertias.dtype)
     check_finite(q, "q")

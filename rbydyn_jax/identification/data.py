@@ -18,7 +18,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_choice, check_finite, check_integer, check_positive_number, is_masked, kind_of
+from .._check import (
+    check_array,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_outside_jit,
+    check_positive_number,
+    is_masked,
+    kind_of,
+)
 from .._errors import ArgumentError, DtypeError, Finding, ModelError, ParseError, ShapeError
 from .._lazy import is_traced
 from .._result import Result
@@ -140,6 +149,7 @@ def smooth(
     Raises:
         ArgumentError: `window` is even, not larger than `degree`, or larger than the number of rows, or `period` is
             not positive.
+        DtypeError: An argument is of another type, or traced.
         ShapeError: `samples` has no two axes.
 
     Example:
@@ -148,6 +158,7 @@ def smooth(
         >>> bool(np.allclose(smooth(t[:, None] ** 2, 0.1, derivative=1), 2 * t[:, None]))
         True
     """
+    check_outside_jit("smooth", samples)
     check_array(samples, "samples", (None, None))
     x = np.asarray(samples, float)
     window, degree = check_integer(window, "window", 1), check_integer(degree, "degree", 0)
@@ -189,9 +200,11 @@ def data_from_samples(
 
     Raises:
         ArgumentError: `window` or `period` is wrong; see `smooth`.
+        DtypeError: An argument is of another type, or traced.
         ModelError: A joint has more positions than velocities.
         ShapeError: The arrays do not belong to the robot, or have different numbers of rows.
     """
+    check_outside_jit("data_from_samples", model, q, tau)
     model = check_model(model)
     for name, joint in zip(model.joint_names, model.tree.joints, strict=True):
         if joint.nq != joint.nv or joint.nv > 1:

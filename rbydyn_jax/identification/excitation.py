@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from .._check import check_array, check_integer, check_key, check_positive_number
+from .._check import check_array, check_integer, check_key, check_outside_jit, check_positive_number
 from .._errors import ArgumentError, ModelError
 from .._progress import Progress, check_progress, reported
 from .._result import Result, count_of
@@ -95,11 +95,12 @@ def exciting_trajectory(
 
     Raises:
         ArgumentError: A number is too small, a term is unknown, or `q_start` is not within the limits.
-        DtypeError: `progress` is neither a bool nor a function.
+        DtypeError: `progress` is neither a bool nor a function, or another argument is of another type or traced.
         MissingExtraError: A progress bar is asked for and tqdm is not installed.
         ModelError: No joint can move, or the limit of velocity, acceleration or torque of one that should is zero.
         ShapeError: `q_start` is not of shape `(model.nq,)`.
     """
+    check_outside_jit("exciting_trajectory", model, q_start, key)
     model, terms = check_model(model), check_terms(terms)
     check_progress(progress)
     duration = check_positive_number(duration, "duration")

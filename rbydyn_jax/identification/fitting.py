@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_flag, check_integer, check_positive, check_positive_number
+from .._check import check_array, check_flag, check_integer, check_outside_jit, check_positive, check_positive_number
 from .._errors import ArgumentError
 from ..model.model import Model
 from ..spatial import inertia
@@ -146,6 +146,7 @@ def fit(
         ArgumentError: A value is not positive, `prior` or measured values are too large, `noise` too small, a term is
             unknown, a link does not move, there is nothing to fit, all currents of a joint are zero, or, with
             `consistent`, a current has the sign opposite to that of its torque.
+        DtypeError: An argument is of another type, or traced.
         ModelError: The robot has no joints.
         NameNotFoundError: There is no such link.
         ShapeError: The data do not belong to the robot, or `noise` or `constants` is not of shape `(model.nv,)`.
@@ -160,6 +161,7 @@ def fit(
         >>> round(float(found.payload[0]), 2)
         0.5
     """
+    check_outside_jit("fit", model, data, noise, constants)
     model, terms = check_moving(model), check_terms(terms)
     data = check_data(data, model)
     iterations = check_integer(iterations, "iterations", 1)

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._check import check_integer, check_key
+from .._check import check_integer, check_key, check_outside_jit
 from .._errors import ArgumentError
 from ..model.model import Model, check_model
 from ..model.states import random_states
@@ -118,6 +118,7 @@ def base_parameters(
 
     Raises:
         ArgumentError: A term is unknown, a link does not move, or `samples` is given together with `data`.
+        DtypeError: An argument is of another type, or traced.
         NameNotFoundError: There is no such link.
 
     Example:
@@ -132,6 +133,7 @@ def base_parameters(
         without influence: 7
           m of bob, my of bob, Ixx of bob, Ixy of bob, Ixz of bob, Iyz of bob, Izz of bob
     """
+    check_outside_jit("base_parameters", model, data, key)
     model, terms = check_model(model), check_terms(terms)
     chosen = selection_of(model, links, payload, terms)
     if data is None:

@@ -6,28 +6,13 @@ import warnings
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .._check import check_array, check_finite, check_pose
-from .._errors import ArgumentError, DtypeError, RbydynError
+from .._errors import ArgumentError, DtypeError
 from ..collision import ShapePairs, World, pairs
 from ..collision.groups import moving_shapes
 from ..model.model import Model
-
-
-def outside_jit(name: str, *arguments: Any, use: str = "") -> None:
-    """Raises if an argument or the whole call is traced: the function checks values, and jits its own steps.
-
-    Args:
-        name: The function.
-        *arguments: Its arguments.
-        use: What to call instead.
-    """
-    if any(isinstance(x, Tracer) for x in (jnp.zeros(()), *jax.tree.leaves(arguments))):
-        hint = f", or use {use}" if use else ""
-        raise RbydynError(f"{name} checks the values of its arguments; call it outside of jit, vmap and grad{hint}")
 
 
 def warn_of_no_shapes(model: Model) -> None:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_outside_jit
 from .._errors import ArgumentError, ModelError
 from .._result import Result
 from ..algorithms.inverse_dynamics import motor_torques
@@ -17,7 +17,7 @@ from ..algorithms.kinematics import link_pose
 from ..collision import ShapePairs, World, signed_distances, world_distances
 from ..model.model import Model, check_model
 from ..spatial import se3
-from ._arguments import checked_world, default_pairs, outside_jit, pose, warn_of_no_shapes
+from ._arguments import checked_world, default_pairs, pose, warn_of_no_shapes
 from .profiles import check_numbers
 from .trajectory import Motion, TrajectorySamples, check_motion, sample_trajectory
 
@@ -117,10 +117,9 @@ def check_trajectory(
     Raises:
         ArgumentError: `target` is not a pose, `points` is less than 2, `jerk_limit` is not positive, or there is no
             link.
-        DtypeError: An argument is of another type.
+        DtypeError: An argument is of another type, or traced.
         ModelError: The trajectory, or a pair of capsules, is of another robot.
         NameNotFoundError: There is no such link.
-        RbydynError: The call is traced by jit, vmap or grad.
         ShapeError: An argument has another shape, or the trajectory is a batch.
 
     Warns:
@@ -128,7 +127,7 @@ def check_trajectory(
     """
     check_model(model)
     check_motion(trajectory, "trajectory")
-    outside_jit("check_trajectory", model, trajectory, target, jerk_limit)
+    check_outside_jit("check_trajectory", model, trajectory, target, jerk_limit)
     check_array(trajectory.q_start, "trajectory.q_start", (model.nq,), "model.nq")
     if trajectory.nv != model.nv:
         raise ModelError(f"trajectory is of a robot with {trajectory.nv} velocities, the model has {model.nv}")

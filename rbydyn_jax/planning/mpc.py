@@ -11,10 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite, check_integer
+from .._check import check_array, check_finite, check_integer, check_outside_jit
 from .._errors import ArgumentError, DtypeError
 from .._jit import full_precision
-from ._arguments import outside_jit
 from .control_problem import ControlProblem, held
 from .ilqr import IlqrResult, ilqr
 from .problem import positive
@@ -92,8 +91,7 @@ def mpc(problem: ControlProblem, *, period: float | None = None, iterations: int
 
     Raises:
         ArgumentError: `period` is not positive or longer than the horizon, or `iterations` is less than 1.
-        DtypeError: An argument is of another type.
-        RbydynError: The call is traced by jit, vmap or grad.
+        DtypeError: An argument is of another type, or traced.
 
     Example:
         >>> from rbydyn_jax.planning import ConfigurationGoal, ControlProblem, JointEffort, SoftGoal, mpc
@@ -103,7 +101,7 @@ def mpc(problem: ControlProblem, *, period: float | None = None, iterations: int
         >>> tau.shape, bool(tau[0] < 0.0)
         ((1,), True)
     """
-    outside_jit("mpc", problem, use="ilqr")
+    check_outside_jit("mpc", problem, use="ilqr")
     given = None if period is None else positive(period, "period")
     problem = _checked(problem, None, given)
     step = problem.dt if given is None else given.astype(problem.dt.dtype)

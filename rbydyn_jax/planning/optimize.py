@@ -8,11 +8,11 @@ from typing import Any
 
 from jaxtyping import Array, Float
 
-from .._check import check_array
+from .._check import check_array, check_outside_jit
 from .._errors import ArgumentError, DtypeError
 from ..collision import ShapePairs
 from ..model.model import Model, check_model
-from ._arguments import outside_jit, warn_of_no_shapes
+from ._arguments import warn_of_no_shapes
 from .goals import PoseGoal
 from .problem import TrajectoryProblem
 from .solve import TrajectoryResult, solve_trajectory
@@ -61,10 +61,9 @@ def optimize_trajectory(
     Raises:
         ArgumentError: A value is wrong: `duration` is not positive, `q_start` is not finite, `target` is not a pose,
             `initial` moves other joints, or a count is less than 1.
-        DtypeError: An argument is of another type, or there is no such argument.
+        DtypeError: An argument is of another type or traced, or there is no such argument.
         ModelError: A joint has no coordinate of its own or more than one, or is listed twice.
         NameNotFoundError: There is no such link or joint.
-        RbydynError: The call is traced by jit, vmap or grad.
         ShapeError: An argument has another shape.
 
     Warns:
@@ -84,7 +83,7 @@ def optimize_trajectory(
             hint = "; link and target are the goals, TrajectoryProblem takes others" if name == "goals" else ""
             raise DtypeError(f"optimize_trajectory has no argument {name!r}{hint}")
     check_model(model)
-    outside_jit(
+    check_outside_jit(
         "optimize_trajectory", model, q_start, target, duration, initial, clearance, options, use="solve_trajectory"
     )
     links = link if isinstance(link, tuple) else (link,)

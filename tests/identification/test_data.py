@@ -9,7 +9,16 @@ import pytest
 
 import rbydyn_jax as rb
 from rbydyn_jax import robots
-from rbydyn_jax.identification import TrajectoryData, read_csv, smooth
+from rbydyn_jax.identification import (
+    TrajectoryData,
+    base_parameters,
+    calibrate,
+    data_from_samples,
+    exciting_trajectory,
+    fit,
+    read_csv,
+    smooth,
+)
 from tests.helpers import assert_close, normal, untyped
 
 
@@ -130,3 +139,21 @@ def test_rows_by_indices_and_truth_values():
             data[wrong]
     with pytest.raises(rb.DtypeError, match="rows must be a slice"):
         jax.jit(lambda rows: data[rows].q)(jnp.arange(2))
+
+
+def test_tracing_is_refused():
+    arm, rows = robots.two_link_arm(), jnp.zeros((30, 2))
+    data, poses = TrajectoryData(rows, rows, rows, rows), {"tool": jnp.zeros((30, 3))}
+    for name, call, traced in (
+        ("smooth", lambda x: smooth(x, 0.1), rows),
+        ("data_from_samples", lambda x: data_from_samples(arm, x, rows, 0.1), rows),
+        ("base_parameters", lambda x: base_parameters(x), arm),
+        ("calibrate", lambda x: calibrate(arm, x, poses), rows),
+        ("calibrate", lambda x: calibrate(arm, rows, {"tool": x}), poses["tool"]),
+        ("exciting_trajectory", lambda x: exciting_trajectory(arm, 2.0, q_start=x), rows[0]),
+        ("fit", lambda x: fit(arm, data, noise=x), rows[0]),
+        ("fit", lambda x: fit(arm, TrajectoryData(x, rows, rows, rows)), rows),
+        ("fit", lambda x: fit(arm, data), rows),
+    ):
+        with pytest.raises(rb.DtypeError, match=f"^{name} needs the values of its arguments: call it outside of jit"):
+            jax.jit(call)(traced)

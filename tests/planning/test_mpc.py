@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rbydyn_jax import no_recompile, robots
-from rbydyn_jax._errors import ArgumentError, DtypeError, RbydynError, ShapeError
+from rbydyn_jax._errors import ArgumentError, DtypeError, ShapeError
 from rbydyn_jax.constraints import simulate
 from rbydyn_jax.planning import ConfigurationGoal, ControlProblem, JointEffort, JointVelocity, SoftGoal, mpc
 from rbydyn_jax.planning.mpc import shifted
@@ -121,7 +121,7 @@ def shorter(problem):
         (ArgumentError, "v must be finite", lambda p: mpc(p)(np.zeros(1), np.full(1, np.inf))),
         (DtypeError, "problem must be a", lambda p: mpc(p)(X1, X1, problem=cast(Any, 3))),
         (ArgumentError, "the robot and the steps", lambda p: mpc(p)(X1, X1, problem=sliders.problem(9))),
-        (RbydynError, "call it outside of jit", lambda p: jax.jit(lambda x: mpc(x)(np.zeros(1), np.zeros(1)))(p)),
+        (DtypeError, "call it outside of jit", lambda p: jax.jit(lambda x: mpc(x)(np.zeros(1), np.zeros(1)))(p)),
     ],
 )
 def test_wrong_calls_are_explained(error, message, call):

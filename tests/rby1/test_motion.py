@@ -153,6 +153,8 @@ def test_wrong_motions_are_explained():
         other = Trajectory(jnp.zeros(size), jnp.full((1, 1), 0.1), jnp.asarray(1.0), (1,), (1,), size)
         with pytest.raises(rb.ModelError, match=f"motion is of a robot with {size} coordinates and {size} velocities"):
             c.to_commands(MODEL, other)
+    with pytest.raises(rb.DtypeError, match="to_commands needs the values of its arguments: call it outside of jit"):
+        jax.jit(lambda motion: c.to_commands(MODEL, motion))(motion())
     batch = jax.tree.map(lambda x: jnp.stack([x, x]), motion())
     with pytest.raises(rb.ShapeError, match=r"motion must be a single one, got a batch of \(2,\)"):
         c.to_commands(MODEL, batch)

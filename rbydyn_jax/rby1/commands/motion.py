@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._check import check_mapping, check_positive_number, check_sequence, check_single
+from ..._check import check_mapping, check_outside_jit, check_positive_number, check_sequence, check_single
 from ..._errors import ArgumentError, CommandError, DtypeError, Finding, ModelError, NameNotFoundError
 from ._kinds import LIMIT_TOLERANCE
 from .containers import BodyComponentBasedCommand, ComponentBasedCommand, RobotCommand
@@ -56,7 +56,7 @@ def to_commands(
     Raises:
         ArgumentError: `period` is too short or not positive, a position is not finite, nothing moves, or the wheels do.
         CommandError: A position or a speed is beyond the limits of the robot; all such joints are named.
-        DtypeError: An argument is of another type.
+        DtypeError: An argument is of another type, or traced.
         ModelError: The motion is of another robot, a joint moves that the robot has not, or the model has not the
             joints of an RB-Y1, and `robot` is not given.
         NameNotFoundError: There is no such part or robot, or the model lacks a joint of a part.
@@ -77,6 +77,7 @@ def to_commands(
     from ...model.model import check_model  # not above: commands need neither models nor plans
     from ...planning.trajectory import check_motion, sample_trajectory
 
+    check_outside_jit("to_commands", model, motion, using)
     described = _described(check_model(model).joint_names, robot)
     check_motion(motion, "motion")
     step = check_positive_number(period, "period")
