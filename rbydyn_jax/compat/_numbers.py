@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from jax.core import Tracer
 
-from .._check import check_array, check_finite, is_last_row, is_rotation
+from .._check import check_array, check_finite, check_size, is_last_row, is_rotation
 from .._errors import ArgumentError, DtypeError
 
 
@@ -55,6 +55,17 @@ def finite_floats(x: Any, name: str, shape: tuple[int | None, ...], meaning: str
     array = floats(x, name, shape, meaning)
     check_finite(array, name)
     return array
+
+
+def lengths(x: Any, name: str, shape: tuple[int, ...] = ()) -> Array:
+    """Returns lengths, or a coefficient of friction, as an array: finite and not negative, where they are known.
+
+    Raises:
+        ArgumentError: A number is not.
+        DtypeError: `x` does not consist of real numbers.
+        ShapeError: `x` has another shape.
+    """
+    return check_size(floats(x, name, shape), name, shape)
 
 
 def rotation(x: Any, name: str) -> Array:

@@ -94,6 +94,20 @@ def test_what_is_no_pose_is_refused(body):
         (lambda: other.apply_twist([0, 0, np.nan], np.zeros(3), 1.0), "v must be finite"),
         (lambda: other.apply_twist(np.zeros(3), np.zeros(3), np.nan), "dt must be finite"),
         (lambda: type(other)(pos=[np.nan, 0, 0]), "pos must be finite"),
+        (lambda: type(other)(rpy=[0, np.nan, 0]), "rpy must be finite"),
+        (lambda: other.set_rpy([np.nan, 0, 0]), "rpy must be finite"),
+        (lambda: other.set_roll(np.nan), "roll must be finite"),
+        (lambda: other.set_pitch(np.inf), "pitch must be finite"),
+        (lambda: other.set_yaw(np.nan), "yaw must be finite"),
+        (lambda: Box(-1, 1, 1), "X must be finite and not negative, got -1"),
+        (lambda: Box(1, np.nan, 1), "Y must be finite and not negative"),
+        (lambda: Box(1, 1, 1, dZ=np.inf), "dZ must be finite"),
+        (lambda: Cube(-1), "size must be finite and not negative"),
+        (lambda: Contact([0.1, -0.1]), "shape must be finite and not negative"),
+        (lambda: Contact([0.1, 0.1], static_friction=np.nan), "static_friction must be finite and not negative"),
+        (lambda: Manipulator(shape=[np.nan, 0.1]), "shape must be finite and not negative"),
+        (lambda: Manipulator(friction=-1), "friction must be finite and not negative"),
+        (lambda: Manipulator(wrench=[np.nan] * 6), "wrench must be finite"),
         (lambda: other.set_pose([0] * 7), r"pose\[:4\] must be"),
         (lambda: transformations.quat_from_rotation_matrix(np.ones((3, 3))), "R must be a rotation"),
         (lambda: transformations.rpy_from_quat([0, 0, 0, 0]), "quat must"),
@@ -188,6 +202,23 @@ def test_points_move_by_the_laws_of_constant_jerk_and_acceleration():
     assert_close(PointMass([0, 0, 0], 2, [1, 2, 3]).momentum, [2.0, 4.0, 6.0])
     with pytest.raises(ArgumentError, match="mass must be finite and not negative"):
         PointMass([0, 0, 0], -1)
+    for call, name in (
+        (lambda: Point([0, 0, 0], [np.nan, 0, 0]), "vel"),
+        (lambda: Point([0, 0, 0], accel=[np.inf, 0, 0]), "accel"),
+        (lambda: PointMass([0, 0, np.nan], 1.0), "pos"),
+        (lambda: PointMass([0, 0, 0], 1.0, [0, np.nan, 0]), "vel"),
+        (lambda: PointMass([0, 0, 0], np.nan), "mass"),
+        (lambda: thrown.set_vel([np.nan, 0, 0]), "pd"),
+        (lambda: thrown.set_accel([np.nan, 0, 0]), "pdd"),
+        (lambda: thrown.integrate_constant_jerk([0, np.nan, 0], 0.1), "pddd"),
+        (lambda: thrown.integrate_constant_jerk([0, 1, 0], np.nan), "dt"),
+        (lambda: thrown.integrate_constant_accel([0, np.nan, 0], 0.1), "pdd"),
+        (lambda: thrown.integrate_constant_accel([1, 1, 1], np.inf), "dt"),
+    ):
+        with pytest.raises(ArgumentError, match=f"{name} must be finite"):
+            call()
+    assert_close(thrown.p, [0.1, 0.0, 1.0])  # nothing of it was done
+    assert_close(jnp.stack([thrown.pd, thrown.pdd]), [[1.0, 0.0, -0.5], [0.0, 0.0, -10.0]])
     assert float(Body().dist(PointMass([0, 2, 0], 1.0))) == 2.0 and float(start.dist([3, 4, 1])) == 5.0
 
 

@@ -220,6 +220,27 @@ def test_state_and_limits():
         Robot(random_tree(1, n=8))
 
 
+def test_states_that_are_not_finite_are_refused(humanoid):
+    before, nothing = (humanoid.q, humanoid.qd), [np.nan] * humanoid.nb_dofs
+    for call, name in (
+        (lambda: humanoid.set_pos([np.nan, 0, 0]), "pos"),
+        (lambda: humanoid.set_rpy([0, np.inf, 0]), "rpy"),
+        (lambda: humanoid.set_quat([np.nan, 0, 0, 0]), "quat"),
+        (lambda: humanoid.set_pose([1, 0, 0, 0, np.nan, 0, 0]), "pose"),
+        (lambda: humanoid.set_pose([0] * 7), r"pose\[:4\]"),
+        (lambda: humanoid.set_dof_values(nothing), "q"),
+        (lambda: humanoid.set_dof_values([np.nan], [0], clamp=True), "q"),
+        (lambda: humanoid.set_dof_velocities(nothing), "qd"),
+        (lambda: type(humanoid)(humanoid.model, q=nothing), "q"),
+        (lambda: type(humanoid)(humanoid.model, qd=nothing), "qd"),
+    ):
+        with pytest.raises(rb.ArgumentError, match=f"^{name} must be finite"):
+            call()
+    assert (humanoid.q == before[0]).all() and (humanoid.qd == before[1]).all()
+    with pytest.raises(rb.ShapeError, match=r"^pos must have shape \(3,\)"):
+        humanoid.set_pos([0, 0])
+
+
 @pytest.mark.slow
 def test_a_link_moves_with_its_robot(humanoid, tip):
     robot = Humanoid(humanoid.model)

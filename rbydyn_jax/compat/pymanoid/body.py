@@ -13,7 +13,7 @@ from ..._errors import ArgumentError, DtypeError
 from ...spatial import quaternions, rpy, se3, so3, to_linear_first
 from ...spatial.motion import Ad
 from ...spatial.safe import safe_norm
-from .._numbers import finite_floats, floats, quaternion, rotation, transform
+from .._numbers import finite_floats, floats, lengths, quaternion, rotation, transform
 from . import transformations
 
 B = TypeVar("B", bound="Body")
@@ -203,19 +203,19 @@ class Body:
 
     def set_rpy(self, rpy: Any) -> None:
         """Sets roll, pitch and yaw [rad]."""
-        self.set_rotation_matrix(transformations.rotation_matrix_from_rpy(rpy))
+        self._move(se3.from_R_p(_of_rpy(rpy), self.p))
 
     def set_roll(self, roll: Any) -> None:
         """Sets the roll [rad]; pitch and yaw stay."""
-        self.set_rpy(self.rpy.at[0].set(floats(roll, "roll", ())))
+        self.set_rpy(self.rpy.at[0].set(finite_floats(roll, "roll", ())))
 
     def set_pitch(self, pitch: Any) -> None:
         """Sets the pitch [rad]; roll and yaw stay."""
-        self.set_rpy(self.rpy.at[1].set(floats(pitch, "pitch", ())))
+        self.set_rpy(self.rpy.at[1].set(finite_floats(pitch, "pitch", ())))
 
     def set_yaw(self, yaw: Any) -> None:
         """Sets the yaw [rad]; roll and pitch stay."""
-        self.set_rpy(self.rpy.at[2].set(floats(yaw, "yaw", ())))
+        self.set_rpy(self.rpy.at[2].set(finite_floats(yaw, "yaw", ())))
 
     def set_pose(self, pose: Any) -> None:
         """Moves the body to a pose [qw, qx, qy, qz, x, y, z]."""
@@ -257,14 +257,17 @@ class Box(Body):
         rpy: Roll, pitch and yaw [rad]; default is none.
         pose: [qw, qx, qy, qz, x, y, z]; supersedes the other two.
         dZ: Where the middle of the box is along its z axis [m].
+
+    Raises:
+        ArgumentError: A half size is negative, or a number is not finite.
     """
 
     def __init__(
         self, X: Any, Y: Any, Z: Any, pos: Any = None, rpy: Any = None, pose: Any = None, *, dZ: Any = 0.0
     ) -> None:
         super().__init__(pos, rpy, pose)
-        self.X, self.Y, self.Z = floats(X, "X", ()), floats(Y, "Y", ()), floats(Z, "Z", ())
-        self.dZ = floats(dZ, "dZ", ())
+        self.X, self.Y, self.Z = lengths(X, "X"), lengths(Y, "Y"), lengths(Z, "Z")
+        self.dZ = finite_floats(dZ, "dZ", ())
 
 
 class Cube(Box):
@@ -275,17 +278,25 @@ class Cube(Box):
         pos: Position in the world [m]; default is the origin.
         rpy: Roll, pitch and yaw [rad]; default is none.
         pose: [qw, qx, qy, qz, x, y, z]; supersedes the other two.
+
+    Raises:
+        ArgumentError: The size is negative, or a number is not finite.
     """
 
     def __init__(self, size: Any, pos: Any = None, rpy: Any = None, pose: Any = None) -> None:
-        super().__init__(size, size, size, pos, rpy, pose)
+        half = lengths(size, "size")
+        super().__init__(half, half, half, pos, rpy, pose)
 
 
 def _initial(pos: Any, angles: Any, pose: Any) -> Float[Array, "4 4"]:
     if pose is not None:
         return _of_pose(pose)
-    R = jnp.eye(3) if angles is None else transformations.rotation_matrix_from_rpy(angles)
+    R = jnp.eye(3) if angles is None else _of_rpy(angles)
     return se3.from_R_p(R, jnp.zeros(3) if pos is None else finite_floats(pos, "pos", (3,)))
+
+
+def _of_rpy(angles: Any) -> Float[Array, "3 3"]:
+    return transformations.rotation_matrix_from_rpy(finite_floats(angles, "rpy", (3,)))
 
 
 def _of_pose(pose: Any) -> Float[Array, "4 4"]:

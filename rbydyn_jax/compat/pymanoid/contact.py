@@ -12,7 +12,7 @@ from ..._check import check_finite
 from ..._errors import ArgumentError, DtypeError, ShapeError
 from ...constraints import ContactPatch, distribute_wrench, static_equilibrium_polygon, zmp_support_area
 from ...spatial import cones, from_linear_first, so3, to_linear_first
-from .._numbers import floats
+from .._numbers import finite_floats, floats, lengths
 from .body import Body, linear_first_cone
 
 
@@ -48,8 +48,8 @@ class Contact(Body):
         link: Body | str | int | None = None,
     ) -> None:
         super().__init__(pos, rpy, pose)
-        self.shape = floats(shape, "shape", (2,))
-        self.static_friction = None if static_friction is None else floats(static_friction, "static_friction", ())
+        self.shape = lengths(shape, "shape", (2,))
+        self.static_friction = None if static_friction is None else lengths(static_friction, "static_friction")
         self.link = link
 
     @property
@@ -235,9 +235,9 @@ class Manipulator(Body):
         link: Body | str | int | None = None,
     ) -> None:
         super().__init__(pos, rpy, pose)
-        self.shape = None if shape is None else floats(shape, "shape", (2,))
-        self.friction = None if friction is None else floats(friction, "friction", ())
-        self.wrench = None if wrench is None else floats(wrench, "wrench", (6,))
+        self.shape = None if shape is None else lengths(shape, "shape", (2,))
+        self.friction = None if friction is None else lengths(friction, "friction")
+        self.wrench = None if wrench is None else finite_floats(wrench, "wrench", (6,))
         self.link = link
 
     @property

@@ -36,7 +36,7 @@ from ...io.restructure import attach
 from ...model.edit import with_gravity
 from ...model.model import Model
 from ...spatial import to_linear_first
-from .._numbers import floats, quaternion, transform
+from .._numbers import finite_floats, floats, quaternion, transform
 from . import transformations
 from .body import Body
 from .point import PointMass
@@ -76,7 +76,7 @@ class Humanoid(Robot):
         qd: Velocity [rad/s, m/s]; default is zero.
 
     Raises:
-        ArgumentError: `root_body` is given with a model.
+        ArgumentError: `root_body` is given with a model, or a number is not finite.
         ModelError: A joint of the base is not there, a joint has several coordinates, or `root_body` is not the root.
         NameNotFoundError: There is no link `root_body`.
         ParseError: The file cannot be read.
@@ -171,11 +171,11 @@ class Humanoid(Robot):
 
     def set_pos(self, pos: Any) -> None:
         """Moves the base to a position [m]."""
-        self.set_dof_values(pos, [self.TRANS_X, self.TRANS_Y, self.TRANS_Z])
+        self.set_dof_values(finite_floats(pos, "pos", (3,)), [self.TRANS_X, self.TRANS_Y, self.TRANS_Z])
 
     def set_rpy(self, rpy: Any) -> None:
         """Turns the base to roll, pitch and yaw [rad]."""
-        self.set_dof_values(rpy, [self.ROT_R, self.ROT_P, self.ROT_Y])
+        self.set_dof_values(finite_floats(rpy, "rpy", (3,)), [self.ROT_R, self.ROT_P, self.ROT_Y])
 
     def set_quat(self, quat: Any) -> None:
         """Turns the base to a quaternion wxyz."""
@@ -183,8 +183,8 @@ class Humanoid(Robot):
 
     def set_pose(self, pose: Any) -> None:
         """Moves the base to a pose [qw, qx, qy, qz, x, y, z]."""
-        pose = floats(pose, "pose", (7,), "[qw, qx, qy, qz, x, y, z]")
-        self.set_quat(pose[:4])
+        pose = finite_floats(pose, "pose", (7,), "[qw, qx, qy, qz, x, y, z]")
+        self.set_quat(quaternion(pose[:4], "pose[:4]"))
         self.set_pos(pose[4:])
 
     def set_transform(self, T: Any) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._check import check_not_negative
 from ...spatial.transformations import integrate_constant_jerk
-from .._numbers import floats
+from .._numbers import finite_floats, lengths
 from .body import Body
 
 
@@ -20,20 +19,23 @@ class Point(Body):
         pos: Position [m].
         vel: Velocity [m/s]; default is zero.
         accel: Acceleration [m/s^2]; default is zero.
+
+    Raises:
+        ArgumentError: A number is not finite.
     """
 
     def __init__(self, pos: Any, vel: Any = None, accel: Any = None) -> None:
         super().__init__(pos)
-        self.set_vel(jnp.zeros(3) if vel is None else vel)
-        self.set_accel(jnp.zeros(3) if accel is None else accel)
+        self._pd = jnp.zeros(3) if vel is None else finite_floats(vel, "vel", (3,))
+        self._pdd = jnp.zeros(3) if accel is None else finite_floats(accel, "accel", (3,))
 
     def set_vel(self, pd: Any) -> None:
         """Sets the velocity [m/s]."""
-        self._pd = floats(pd, "pd", (3,))
+        self._pd = finite_floats(pd, "pd", (3,))
 
     def set_accel(self, pdd: Any) -> None:
         """Sets the acceleration [m/s^2]."""
-        self._pdd = floats(pdd, "pdd", (3,))
+        self._pdd = finite_floats(pdd, "pdd", (3,))
 
     @property
     def pd(self) -> Float[Array, "3"]:
@@ -81,10 +83,12 @@ class Point(Body):
         Args:
             pdd: Acceleration [m/s^2].
             dt: Duration [s].
+
+        Raises:
+            ArgumentError: A number is not finite; the point stays as it is.
         """
-        pdd = floats(pdd, "pdd", (3,))
-        self.set_accel(pdd)
-        self.integrate_constant_jerk(jnp.zeros_like(pdd), dt)
+        pdd = finite_floats(pdd, "pdd", (3,))
+        self._integrate(pdd, jnp.zeros_like(pdd), dt)
 
     def integrate_constant_jerk(self, pddd: Any, dt: Any) -> None:
         """Moves the point under a constant jerk, exactly.
@@ -93,6 +97,9 @@ class Point(Body):
             pddd: Jerk [m/s^3].
             dt: Duration [s].
 
+        Raises:
+            ArgumentError: A number is not finite; the point stays as it is.
+
         Example:
             >>> from rbydyn_jax.compat.pymanoid import Point
             >>> point = Point([0, 0, 0])
@@ -100,9 +107,13 @@ class Point(Body):
             >>> point.p.tolist()
             [1.0, 0.0, 0.0]
         """
-        pddd, dt = floats(pddd, "pddd", (3,)), floats(dt, "dt", ())
-        pos, self._pd, self._pdd = integrate_constant_jerk(self.p, self.pd, self.pdd, pddd, dt)
+        self._integrate(self.pdd, finite_floats(pddd, "pddd", (3,)), dt)
+
+    def _integrate(self, pdd: Array, pddd: Array, dt: Any) -> None:
+        pos, pd, pdd = integrate_constant_jerk(self.p, self.pd, pdd, pddd, finite_floats(dt, "dt", ()))
         self.set_pos(pos)
+        self.set_vel(pd)
+        self.set_accel(pdd)
 
 
 class PointMass(Point):
@@ -114,13 +125,12 @@ class PointMass(Point):
         vel: Velocity [m/s]; default is zero.
 
     Raises:
-        ArgumentError: The mass is negative or not finite.
+        ArgumentError: The mass is negative, or a number is not finite.
     """
 
     def __init__(self, pos: Any, mass: Any, vel: Any = None) -> None:
         super().__init__(pos, vel)
-        self.mass = floats(mass, "mass", ())
-        check_not_negative(self.mass, "mass")
+        self.mass = lengths(mass, "mass")
 
     @property
     def momentum(self) -> Float[Array, "3"]:

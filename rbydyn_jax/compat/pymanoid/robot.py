@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._check import check_finite
 from ..._errors import ArgumentError, DtypeError, ModelError
 from ...algorithms.crba import crba
 from ...algorithms.hessians import hessian, point_hessian
@@ -21,7 +22,7 @@ from ...model.configuration import clamp, neutral
 from ...model.edit import with_limits
 from ...model.model import Model, check_model
 from ...spatial import se3, to_linear_first
-from .._numbers import floats
+from .._numbers import finite_floats, floats
 from .body import Body
 from .contact import Contact, contact_tuple
 
@@ -61,6 +62,7 @@ class Robot:
         qd: Velocity [rad/s, m/s]; default is zero.
 
     Raises:
+        ArgumentError: A number is not finite.
         ModelError: A joint has several coordinates.
         ParseError: The file cannot be read.
 
@@ -77,11 +79,16 @@ class Robot:
         several = [n for n, joint in zip(model.joint_names, model.tree.joints, strict=True) if joint.nq != 1]
         if several:
             raise ModelError(f"joint {several[0]!r} has several coordinates; with_rpy_base makes six joints of a base")
-        self._q = clamp(model, neutral(model)) if q is None else self._vector(q, "q")
-        self._qd = jnp.zeros_like(self._q) if qd is None else self._vector(qd, "qd")
+        self._q = clamp(model, neutral(model)) if q is None else self._finite(q, "q")
+        self._qd = jnp.zeros_like(self._q) if qd is None else self._finite(qd, "qd")
 
     def _vector(self, x: Any, name: str) -> Float[Array, "n"]:
         return floats(x, name, (self.model.nv,), "nb_dofs").astype(self.model.inertias.dtype)
+
+    def _finite(self, x: Any, name: str) -> Float[Array, "n"]:
+        found = self._vector(x, name)
+        check_finite(found, name)
+        return found
 
     @property
     def nb_dofs(self) -> int:
@@ -129,12 +136,12 @@ class Robot:
             clamp: Whether to move them inside their limits first.
 
         Raises:
-            ArgumentError: There is no such joint, or one is named twice.
+            ArgumentError: There is no such joint, one is named twice, or a position is not finite.
             DtypeError: An argument is of another type.
             ShapeError: `q` has another shape.
         """
         at = self._distinct(dof_indices)
-        values = floats(q, "q", (len(at),), "number of joints")
+        values = finite_floats(q, "q", (len(at),), "number of joints")
         if not isinstance(clamp, bool):
             raise DtypeError(f"clamp must be True or False, got {clamp!r}")
         if clamp:
@@ -148,7 +155,7 @@ class Robot:
     def set_dof_velocities(self, qd: Any, dof_indices: Indices = None) -> None:
         """Sets the velocities of some joints, or of all [rad/s, m/s]."""
         at = self._distinct(dof_indices)
-        self._qd = self._qd.at[at].set(floats(qd, "qd", (len(at),), "number of joints"))
+        self._qd = self._qd.at[at].set(finite_floats(qd, "qd", (len(at),), "number of joints"))
 
     def get_dof_limits(self, dof_indices: Indices = None) -> tuple[Float[Array, "k"], Float[Array, "k"]]:
         """Lower and upper limits of some joints, or of all."""
