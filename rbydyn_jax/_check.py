@@ -178,16 +178,20 @@ def check_mapping(x: Any, name: str, of: str) -> None:
         raise DtypeError(f"{name} must be a mapping from {of}, got {type(x).__name__}")
 
 
-def real_numbers(x: Any) -> np.ndarray | None:
-    """A new array of real numbers in double precision, of a list or truth values too; None of anything else.
+def real_numbers(x: Any, truth_values: bool = True) -> np.ndarray | None:
+    """A new array of real numbers in double precision, of lists and integers too; None of anything else.
 
     NumPy alone would drop a mask and the imaginary part of a complex number, and make NaN of None.
+
+    Args:
+        x: The argument.
+        truth_values: Whether they count as numbers.
     """
     if is_masked(x):
         return None
     try:
         given = np.asarray(x)
-        return None if given.dtype.kind in "cOSUMm" else np.array(given, float)
+        return None if given.dtype.kind in ("cOSUMm" if truth_values else "cOSUMmb") else np.array(given, float)
     except (TypeError, ValueError):
         return None
 
@@ -199,15 +203,12 @@ def check_real(x: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
         DtypeError: `x` does not consist of real numbers.
         ShapeError: `x` has another shape.
     """
-    try:
-        array = np.array(None) if is_masked(x) else np.asarray(x)
-    except (TypeError, ValueError):
-        array = np.array(None)
-    if array.dtype.kind not in "iuf" and not jnp.issubdtype(array.dtype, jnp.floating):
+    array = real_numbers(x, truth_values=False)
+    if array is None:
         raise DtypeError(f"{name} must be {math.prod(shape)} real numbers, got {x!r:.200}")
     if array.shape != shape:
         raise ShapeError(f"{name} must have shape {shape}, got {array.shape}")
-    return array.astype(float)
+    return array
 
 
 def check_key(key: Any, name: str = "key") -> jax.Array:

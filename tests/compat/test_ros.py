@@ -179,6 +179,9 @@ def test_a_trajectory_of_positions_alone():
     got = ros.from_joint_trajectory(HAND, message("trajectory_msgs/msg/JointTrajectory", given))
     np.testing.assert_array_equal(got.times, [0.5, 2.0])
     np.testing.assert_array_equal(got.q, [[0.2, 0.1], [0.4, 0.3]])
+    bare = [{**x, "velocities": [], "accelerations": []} for x in points]
+    again = ros.from_joint_trajectory(HAND, given | {"points": np.array(bare, object)})
+    np.testing.assert_array_equal(again.q, got.q)
     assert got.v is None and got.a is None
     given = {"joint_names": ["left"], "points": [point([0.1], 1, velocities=[3.0], accelerations=[])]}
     part = ros.from_joint_trajectory(HAND, message("trajectory_msgs/msg/JointTrajectory", given), q0=[5.0, 6.0])
@@ -202,6 +205,11 @@ STATE = {"name": ["shoulder", "elbow"], "position": [0.1, 0.2], "velocity": [], 
         ({"position": [0.1, np.nan]}, rb.ArgumentError, "position of 'elbow' in a JointState must be finite, got nan"),
         ({"velocity": [1.0, 2.0, 3.0]}, rb.ShapeError, "velocity of a JointState must be 2 numbers"),
         ({"effort": ["a", "b"]}, rb.DtypeError, "effort of a JointState must be real numbers"),
+        ({"position": ["1", "2"]}, rb.DtypeError, "position of a JointState must be real numbers"),
+        ({"position": [True, False]}, rb.DtypeError, "position of a JointState must be real numbers"),
+        ({"position": [1j, 0.0]}, rb.DtypeError, "position of a JointState must be real numbers"),
+        ({"velocity": [1.0, None]}, rb.DtypeError, "velocity of a JointState must be real numbers"),
+        ({"position": 0.1}, rb.ShapeError, r"position of a JointState must be numbers, got \(\)"),
     ],
 )
 def test_wrong_joint_states_are_refused(changed, error, text):
@@ -225,6 +233,17 @@ def test_other_wrong_messages_are_refused():
         ros.from_pose(zero | {"position": {"x": np.nan, "y": 0.0, "z": 0.0}})
     with pytest.raises(rb.DtypeError, match=r"position of a Pose must be real numbers"):
         ros.from_pose(zero | {"position": dict.fromkeys("xyz", "0")})
+    with pytest.raises(rb.DtypeError, match=r"position of a Pose must be real numbers"):
+        ros.from_pose(zero | {"position": dict.fromkeys("xyz", 1j)})
+    with pytest.raises(rb.ArgumentError, match="q must be finite"):
+        ros.to_joint_state(ARM, [np.nan, 0.0])
+    with pytest.raises(rb.ArgumentError, match="q0 must be finite"):
+        ros.from_joint_state(ARM, STATE, q0=[np.nan, 0.0])
+    for place in (1, 5):
+        with pytest.raises(rb.ArgumentError, match="pose must be finite"):
+            ros.to_pose(np.where(np.arange(7) == place, np.nan, 1.0))
+    with pytest.raises(rb.ArgumentError, match="twist must be finite"):
+        ros.to_odometry(np.ones(7), np.full(6, np.inf))
     with pytest.raises(rb.ArgumentError, match="the quaternion of pose must not be zero"):
         ros.to_pose(np.zeros(7))
     with pytest.raises(rb.DtypeError, match="message must have the field name, got object"):
@@ -251,6 +270,16 @@ def test_wrong_trajectories_are_refused():
     refused(rb.ShapeError, "velocities of a JointTrajectoryPoint must be 2 numbers", points=mixed)
     late = [{**point([0.0, 0.0], 1, **full), "time_from_start": {"sec": 0.5, "nanosec": 0}}]
     refused(rb.DtypeError, "time_from_start of a JointTrajectoryPoint must be whole", points=late)
+    early = [{**point([0.0, 0.0], 1, **full), "time_from_start": {"sec": -1, "nanosec": 0}}]
+    refused(rb.ArgumentError, "time_from_start must increase from point to point, from 0 on", points=early)
+    for name, joint, bad in (
+        ("positions", "elbow", point([0.0, np.nan], 1, **full)),
+        ("velocities", "elbow", point([0.0, 0.0], 1, velocities=[0.0, np.nan], accelerations=[])),
+        ("accelerations", "shoulder", point([0.0, 0.0], 1, velocities=[], accelerations=[np.inf, 0.0])),
+    ):
+        refused(rb.ArgumentError, f"{name} of '{joint}' in a JointTrajectory must be finite", points=[bad])
+    refused(rb.DtypeError, "a JointTrajectoryPoint must have the field", points=np.zeros(3))
+    refused(rb.ArgumentError, "points of a JointTrajectory must be a sequence", points=np.array(None))
     samples = planning.TrajectorySamples(*(jnp.zeros(n) for n in ((2,), (2, 2), (2, 2), (2, 2))))
     with pytest.raises(rb.NameNotFoundError, match="no joint named 'hip'"):
         ros.to_joint_trajectory(ARM, samples, joints=["hip"])
@@ -262,6 +291,12 @@ def test_wrong_trajectories_are_refused():
     with pytest.raises(rb.ShapeError, match=r"motion\.q must have shape"):
         ros.to_joint_trajectory(robots.pendulum(), samples)
     motion = planning.Trajectory(jnp.zeros(2), jnp.ones((1, 2)), jnp.asarray(2.5), (0, 1), (0, 1), nv=2)
+    with pytest.raises(rb.ArgumentError, match=r"motion\.q must be finite"):
+        ros.to_joint_trajectory(ARM, jax.tree.map(lambda x: jnp.nan * x, motion))
+    with pytest.raises(rb.ArgumentError, match=r"motion\.v must be finite"):
+        ros.to_joint_trajectory(
+            ARM, planning.TrajectorySamples(samples.times, samples.q, jnp.nan * samples.v, samples.a)
+        )
     for single in (motion, samples):
         batch = jax.tree.map(lambda x: jnp.stack([x, x]), single)
         with pytest.raises(rb.ShapeError, match=r"motion must be a single one, got a batch of \(2,\)"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._check import check_real
+from ..._check import check_finite, check_real
 from ..._errors import ArgumentError, ModelError, NameNotFoundError
 from ...model.model import Model, check_model
 
@@ -24,8 +24,10 @@ class Joints:
         self.offsets = np.asarray(self.model.mimic_offsets, float)
 
     def configuration(self, q: Any, name: str = "q") -> np.ndarray:
-        """A configuration as numbers of double precision."""
-        return check_real(q, name, (self.model.nq,))
+        """A configuration as finite numbers of double precision."""
+        found = check_real(q, name, (self.model.nq,))
+        check_finite(found, name)
+        return found
 
     def velocity(self, v: Any, name: str) -> np.ndarray:
         """A velocity, an acceleration or forces as numbers of double precision."""

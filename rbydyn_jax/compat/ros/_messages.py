@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._check import check_finite, real_numbers
 from ..._errors import ArgumentError, DtypeError, ShapeError
 
 
@@ -45,10 +46,9 @@ def numbers(message: Any, path: str, kind: str, size: int | None = None) -> np.n
         ShapeError: There are not as many as `size`.
     """
     value = get(message, path, kind)
-    try:
-        found = np.array(value, float)
-    except (TypeError, ValueError):
-        raise DtypeError(f"{path} of {kind} must be real numbers, got {value!r:.100}") from None
+    found = real_numbers(value, truth_values=False)
+    if found is None:
+        raise DtypeError(f"{path} of {kind} must be real numbers, got {value!r:.100}")
     if found.ndim != 1 or (size is not None and len(found) != size):
         raise ShapeError(f"{path} of {kind} must be {'' if size is None else f'{size} '}numbers, got {found.shape}")
     return found
@@ -61,12 +61,12 @@ def components(message: Any, path: str, names: str, kind: str) -> np.ndarray:
         ArgumentError: One is not finite.
         DtypeError: There is no such field, or it is not a number.
     """
-    found = [get(message, f"{path}.{name}", kind) for name in names]
-    if not all(isinstance(x, int | float | np.number) for x in found):
-        raise DtypeError(f"{path} of {kind} must be real numbers, got {found!r:.100}")
-    if not np.isfinite(found).all():
-        raise ArgumentError(f"{path} of {kind} must be finite, got {found}")
-    return np.array(found, float)
+    given = [get(message, f"{path}.{name}", kind) for name in names]
+    found = real_numbers(given, truth_values=False)
+    if found is None or found.ndim != 1:
+        raise DtypeError(f"{path} of {kind} must be real numbers, got {given!r:.100}")
+    check_finite(found, f"{path} of {kind}")
+    return found
 
 
 def names(message: Any, path: str, kind: str) -> list[str]:

@@ -48,7 +48,7 @@ def from_joint_state(
         ignore_extra: Whether the message may have joints that the robot does not have.
 
     Raises:
-        ArgumentError: A joint is missing, or comes twice; there are no positions, or one is not finite.
+        ArgumentError: A joint is missing, or comes twice; there are no positions, or one is not finite, of `q0` too.
         DtypeError: The message has no such fields, or they are not numbers.
         ModelError: There is a `base`, and no floating joint at the robot's root.
         NameNotFoundError: The robot has no joint of that name.
@@ -107,6 +107,7 @@ def to_joint_state(model: Model, q: Any, v: Any = None, tau: Any = None, message
         message: A `sensor_msgs/msg/JointState` that is filled.
 
     Raises:
+        ArgumentError: A position is not finite.
         DtypeError: An argument does not consist of real numbers, or the message has no such fields.
         ShapeError: An argument has another size.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._check import check_real
+from ..._check import check_finite, check_real
 from ..._errors import ArgumentError
 from ._messages import components, filled, get, has
 
@@ -52,11 +52,12 @@ def to_pose(pose: Any, message: Any = None) -> Any:
         message: A message that is filled.
 
     Raises:
-        ArgumentError: The quaternion is zero.
+        ArgumentError: The quaternion is zero, or a number is not finite.
         DtypeError: `pose` does not consist of real numbers, or the message has no such fields.
         ShapeError: `pose` is not of shape (7,).
     """
     x = check_real(pose, "pose", (7,))
+    check_finite(x, "pose")
     wxyz, p = _unit(x[:4], "the quaternion of pose").tolist(), x[4:].tolist()
     fields = {
         "position": dict(zip("xyz", p, strict=True)),
@@ -88,10 +89,12 @@ def to_odometry(pose: Any, twist: Any, message: Any = None) -> Any:
         message: A message that is filled.
 
     Raises:
-        ArgumentError: The quaternion is zero.
+        ArgumentError: The quaternion is zero, or a number is not finite.
         DtypeError: An argument does not consist of real numbers, or the message has no such fields.
         ShapeError: `pose` is not of shape (7,), or `twist` not of shape (6,).
     """
-    x = check_real(twist, "twist", (6,)).tolist()
-    rates = {name: dict(zip("xyz", part, strict=True)) for name, part in (("linear", x[3:]), ("angular", x[:3]))}
+    x = check_real(twist, "twist", (6,))
+    check_finite(x, "twist")
+    parts = {"linear": x[3:].tolist(), "angular": x[:3].tolist()}
+    rates = {name: dict(zip("xyz", part, strict=True)) for name, part in parts.items()}
     return filled(message, {"pose": {"pose": to_pose(pose)}, "twist": {"twist": rates}})

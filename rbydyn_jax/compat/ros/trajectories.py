@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._check import check_flag, check_sequence, check_single
+from ..._check import check_finite, check_flag, check_sequence, check_single
 from ..._errors import ArgumentError, DtypeError, NameNotFoundError
 from ...model.model import Model
 from ...planning.trajectory import TrajectorySamples, check_motion, sample_trajectory
@@ -54,7 +54,7 @@ def to_joint_trajectory(
         point: The class `trajectory_msgs.msg.JointTrajectoryPoint`, with which `message` is filled.
 
     Raises:
-        ArgumentError: `points` is less than 2, or one of `message` and `point` is missing.
+        ArgumentError: `points` is less than 2, the motion is not finite, or one of `message` and `point` is missing.
         DtypeError: `motion` is not a motion, or a message has no such fields.
         NameNotFoundError: There is no such joint with one freedom.
         ShapeError: The motion is that of another robot, or a batch.
@@ -81,6 +81,8 @@ def to_joint_trajectory(
         raise ArgumentError(f"joints must name at least one joint, and each once, got {chosen}")
     q = np.stack([own.configuration(x, "motion.q") for x in np.asarray(samples.q)])
     v, a = (np.stack([own.velocity(x, "motion") for x in np.asarray(y)]) for y in (samples.v, samples.a))
+    check_finite(v, "motion.v")
+    check_finite(a, "motion.a")
     at = [known[name] for name in chosen]
     columns = [[own.position(q, i) for i in at], [own.rate(v, i) for i in at], [own.rate(a, i) for i in at]]
     rows = [np.reshape(x, (len(at), len(q))).T.tolist() for x in columns]
@@ -105,7 +107,8 @@ def from_joint_trajectory(model: Model, message: Any, *, q0: Any = None, ignore_
         ignore_extra: Whether the message may have joints that the robot does not have.
 
     Raises:
-        ArgumentError: A joint is missing, or comes twice; times do not increase; or there are no points.
+        ArgumentError: A joint is missing, or comes twice; times do not increase, or the first is negative; a number of
+            the robot's joints is not finite; or there are no points.
         DtypeError: The message has no such fields, or they are not numbers.
         NameNotFoundError: The robot has no joint of that name.
         ShapeError: The numbers of a point are not as many as the names.
@@ -117,14 +120,17 @@ def from_joint_trajectory(model: Model, message: Any, *, q0: Any = None, ignore_
     if q0 is None:
         own.check_complete(list(found), _KIND)
     points = get(message, "points", _KIND)
+    if isinstance(points, np.ndarray):
+        points = points.tolist()
     if isinstance(points, str) or not isinstance(points, Sequence) or not len(points):
         raise ArgumentError(f"points of {_KIND} must be a sequence of at least one point, got {points!r:.100}")
     times = np.array([_seconds(x) for x in points])
-    if (np.diff(times) <= 0).any():
-        raise ArgumentError(f"time_from_start must increase from point to point, got {times.tolist()}")
+    if (np.diff(times) <= 0).any() or times[0] < 0:
+        raise ArgumentError(f"time_from_start must increase from point to point, from 0 on, got {times.tolist()}")
     q = np.tile(np.zeros(own.model.nq) if q0 is None else own.configuration(q0, "q0"), (len(points), 1))
     position = np.stack([numbers(x, "positions", _POINT, len(given)) for x in points])
     for i, k in found.items():
+        check_finite(position[:, k], f"positions of {given[k]!r} in {_KIND}")
         own.set_position(q, i, position[:, k])
     rates: list[np.ndarray | None] = []
     for name in ("velocities", "accelerations"):
@@ -135,6 +141,7 @@ def from_joint_trajectory(model: Model, message: Any, *, q0: Any = None, ignore_
         values = np.stack([numbers(x, name, _POINT, len(given)) for x in points])
         rate = np.zeros((len(points), own.model.nv))
         for i, k in found.items():
+            check_finite(values[:, k], f"{name} of {given[k]!r} in {_KIND}")
             rate[:, own.tree.v_slices[i].start] = values[:, k]
         rates.append(rate)
     return JointMotion(times, q, *rates)
