@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import warnings
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -200,6 +201,13 @@ def test_a_jog_says_which_numbers_it_takes():
 def test_names_of_joints_may_be_an_array():
     builder = facade.JointGroupPositionCommandBuilder().set_joint_names(np.array(["torso_1", "torso_2"]))
     assert builder.build().joint_names == ("torso_1", "torso_2")
+
+
+@pytest.mark.parametrize("vector", [range(2), array("d", [0.0, 1.0]), array("i", [0, 1]), memoryview(np.arange(2.0))])
+def test_vectors_may_be_ranges_and_buffers(vector: Any):
+    sdk.JointPositionCommandBuilder().set_position(vector)
+    position = facade.JointPositionCommandBuilder().set_position(vector).build().position
+    np.testing.assert_array_equal(position, [0.0, 1.0])
 
 
 def test_a_step_of_a_jog_is_a_direction():

@@ -166,6 +166,13 @@ def test_names_come_in_a_documented_order():
     assert state.get_base_link_idx() == 1
 
 
+def test_the_index_of_the_base_is_that_of_the_sdk(both):
+    for names in (["ee_right", "base"], ["base", "ee_right", "base"], ["base", "base", "ee_left"]):
+        theirs, ours = (robot.make_state(names, []) for robot in both)
+        assert ours.base_link_idx == theirs.base_link_idx
+        assert ours.link_names[ours.base_link_idx] == "base"
+
+
 def test_names_may_be_arrays(both):
     """As for the SDK: of strings, or of objects that are strings."""
     for links, joints in ((np.array(["base", "ee_right"]), np.array(["head_1"], object)), (np.zeros(0), np.zeros(0))):

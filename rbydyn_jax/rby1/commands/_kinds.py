@@ -7,6 +7,7 @@ and looks at shapes always, at values only where there are any.
 
 from __future__ import annotations
 
+import array as arrays
 import math
 import numbers
 import reprlib
@@ -308,7 +309,7 @@ def _array(value: Any, shape: tuple[int | None, ...], name: str) -> Any:
         value = _flat(value, shape)
         _check_shape(value, shape, name)
         return _floating(value, name)
-    if not isinstance(value, np.ndarray | list | tuple):
+    if not isinstance(value, np.ndarray | list | tuple | range | arrays.array | memoryview):
         raise DtypeError(f"{name} must be an array of numbers, got {type(value).__name__}")
     try:
         array = np.array(value)

@@ -81,8 +81,8 @@ class State:
 
     @property
     def base_link_idx(self) -> int:
-        """Index of the base link."""
-        return self._links.index(0)
+        """Index of the base link, the last one if it was named several times."""
+        return max(i for i, link in enumerate(self._links) if link == 0)
 
     @property
     def joint_names(self) -> list[str]:
