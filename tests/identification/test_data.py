@@ -143,13 +143,13 @@ def test_rows_by_indices_and_truth_values():
 
 def test_tracing_is_refused():
     arm, rows = robots.two_link_arm(), jnp.zeros((30, 2))
-    data, poses = TrajectoryData(rows, rows, rows, rows), {"tool": jnp.zeros((30, 3))}
+    data, places = TrajectoryData(rows, rows, rows, rows), jnp.zeros((30, 3))
     for name, call, traced in (
         ("smooth", lambda x: smooth(x, 0.1), rows),
         ("data_from_samples", lambda x: data_from_samples(arm, x, rows, 0.1), rows),
         ("base_parameters", lambda x: base_parameters(x), arm),
-        ("calibrate", lambda x: calibrate(arm, x, poses), rows),
-        ("calibrate", lambda x: calibrate(arm, rows, {"tool": x}), poses["tool"]),
+        ("calibrate", lambda x: calibrate(arm, x, {"tool": places}), rows),
+        ("calibrate", lambda x: calibrate(arm, rows, {"tool": x}), places),
         ("exciting_trajectory", lambda x: exciting_trajectory(arm, 2.0, q_start=x), rows[0]),
         ("fit", lambda x: fit(arm, data, noise=x), rows[0]),
         ("fit", lambda x: fit(arm, TrajectoryData(x, rows, rows, rows)), rows),

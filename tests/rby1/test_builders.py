@@ -203,7 +203,9 @@ def test_names_of_joints_may_be_an_array():
     assert builder.build().joint_names == ("torso_1", "torso_2")
 
 
-@pytest.mark.parametrize("vector", [range(2), array("d", [0.0, 1.0]), array("i", [0, 1]), memoryview(np.arange(2.0))])
+@pytest.mark.parametrize(
+    "vector", [range(2), array("d", [0.0, 1.0]), array("i", [0, 1]), memoryview(array("f", [0.0, 1.0]))]
+)
 def test_vectors_may_be_ranges_and_buffers(vector: Any):
     sdk.JointPositionCommandBuilder().set_position(vector)
     position = facade.JointPositionCommandBuilder().set_position(vector).build().position
