@@ -98,13 +98,14 @@ def hard_impulses(
     if contacts.dry:
         J = jnp.concatenate([J, jnp.eye(model.nv, dtype=q.dtype)])
     W = mass_matrix_inverse(eqx.tree_at(lambda m: m.armature, model, model.armature + extra), q)
+    Y = W @ J.T
+    scales = jnp.sum(J.T * Y, axis=0)
     if loops:
         K = assemble(model, bodies, v, loops, each_stabilization(stabilization, len(loops))).jacobian
         WK = W @ K.T
-        W = W - WK @ pseudo_inverse(K @ WK) @ WK.T
-    Y = W @ J.T
+        Y = Y - WK @ (pseudo_inverse(K @ WK) @ (K @ Y))
     limits = dt * model.friction if contacts.dry else jnp.zeros(0, q.dtype)
-    rows = Rows(softened(J @ Y, normals), J @ free, normals, speeds, frictions, limits)
+    rows = Rows(softened(J @ Y, normals, scales), J @ free, normals, speeds, frictions, limits)
     impulses = solve_impulses(rows, jax.lax.stop_gradient(start))
     return free + Y @ impulses, impulses
 

@@ -13,7 +13,14 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import collision, robots
 from rbydyn_jax.constraints import Contact, LoopJoint, simulate
-from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, ConvexHullGeometry, CylinderGeometry, Geometry
+from rbydyn_jax.shapes import (
+    BoxGeometry,
+    CapsuleGeometry,
+    ConvexHullGeometry,
+    CylinderGeometry,
+    Geometry,
+    SphereGeometry,
+)
 from tests.collision.test_contact_points import SLOPES
 from tests.helpers import X64, assert_close, normal, oracle
 
@@ -165,6 +172,82 @@ def test_dry_friction_of_joints():
     assert float(motion.vs[3, 50, 0]) == pytest.approx(1.0 - 0.1 * 3.0 / 0.5, rel=1e-9)
     assert abs(float(motion.vs[3, -1, 0])) < 1e-12
     assert abs(float(motion.vs[4, -1, 0])) < 1e-12
+
+
+DTYPES = [jnp.float32, pytest.param(jnp.float64, marks=needs_x64)]
+
+
+def on_floor(*bodies: tuple[float, Geometry, float]) -> tuple[rb.Model, np.ndarray]:
+    """Free bodies of some masses and shapes, side by side, each at a height."""
+    b, q = rb.RobotBuilder().link("w"), []
+    for k, (mass, geometry, height) in enumerate(bodies):
+        b = b.link(f"b{k}", mass, (0, 0, 0), 0.4 * mass * height**2).floating(f"f{k}", "w", f"b{k}")
+        b = b.collision(f"b{k}", geometry)
+        q += [1.0, 0.0, 0.0, 0.0, float(k), 0.0, height]
+    return rb.build_model(b), np.array(q)
+
+
+def after_a_second(model: rb.Model, q: jax.Array) -> jax.Array:
+    """The configuration after 1 s on a floor, in steps of 5 ms."""
+    floor = collision.World(collision.half_space(jnp.zeros(3, q.dtype), jnp.array([0.0, 0.0, 1.0], q.dtype)))
+    v = jnp.zeros(model.nv, q.dtype)
+    return simulate(model, q, v, 1.0, 0.005, method="implicit", world=floor).qs[-1]
+
+
+def sinks(share: float) -> float:
+    """Into the floor: a fifth of it, undone in a step of 5 ms, is the speed that the compliance of 1e-4 lets through.
+
+    The force on each point would accelerate it, alone, by this share of g.
+    """
+    return 5.0 * 1e-4 * share * 9.81 * 0.005**2
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bodies_of_any_size_rest_whether_the_model_is_traced_or_not(dtype):
+    """A traced model may have dry friction, so that it has more rows: a steel ball of 9 mm, and cubes from 2 mm on."""
+    cases = [(0.003, SphereGeometry(0.0045), 0.0045, 1 / 2)]  # at both ends of a capsule of no length
+    for mass, h in ((1e-3, 0.005), (1e-4, 0.0023), (3e-5, 0.001), (1e3, 0.5)):
+        cases.append((mass, BoxGeometry(np.full(3, 2.0 * h)), h, (1 + 2 / 0.4) / 4))  # 1/m + 2 h^2 / I at each corner
+    precise = dtype == jnp.float64
+    for mass, geometry, height, share in cases:
+        model, start = on_floor((mass, geometry, height))
+        q = jnp.asarray(start, dtype)
+        for end in (after_a_second(model, q), jax.jit(after_a_second)(model, q)):
+            moved = np.asarray(end - q, float)
+            assert abs(moved[6] + sinks(share)) < (1e-3 if precise else 0.5) * sinks(share)
+            assert np.abs(moved[:6]).max() < (1e-10 if precise else 1e-5)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_heavy_body_rests_beside_a_light_one(dtype):
+    """A ball of 100 kg and one of 1 g, which do not know of each other."""
+    model, start = on_floor((100.0, SphereGeometry(0.1), 0.1), (1e-3, SphereGeometry(0.02), 0.02))
+    q = jnp.asarray(start, dtype)
+    sunk = np.asarray(q - after_a_second(model, q), float)[[6, 13]]
+    assert np.abs(sunk - sinks(1 / 2)).max() < (1e-3 if dtype == jnp.float64 else 0.5) * sinks(1 / 2)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_light_joints_with_dry_friction_soften_nothing_else(dtype):
+    """A rotor of 1e-6 kg m^2 on a body that rests on the floor, and beside a joint that sticks."""
+    b = rb.RobotBuilder().link("w").link("body", 2.0, (0, 0, 0), 0.01).collision("body", SphereGeometry(0.1))
+    b = b.prismatic("lift", "w", "body", axis=(0, 0, 1), lower=-5, upper=5, effort=1000)
+    b = b.link("rotor", 0.01, (0, 0, 0), 1e-6)
+    b = b.revolute("spin", "body", "rotor", axis=(0, 0, 1), lower=-9, upper=9, effort=10)
+    model = rb.build_model(b)
+    q = jnp.array([0.1, 0.0], dtype)
+    smooth, rough = (after_a_second(rb.with_friction(model, jnp.array([0.0, f])), q) for f in (0.0, 0.01))
+    assert abs(float(rough[0]) - 0.1) < 1e-7
+    assert_close(rough[0], smooth[0], 1e-12 if dtype == jnp.float64 else 1e-7)
+
+    held = rb.with_gravity(rb.with_friction(model, jnp.array([1.0, 0.01])), jnp.zeros(3))
+    tau = jnp.array([0.9, 0.0], dtype)
+    v = jnp.zeros(2, dtype)
+    stuck = simulate(held, jnp.zeros(2, dtype), v, 0.1, 0.002, method="implicit", control=lambda *_: tau)
+    assert abs(float(stuck.vs[-1, 0])) < 1e-6  # of 0.0009, to which the torque accelerates it in a step
 
 
 @pytest.mark.slow
