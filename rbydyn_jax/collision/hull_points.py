@@ -84,6 +84,7 @@ def _search(every: _Face, points: Vector) -> tuple[Array, Array, Array]:
     """Of each point the nearest hull, its nearest feature, and the face over which the point is highest."""
     hulls, faces = every.missing.shape[:2]
     zero, far = jnp.zeros_like(points[0]), jnp.full_like(points[0], jnp.inf)
+    reach = jnp.max(jnp.stack([dot(x, x) for x in every.corners]), axis=(0, 2))  # of the farthest corner, squared
 
     def of_hull(k: Array, chosen: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         def of_each(f: Array, best: _Best) -> _Best:
@@ -92,7 +93,7 @@ def _search(every: _Face, points: Vector) -> tuple[Array, Array, Array]:
             return kernel(_of_face)(best, face, f.astype(zero.dtype), points)
 
         best = fori_loop(jnp.int32(0), jnp.int32(faces), of_each, _Best(far, zero, -far, zero))
-        scale = dot(points, points)
+        scale = dot(points, points) + reach[k][None]
         inner = best.height <= rounding(scale) * jnp.sqrt(scale)
         found = jnp.where(inner, best.height, jnp.sqrt(best.square))
         feature = jnp.where(inner, _KINDS * best.face + _FACE, best.feature)
@@ -115,7 +116,14 @@ def _prepared(vertices: Vector, faces: Array) -> _Face:
     lengths = [dot(x, x) for x in along]
     inverse = [scaled(1.0 / jnp.where(exists, d, 1.0), x) for d, x in zip(lengths, along, strict=True)]
     beside = scaled(per, cross(f, n)), scaled(per, cross(n, e))
-    return _Face(corners, along, tuple(inverse), scaled(jnp.sqrt(per), n), beside, jnp.where(exists, 0.0, jnp.inf))
+    return _Face(
+        corners,
+        along,
+        tuple(inverse),
+        scaled(jnp.sqrt(per), n),
+        beside,
+        jnp.where(exists, jnp.zeros_like(square), jnp.inf),
+    )
 
 
 def _of_face(best: _Best, face: _Face, number: Array, points: Vector) -> _Best:

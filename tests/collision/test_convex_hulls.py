@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -322,6 +323,25 @@ def test_the_field_of_hulls_is_that_of_their_meshes():
     assert_close(np.linalg.norm(found.normal, axis=1), np.ones(len(x)), 1e-9)
     slope = jax.jit(jax.grad(lambda x: collision.sdf(alone, q, x).distance.sum()))(jnp.asarray(x))
     assert_close(slope, found.normal, 1e-9)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("dtype", [jnp.float32, pytest.param(jnp.float64, marks=float64)])
+def test_normals_at_edges_that_are_at_the_origin(dtype):
+    """At a point on an edge of a long bar no corner of it may lie further along the normal than the point."""
+    corners = np.array(list(itertools.product((-0.5, 0.5), (-0.01, 0.01), (-0.01, 0.01))))
+    b = rb.RobotBuilder().link("w").link("bar", 1.0, (0, 0, 0), 0.005).floating("free", "w", "bar")
+    bar = jax.tree.map(lambda x: jnp.asarray(x, dtype), rb.build_model(b.collision("bar", ConvexHullGeometry(corners))))
+    rng = np.random.default_rng(12)
+    turns = Rotation.random(300, rng=rng)
+    edge = np.stack([rng.uniform(-0.5, 0.5, 300), np.full(300, 0.01), np.full(300, 0.01)], axis=1)
+    q = np.concatenate([turns.as_quat(scalar_first=True), -turns.apply(edge)], axis=1)
+    found = jax.jit(jax.vmap(lambda q: collision.sdf(bar, q, jnp.zeros((1, 3), dtype))))(jnp.asarray(q, dtype))
+    slack = 1e-9 if dtype == jnp.float64 else 1e-5
+    assert np.abs(found.distance).max() < slack
+    normal = turns.apply(np.array(found.normal[:, 0], float), inverse=True)
+    assert_close(np.linalg.norm(normal, axis=1), np.ones(300), slack)
+    assert (np.max(normal @ corners.T, axis=1) - np.sum(normal * edge, axis=1)).max() < slack
 
 
 def test_a_robot_keeps_its_hulls_in_files_and_pictures():
