@@ -43,7 +43,10 @@ class TimedPath(Result):
 
     @property
     def solved(self) -> Bool[Array, ""]:
-        """Whether the timing keeps the limits, and lasts as long as was asked."""
+        """Whether the timing keeps the limits, and lasts as long as was asked.
+
+        With strong viscous friction a timing from or to a speed can exceed those of force by some per cent.
+        """
         return self.status == TimingStatus.SOLVED
 
     @property
