@@ -206,7 +206,9 @@ def sinks(share: float) -> float:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_bodies_of_any_size_rest_whether_the_model_is_traced_or_not(dtype):
     """A traced model may have dry friction, so that it has more rows: a steel ball of 9 mm, and cubes from 2 mm on."""
-    cases = [(0.003, SphereGeometry(0.0045), 0.0045, 1 / 2)]  # at both ends of a capsule of no length
+    cases: list[tuple[float, Geometry, float, float]] = [
+        (0.003, SphereGeometry(0.0045), 0.0045, 1 / 2)
+    ]  # at both ends of a capsule of no length
     for mass, h in ((1e-3, 0.005), (1e-4, 0.0023), (3e-5, 0.001), (1e3, 0.5)):
         cases.append((mass, BoxGeometry(np.full(3, 2.0 * h)), h, (1 + 2 / 0.4) / 4))  # 1/m + 2 h^2 / I at each corner
     precise = dtype == jnp.float64
