@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import jax
@@ -124,7 +125,8 @@ def test_contact_points_include_the_nearest_one():
     ):
         model = free_body(geometry)
 
-        @jax.jit
+        # Without optimizations the older emitters of XLA, which tests use on jax 0.10, take one entry from another row.
+        @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
         @jax.vmap
         def found(key, model=model, world=world):
             q = rb.random_configuration(model, key)
