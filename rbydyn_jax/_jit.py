@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ._check import is_foreign, kind_of
+from ._check import is_foreign, is_masked, kind_of
 from ._errors import DtypeError, RbydynError
 from ._lazy import jax
 from ._process import check_process
@@ -70,15 +70,17 @@ def explained(
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         check_process()
-        for k, x in enumerate(args):  # JAX would read their bytes in the wrong order
-            if type(x) is np.ndarray and not x.dtype.isnative:
-                name = names[k] if k < len(names) else f"argument {k}"
-                raise DtypeError(f"{name} must be an array in the byte order of this machine, got dtype {x.dtype.str}")
         if kwargs:  # JAX would compile keyword and positional arguments separately
             for name in names[len(args) :]:
                 if name not in kwargs:
                     break
                 args = (*args, kwargs.pop(name))
+        for k, x in enumerate(args):
+            if isinstance(x, np.ndarray) and (type(x) is not np.ndarray or not x.dtype.isnative):
+                _check_memory(x, names[k] if k < len(names) else f"argument {k}")
+        for name, x in kwargs.items():
+            if isinstance(x, np.ndarray):
+                _check_memory(x, name)
         tree: Any = getattr(args[0], "tree", None) if of_model and args else None
         if getattr(tree, "singular_joints", ()):
             for place, name in of_model:
@@ -118,6 +120,14 @@ _EXPECTED = {
     "costs": "a list of costs such as SoftGoal",
     "world": "a collision.World",
 }
+
+
+def _check_memory(x: np.ndarray, name: str) -> None:
+    """Refuses what compiled programs would misread: they look at the bytes alone."""
+    if not x.dtype.isnative:
+        raise DtypeError(f"{name} must be an array in the byte order of this machine, got dtype {x.dtype.str}")
+    if is_masked(x):
+        raise DtypeError(f"{name} must be an array of floats, got {kind_of(x)}")
 
 
 def _check_arguments(given: inspect.BoundArguments, static: Sequence[str]) -> None:
