@@ -153,6 +153,37 @@ def test_a_limit_of_velocity_costs_what_scipy_finds():
     assert (dual >= 0).all() and dual.max() > 0 and np.abs(left).max() < 0.05 * np.abs(z).max()
 
 
+@pytest.mark.skipif(not X64, reason="the bound is that of float64")
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [5, 11, 19, 31, 43])
+def test_motions_to_a_position_end_at_the_configuration_that_scipy_finds(seed):
+    """In enough time the smoothest one is that to the nearest configuration: what it costs is half its squared way."""
+    from scipy.optimize import minimize
+
+    from rbydyn_jax.planning import rest_to_rest_basis
+
+    arm = robots.panda_like()
+    start, other = (np.asarray(random_configuration(arm, key)) for key in jax.random.split(jax.random.key(seed)))
+    position = jax.jit(lambda q: link_pose(arm, q, "tool")[:3, 3])
+    target, slope = position(other), jax.jit(jax.jacfwd(position))
+    problem = TrajectoryProblem(arm, start, [PositionGoal("tool", target)], duration=20.0, clearance=None)
+    result = solve_trajectory(problem)
+    assert result.solved
+    end = rest_to_rest_basis(8, np.ones(1))[0]
+    way = end @ np.asarray(result.trajectory.coefficients)
+    best = minimize(
+        lambda q: (0.5 * np.sum((q - start) ** 2), q - start),
+        start + way,
+        jac=True,
+        bounds=list(zip(arm.position_lower, arm.position_upper, strict=True)),
+        constraints=[{"type": "eq", "fun": lambda q: position(q) - target, "jac": slope}],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    assert best.success
+    assert 0.5 * np.sum(np.asarray(result.trajectory.coefficients) ** 2) < 1.01 * best.fun / (end @ end)
+
+
 @pytest.mark.slow
 def test_a_limit_of_jerk_costs_what_scipy_finds_and_so_does_its_change():
     from scipy.optimize import minimize
