@@ -23,11 +23,13 @@ from ..xla.tiling import tiled
 from ._jerk_timing import jerk_limited, stretched
 from ._path import chord_lengths, spline
 from ._path_limits import (
+    Forces,
     Grid,
     Limits,
     admissible_states,
     grid,
     intervals_of,
+    joint_limits,
     largest_states,
     limits_of,
     rows,
@@ -40,6 +42,7 @@ from .timed_path import TimedPath, TimingStatus
 
 _VISCOUS_PASSES = 7
 _SLOWINGS = 4  # of a whole motion, until all forces are within their limits
+_NARROWINGS = 12  # of the limits of force, from or to a speed, until all forces are within the real ones
 _TILE = 64  # paths that are passed together
 _INTERVALS, _FEWEST = 160, 8  # by default, on the whole path, and between two waypoints at least
 _SPANS = 32  # those under a limit of jerk
@@ -64,8 +67,8 @@ def time_parametrize(
     the model, kept on each interval and not only at its ends, to the fourth order of its length. Coulomb and viscous
     friction count in full against the limit of force, whatever their direction; where viscous friction takes much of
     the effort and the path turns back, a motion from rest to rest is slowed down as a whole until the limits are
-    kept, one from or to a speed can exceed them by some per cent, or no timing is found although there is one. The
-    duration is above the shortest one by the first order: about 0.15 % on random paths of an arm through five
+    kept, one from or to a speed is timed within narrower limits of force, or no timing is found although there is one.
+    The duration is above the shortest one by the first order: about 0.15 % on random paths of an arm through five
     waypoints. With `jerk_limit` a barrier method finds a local minimum among timings of limited resolution, which is
     stretched until it is within the limits between its nodes: 0.4 to 3 % above the shortest on straight paths, more
     on winding ones. Limits of position are not looked at: between the waypoints a spline may swing out;
@@ -74,7 +77,8 @@ def time_parametrize(
     Pure: works under `jit`, `vmap` and `grad`. The duration is differentiable where the set of active limits does not
     change. With `jerk_limit` it is not continuous in the waypoints, since the search may end in another minimum: it
     jumps by some milliseconds. Its gradient is that of the timing that was found, with its active limits held. Where
-    two traced waypoints in a row are equal and no knots are given, it is NaN.
+    two traced waypoints in a row are equal and no knots are given, it is NaN. Where strong viscous friction narrows the
+    limits of force, they are held too: then it is approximate.
 
     Args:
         model: The robot; each joint has one coordinate.
@@ -90,8 +94,9 @@ def time_parametrize(
             and at least 8; with a limit of jerk some 32 on the path. Static.
 
     Returns:
-        The timed path. `status` is a `TimingStatus`: NOT_FEASIBLE if no timing keeps the limits, as where gravity alone
-        exceeds them or a joint that has to move has one of zero, or from or to these speeds; TOO_SHORT if `duration`
+        The timed path. `status` is a `TimingStatus`: NOT_FEASIBLE if no timing is found that keeps the limits, as where
+        gravity alone exceeds them or a joint that has to move has one of zero, or from or to these speeds; the
+        timing that is returned does not keep them; TOO_SHORT if `duration`
         is less than the shortest, which is returned; NOT_FINITE if traced waypoints or a traced duration are not
         finite, traced knots do not increase from 0 to 1, or a traced limit or speed is NaN or negative.
 
@@ -138,7 +143,8 @@ def time_parametrize(
     torques = check_flag(torques, "torques")
     if jerk_limit is not None:
         return _time_smoothly(model, path, knots, asked, jerk_limit, torques, count)
-    return _time(model, path, knots, asked, ends[0], ends[1], torques, count)
+    at_rest = start_speed is None and end_speed is None
+    return _time(model, path, knots, asked, ends[0], ends[1], torques, count, at_rest)
 
 
 def _check_joints(model: Model) -> None:
@@ -189,7 +195,7 @@ def _movable(model: Model, path: Array, *others: Array) -> tuple[Model, Bool[Arr
     return eqx.tree_at(lambda m: (m.velocity_limit, m.acceleration_limit), model, tuple(kinds)), movable
 
 
-@jit_public("torques", "intervals")
+@jit_public("torques", "intervals", "at_rest")
 def _time(
     model: Model,
     path: Array,
@@ -199,15 +205,17 @@ def _time(
     end_speed: Array,
     torques: bool,
     intervals: int,
+    at_rest: bool,
 ) -> TimedPath:
     geometry = spline(path, chord_lengths(path) if knots is None else knots)
     model, movable = _movable(model, path)
     points = grid(model, geometry, intervals, torques)
     start, end, steps, slack = start_speed**2, end_speed**2, jnp.diff(points.s), rounding(path)
-    reach, profile, *slowest = _profiles(model, points, len(path) - 1, start, end, slow=duration is not None)
-    feasible = movable & reach.exists & (end <= largest_states(model, points)[-1] * (1.0 + slack))
+    reach, profile, *slowest = _profiles(
+        model, points, len(path) - 1, start, end, at_rest=at_rest, slow=duration is not None
+    )
+    feasible = movable & _leads(reach, start) & (end <= largest_states(model, points)[-1] * (1.0 + slack))
     profile = _within_viscous(model, points, profile)
-    feasible &= (start >= reach.low[0] * (1.0 - slack)) & (start <= reach.high[0] * (1.0 + slack))
     shortest = jnp.sum(interval_times(profile.x, steps))
     status = jnp.where(feasible & (shortest < jnp.inf), TimingStatus.SOLVED, TimingStatus.NOT_FEASIBLE)
     if duration is not None:
@@ -216,6 +224,8 @@ def _time(
         profile, longest = _slowed(profile, slowest[0], steps, duration, shortest)
         too_long = (status == TimingStatus.SOLVED) & (duration > longest * (1.0 + slack))
         status = jnp.where(too_long, TimingStatus.NOT_FEASIBLE, status)
+    beyond = (status == TimingStatus.SOLVED) & (_excess(model, points, profile) > _tolerance(path))
+    status = jnp.where(beyond, TimingStatus.NOT_FEASIBLE, status)
     lasting = interval_times(profile.x, steps)
     times = jnp.append(jnp.zeros_like(lasting[:1]), jnp.cumsum(lasting))
     known = _is_meaningful(model, path, knots, torques, duration, jnp.stack([start_speed, end_speed]))
@@ -250,11 +260,13 @@ def _time_smoothly(
 
 
 def _profiles(
-    model: Model, points: Grid, segments: int, start: Array, end: Array, *, slow: bool
+    model: Model, points: Grid, segments: int, start: Array, end: Array, *, at_rest: bool, slow: bool
 ) -> tuple[Reachable, *tuple[Profile, ...]]:
     """The states that the limits leave, the fastest profile, and the slowest if wanted.
 
-    Viscous forces are concave in the state: their tangents at states like those of the last pass are above them.
+    Viscous forces are concave in the state: their tangents at states like those of the last pass are above them. Where
+    the passes do not settle, forces exceed their limits. A motion from rest to rest can be slowed down later. For any
+    other the limits are narrowed by the excess, until the real ones are kept or nothing is left.
     """
 
     def passes(model: Model, points: Grid, around: Array, end: Array, start: Array | None, slow: bool) -> tuple:
@@ -283,7 +295,33 @@ def _profiles(
     if points.forces is not None:
         begin = (jnp.asarray(0), around, jnp.asarray(jnp.inf, around.dtype))
         _, around, _ = while_loop(go_on, again, jax.lax.stop_gradient(begin))
+        if not at_rest:
+            ends = jax.lax.stop_gradient((end, start))
+
+            def exceeds(carry: tuple) -> Array:
+                count, _, _, excess = carry
+                return (count < _NARROWINGS) & (excess > close) & jnp.any(model.damping > 0.0)
+
+            def narrower(carry: tuple) -> tuple:
+                count, around, share, _ = carry
+                reach, profile = passes(_narrowed(known[0], share), known[1], around, *ends, False)
+                excess = jnp.where(_leads(reach, ends[1]), _excess(*known, profile), 0.0)
+                x = 0.5 * (around + profile.x)
+                kept = excess <= close
+                return count + 1, jnp.where(kept, around, x), jnp.where(kept, share, share / (1.0 + excess)), excess
+
+            close, one = 0.5 * _tolerance(around), jnp.ones_like(end)
+            begin = (jnp.asarray(0), around, one, jnp.inf * one)
+            _, around, share, _ = while_loop(exceeds, narrower, jax.lax.stop_gradient(begin))
+            model = _narrowed(model, share)
     return passes(model, points, around, end, start, slow)
+
+
+def _leads(reach: Reachable, start: Array) -> Bool[Array, ""]:
+    """Whether the end can be reached from the start."""
+    slack = rounding(start)
+    within = (start >= reach.low[0] * (1.0 - slack)) & (start <= reach.high[0] * (1.0 + slack))
+    return reach.exists & within
 
 
 def _passes(
@@ -314,17 +352,9 @@ def _within_viscous(model: Model, points: Grid, profile: Profile) -> Profile:
     """
     if points.forces is None:
         return profile
-    count = len(points.s) - 1
     x, u = profile.x, profile.u
     still = (x[0] == 0.0) & (x[-1] == 0.0)
-
-    def samples(y: Array) -> Array:  # of each interval the start, the middle and the end
-        return jnp.concatenate([y[:count], y[count + 1 :], y[1 : count + 1]])
-
-    states = jnp.concatenate([x[:-1], 0.5 * (x[:-1] + x[1:]), x[1:]])
-    control, state, rest = (samples(y) for y in points.forces)
-    moving = control * jnp.tile(u, 3)[:, None] + state * states[:, None]
-    viscous = model.damping[None] * jnp.abs(samples(points.at.first)) * safe_sqrt(jnp.maximum(states, 0.0))[:, None]
+    moving, viscous, rest = _forces(model, points, points.forces, profile)
     left = jnp.maximum(model.effort_limit - model.friction, 0.0)[None]
 
     def slower(_: int, w: Array) -> Array:
@@ -341,6 +371,44 @@ def _within_viscous(model: Model, points: Grid, profile: Profile) -> Profile:
     # A force that was within its limit may be so no longer, if what is slowed down has helped.
     w = fori_loop(0, _SLOWINGS, slower, jnp.ones((), x.dtype))
     return Profile(w * w * x, w * w * u)
+
+
+def _forces(model: Model, points: Grid, forces: Forces, profile: Profile) -> tuple[Array, Array, Array]:
+    """Forces that move, those of viscous friction and those at rest: of all intervals at start, middle and end."""
+    count = len(points.s) - 1
+    x = profile.x
+
+    def samples(y: Array) -> Array:
+        return jnp.concatenate([y[:count], y[count + 1 :], y[1 : count + 1]])
+
+    states = jnp.concatenate([x[:-1], 0.5 * (x[:-1] + x[1:]), x[1:]])
+    control, state, rest = (samples(y) for y in forces)
+    moving = control * jnp.tile(profile.u, 3)[:, None] + state * states[:, None]
+    viscous = model.damping[None] * jnp.abs(samples(points.at.first)) * safe_sqrt(jnp.maximum(states, 0.0))[:, None]
+    return moving, viscous, rest
+
+
+def _excess(model: Model, points: Grid, profile: Profile) -> Array:
+    """By how much of its limit the largest force with viscous friction is above it."""
+    if points.forces is None:
+        return jnp.zeros_like(profile.x[0])
+    moving, viscous, rest = jax.lax.stop_gradient(_forces(model, points, points.forces, profile))
+    limit = joint_limits(model.effort_limit)
+    left = limit.bound - jnp.minimum(model.friction * limit.scale, limit.bound)
+    beyond = (jnp.abs(moving + rest) + viscous) * limit.scale[None] - left[None]
+    return jnp.max(jnp.where(viscous > 0.0, beyond, 0.0), initial=0.0)
+
+
+def _tolerance(x: Array) -> float:
+    """Of the excess of a force, relative to its limit."""
+    return float(jnp.finfo(x.dtype).eps) ** 0.5
+
+
+def _narrowed(model: Model, share: Array) -> Model:
+    """The robot with a share of what friction leaves of its limits of force."""
+    left = jnp.maximum(model.effort_limit - model.friction, 0.0)
+    limit = jnp.minimum(model.friction, model.effort_limit) + share * left
+    return eqx.tree_at(lambda m: m.effort_limit, model, jnp.where(share < 1.0, limit, model.effort_limit))
 
 
 def _slowed(fast: Profile, slow: Profile, steps: Array, duration: Array, shortest: Array) -> tuple[Profile, Array]:

@@ -18,7 +18,10 @@ from .trajectory import TrajectorySamples
 
 
 class TimingStatus(IntEnum):
-    """Outcome of the timing of a path."""
+    """Outcome of the timing of a path.
+
+    NOT_FEASIBLE: none was found that keeps the limits. With strong viscous friction there may be one.
+    """
 
     SOLVED = 0
     NOT_FEASIBLE = 1
@@ -43,10 +46,7 @@ class TimedPath(Result):
 
     @property
     def solved(self) -> Bool[Array, ""]:
-        """Whether the timing keeps the limits, and lasts as long as was asked.
-
-        With strong viscous friction a timing from or to a speed can exceed those of force by some per cent.
-        """
+        """Whether the timing keeps the limits, and lasts as long as was asked."""
         return self.status == TimingStatus.SOLVED
 
     @property

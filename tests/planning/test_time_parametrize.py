@@ -193,6 +193,31 @@ def test_paths_that_turn_back_with_viscous_friction():
 
 
 @pytest.mark.slow
+def test_viscous_friction_from_and_to_speeds():
+    """What is called solved keeps the limits, and most of what has a timing with less friction has one."""
+    path = np.random.default_rng(3).uniform(-1.0, 1.0, (16, 4, 2))
+    path[8:, 2] = path[8:, 0] + 0.02
+
+    @jax.jit
+    @jax.vmap
+    def timed(path, damping, speed, duration):
+        model = with_damping(with_limits(ARM, effort_limit=jnp.asarray(2.0 * HELD)), damping)
+        found = time_parametrize(model, path, start_speed=speed, end_speed=speed)
+        slower = time_parametrize(model, path, start_speed=speed, end_speed=speed, duration=duration)
+        return found.status, slower.status, used(model, found), used(model, slower)
+
+    damping, speed = (
+        np.repeat([[0.2], [1.0], [2.0], [1.0]], 16, axis=0) * np.ones(2),
+        np.repeat([0.05, 0.05, 0.05, 0.3], 16),
+    )
+    given = (np.tile(path, (4, 1, 1)), damping, speed, np.full(64, 4.0))
+    *status, shares, slower = timed(*(jnp.asarray(x, TYPE) for x in given))
+    for at, share in zip(status, (shares, slower), strict=True):
+        assert (share[at == TimingStatus.SOLVED] <= 1 + TOLERANCE).all()
+    assert (status[0] == TimingStatus.SOLVED).sum() >= 62
+
+
+@pytest.mark.slow
 def test_derivatives_of_the_duration():
     if not X64:
         pytest.skip("finite differences")
