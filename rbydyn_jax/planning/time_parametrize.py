@@ -77,8 +77,8 @@ def time_parametrize(
     Pure: works under `jit`, `vmap` and `grad`. The duration is differentiable where the set of active limits does not
     change. With `jerk_limit` it is not continuous in the waypoints, since the search may end in another minimum: it
     jumps by some milliseconds. Its gradient is that of the timing that was found, with its active limits held. Where
-    two traced waypoints in a row are equal and no knots are given, it is NaN. Where strong viscous friction narrows the
-    limits of force, they are held too: then it is approximate.
+    two traced waypoints in a row are equal and no knots are given, and where strong viscous friction narrows the limits
+    of force, it is NaN.
 
     Args:
         model: The robot; each joint has one coordinate.
@@ -95,10 +95,9 @@ def time_parametrize(
 
     Returns:
         The timed path. `status` is a `TimingStatus`: NOT_FEASIBLE if no timing is found that keeps the limits, as where
-        gravity alone exceeds them or a joint that has to move has one of zero, or from or to these speeds; the
-        timing that is returned does not keep them; TOO_SHORT if `duration`
-        is less than the shortest, which is returned; NOT_FINITE if traced waypoints or a traced duration are not
-        finite, traced knots do not increase from 0 to 1, or a traced limit or speed is NaN or negative.
+        gravity alone exceeds them or a joint that has to move has one of zero, or from or to these speeds; TOO_SHORT
+        if `duration` is less than the shortest, which is returned; NOT_FINITE if traced waypoints or a traced duration
+        are not finite, traced knots do not increase from 0 to 1, or a traced limit or speed is NaN or negative.
 
     Raises:
         ArgumentError: A value is wrong: a waypoint is not finite, two in a row are equal, `knots` do not increase from
@@ -313,8 +312,21 @@ def _profiles(
             close, one = 0.5 * _tolerance(around), jnp.ones_like(end)
             begin = (jnp.asarray(0), around, one, jnp.inf * one)
             _, around, share, _ = while_loop(exceeds, narrower, jax.lax.stop_gradient(begin))
-            model = _narrowed(model, share)
+            reach, *profiles = passes(_narrowed(model, share), points, around, end, start, slow)
+            return reach, *(Profile(_sloped(p.x, share == 1.0), _sloped(p.u, share == 1.0)) for p in profiles)
     return passes(model, points, around, end, start, slow)
+
+
+@jax.custom_jvp
+def _sloped(x: Array, known: Array) -> Array:
+    """`x`, whose derivatives are NaN unless they are known."""
+    return x
+
+
+@_sloped.defjvp
+def _(given: tuple[Array, Array], moved: tuple[Array, Any]) -> tuple[Array, Array]:
+    x, known = given
+    return x, jnp.where(known, 1.0, jnp.nan).astype(x.dtype) * moved[0]
 
 
 def _leads(reach: Reachable, start: Array) -> Bool[Array, ""]:

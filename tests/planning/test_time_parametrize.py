@@ -216,6 +216,13 @@ def test_viscous_friction_from_and_to_speeds():
         assert (share[at == TimingStatus.SOLVED] <= 1 + TOLERANCE).all()
     assert (status[0] == TimingStatus.SOLVED).sum() >= 62
 
+    def duration(damping):
+        model = with_damping(with_limits(ARM, effort_limit=jnp.asarray(2.0 * HELD)), damping)
+        return time_parametrize(model, jnp.asarray(path[8], TYPE), start_speed=0.05, end_speed=0.05).duration
+
+    slopes = jax.jit(jax.vmap(jax.grad(duration)))(jnp.asarray([[0.01, 0.01], [2.0, 2.0]], TYPE))
+    assert np.isfinite(slopes[0]).all() and np.isnan(slopes[1]).any()  # of narrower limits they are not known
+
 
 @pytest.mark.slow
 def test_derivatives_of_the_duration():
