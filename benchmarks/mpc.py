@@ -185,9 +185,9 @@ def _backward(problem: Any, motion: Any) -> Callable[[], Any]:
     from rbydyn_jax.planning._riccati import backward, expanded, linearized
 
     steps = jax.jit(linearized)(problem, motion.qs, motion.vs)
-    ends = jax.jit(expanded)(problem, motion.qs, motion.vs, motion.taus, jnp.zeros(()))
-    sweep = jax.jit(lambda problem, steps, ends, taus: backward(problem, steps, *ends, taus, jnp.asarray(1e-6)))
-    return lambda: sweep(problem, steps, ends, motion.taus)
+    running, end = jax.jit(expanded)(problem, motion.qs, motion.vs, motion.taus, jnp.zeros(()))
+    sweep, damping = jax.jit(backward), jnp.asarray(1e-6)
+    return lambda: sweep(problem, steps, running, end, motion.taus, damping)
 
 
 def _timed(f: Callable[[], Any]) -> float:

@@ -166,8 +166,8 @@ def test_motions_to_a_position_end_at_the_configuration_that_scipy_finds(seed):
     start, other = (np.asarray(random_configuration(arm, key)) for key in jax.random.split(jax.random.key(seed)))
     position = jax.jit(lambda q: link_pose(arm, q, "tool")[:3, 3])
     target, slope = position(other), jax.jit(jax.jacfwd(position))
-    problem = TrajectoryProblem(arm, start, [PositionGoal("tool", target)], duration=20.0, clearance=None)
-    result = solve_trajectory(problem)
+    goals = [PositionGoal("tool", target)]
+    result = solve_trajectory(TrajectoryProblem(arm, jnp.asarray(start), goals, duration=20.0, clearance=None))
     assert result.solved
     end = rest_to_rest_basis(8, np.ones(1))[0]
     way = end @ np.asarray(result.trajectory.coefficients)
