@@ -12,6 +12,7 @@ IPOPT comes with `pip install casadi`.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -42,6 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     import jax
 
     jax.config.update("jax_enable_x64", True)
+    _casadi()
     found: dict[str, Any] = {**Store(arguments.output, keep=False).about, "tasks": []}
     for name in arguments.tasks.split(","):
         record = _measure(_tasks()[name](), arguments.count, arguments.seed)
@@ -122,7 +124,6 @@ class _Program:
 
     def solve(self, problem: Any, result: Any, first: Any) -> Any:
         """The coefficients that IPOPT finds from `first`."""
-        import casadi
         import jax
         import numpy as np
 
@@ -135,6 +136,7 @@ class _Program:
         size = first.size
         values = _memory(lambda z: np.asarray(self.compiled["values"](z, problem))[kept])
         slopes = _memory(lambda z: np.asarray(self.compiled["slopes"](z, problem))[kept])
+        casadi = _casadi()
         g = _callback(casadi, size, int(kept.sum()), values, slopes)
         x = casadi.MX.sym("x", size)
         quiet = {"print_level": 0, "sb": "yes", "hessian_approximation": "limited-memory", "max_iter": 1000}
@@ -210,6 +212,13 @@ class _Program:
             low.append(np.tile(np.where(near, CLEARANCE, -np.inf), _TIMES))
             high.append(np.full(near.size * _TIMES, np.inf))
         return np.concatenate(low), np.concatenate(high)
+
+
+def _casadi() -> Any:
+    try:
+        return importlib.import_module("casadi")
+    except ImportError:
+        raise SystemExit("IPOPT comes with CasADi: pip install casadi") from None
 
 
 def _finite(limit: Any) -> Any:
