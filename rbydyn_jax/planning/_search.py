@@ -16,7 +16,7 @@ _PENALTY, _LARGEST_PENALTY = 1e2, {"float64": 1e7, "float32": 1e4}
 _STIFFER = 5.0  # the penalty, where the violation did not fall to `_SLOW` of what it was
 _SLOW = 0.25
 _DAMPING = 1e-3  # beside the one of the squared jerk
-_CALM = 1e-2  # what another step can gain, relative to the cost, at which multipliers are updated
+_CALM = 1e-2  # predicted change of the cost, relative to it, at which multipliers are updated
 _FLATTEST = 1e-3  # the least second derivative along a step, relative to that of the model, that is told from zero
 _ROUNDS = 6  # of narrower limits
 _ROUNDING = {"float64": 1e-12, "float32": 1e-4}  # of the merit, relative; much is that of the goals
@@ -160,15 +160,16 @@ class Search:
         damping = jnp.where(accepted, damping, jnp.maximum(8.0 * s.damping, 1.0))
         damping = jnp.where(fresh, _DAMPING, damping)
         cost, violation = todo.cost(x, at), todo.violation(at, s.tight)
-        # With the second derivatives h of the model and t of the merit along the step, the gain is 2 - t / h, and what
-        # another step can gain is h / t of what is predicted.
-        curved = jnp.clip(2.0 - gain, _FLATTEST, 1.0)
-        calm = accepted & ~fresh & ((1.0 + s.damping) * s.predicted <= _CALM * curved * (cost + 1e-3))
+        calm = accepted & ~fresh & (s.predicted <= _CALM * (cost + 1e-3))
         dual = choose(calm, todo.updated(at, s.dual, s.tight, s.penalty), s.dual)
         slow = calm & (violation > _SLOW * s.last) & (violation > 0.5 * self.tolerance)
         penalty = jnp.where(slow, jnp.minimum(_STIFFER * s.penalty, self.stiffest), s.penalty)
         step, predicted, gradient = todo.step(x, at, dual, s.tight, penalty, damping)
-        converged = calm & (violation <= 0.5 * self.tolerance) & (predicted <= _CALM * (cost + 1e-3))
+        # With the second derivatives h of the model and t of the merit along the step, the gain is 2 - t / h, and what
+        # another step can gain is h / t of what is predicted without damping. It is waited for in the first half only.
+        expected = (1.0 + s.damping) * s.predicted / jnp.clip(2.0 - gain, _FLATTEST, 1.0)
+        settled = (jnp.maximum(expected, predicted) <= _CALM * (cost + 1e-3)) | (2 * s.left < self.problem.iterations)
+        converged = calm & settled & (violation <= 0.5 * self.tolerance)
         better = converged | (violation < s.least)
         known = jnp.isfinite(cost) & jnp.isfinite(gradient).all()
         new, old = (x, violation, jnp.max(jnp.abs(at.error)), known), (s.best, s.least, s.missed, s.known)
