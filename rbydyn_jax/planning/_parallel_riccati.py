@@ -33,48 +33,40 @@ def values(
     B: Float[Array, "N 2n n"],
     speed: Float[Array, "N n n"],
     both: Float[Array, "N n 2n+1"],
-    state: Float[Array, "N 2n+1 2n+1"],
-    end: Float[Array, "2n+1 2n+1"],
-) -> Float[Array, "N 2n+1 2n+1"]:
-    """The value after each step by (dq, 1, dv), without limits and without its constant.
+    state: Float[Array, "N 2n 2n+1"],
+    end: Float[Array, "2n 2n+1"],
+) -> Float[Array, "N 2n 2n+1"]:
+    """The value after each step by (dq, dv) and (dq, dv, 1), without limits.
 
     Args:
         F: State after the step by the state before, (dq, dv).
         B: And by the velocity after the step, which is chosen.
         speed: The cost by this velocity; positive definite.
-        both: By this velocity and (dq, 1, dv).
-        state: By (dq, 1, dv).
+        both: By this velocity and (dq, dv, 1).
+        state: By (dq, dv) and (dq, dv, 1).
         end: The value after the last step.
     """
     n = speed.shape[1]
     steps = jax.vmap(_of_step)(F, B, speed, both, state)
     none = jnp.zeros((2 * n, 2 * n), end.dtype)
-    last = _Span(none, none[0], none, -by_state(end[:, n]), by_state(by_state(end).T))
+    last = _Span(none, none[0], none, -end[:, 2 * n], end[:, : 2 * n])
     spans = jax.tree.map(lambda x, y: jnp.concatenate([x[1:], y[None]]), steps, last)
     found = jax.lax.associative_scan(lambda later, earlier: jax.vmap(_joined)(earlier, later), spans, reverse=True)
-    J = jnp.insert(jnp.insert(found.J, n, 0.0, axis=1), n, 0.0, axis=2)
-    eta = jnp.insert(found.eta, n, 0.0, axis=1)
-    return J.at[:, n, :].add(-eta).at[:, :, n].add(-eta)
-
-
-def by_state(x: Array) -> Array:
-    """By (dq, dv), of what is by (dq, 1, dv)."""
-    n = x.shape[-1] // 2
-    return jnp.concatenate([x[..., :n], x[..., n + 1 :]], axis=-1)
+    return jnp.concatenate([found.J, -found.eta[:, :, None]], axis=2)
 
 
 def _of_step(F: Array, B: Array, speed: Array, both: Array, state: Array) -> _Span:
     """The step with the best velocity between two states."""
-    n = len(speed)
+    size = len(B)
     inverse = lower_inverse(jax.lax.linalg.cholesky(speed, symmetrize_input=False))
     crossed, G = product(inverse, both), product(inverse, B.T)
-    steered, value = product(G.T, crossed), state - product(crossed.T, crossed)
+    steered, value = product(G.T, crossed), state - product(crossed[:, :size].T, crossed)
     return _Span(
-        A=F - by_state(steered),
-        b=-steered[:, n],
+        A=F - steered[:, :size],
+        b=-steered[:, size],
         C=product(G.T, G),
-        eta=-by_state(value[:, n]),
-        J=by_state(by_state(value).T),
+        eta=-value[:, size],
+        J=value[:, :size],
     )
 
 

@@ -9,7 +9,7 @@ torques are rows of a quadratic program in dv'.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,12 +17,12 @@ from jaxtyping import Array, Bool, Float
 
 from ..algorithms.derivatives import rnea_derivatives
 from ..model.configuration import difference, integrate, is_vector_space
-from ..sweeps.plan import in_one_kernel, scan_in_one_kernel
+from ..sweeps.plan import in_one_kernel, is_on_cpu, scan_in_one_kernel
 from ..xla.control_flow import cond
 from ..xla.triangular import lower_inverse
 from ._ik_problem import product
-from ._parallel_riccati import by_state, values
-from ._torque_limits import Limited, limited, unlimited
+from ._parallel_riccati import values
+from ._torque_limits import Limited, Pairs, limited, summed, unlimited
 from .control_problem import ControlProblem, implicit, reached
 from .motion_costs import Quadratic, expansion
 
@@ -111,24 +111,24 @@ def expanded(problem: ControlProblem, qs: Array, vs: Array, taus: Array, t: Arra
 
 
 class _Stage(NamedTuple):
-    """The cost of a step, torques replaced by what inverse dynamics says of them, as a symmetric matrix.
+    """The cost of a step, torques replaced by what inverse dynamics says of them, by dv' and by (dq, dv, 1).
 
-    States are (dq, 1, dv): what stands at the 1 are gradients.
+    Columns of the 1 are gradients; Hessians by the state have no row for it.
 
     Attributes:
-        D: Torques by the velocity after the step and by the state.
-        speed: By the velocity after the step.
+        speed: Hessian by the velocity after the step.
         both: By this velocity and the state.
-        state: By the state.
-        Tq: Position after the step by (dq, 1).
+        state: By the state, without the pairs.
+        pairs: Their sum of products is the rest of it.
+        Tq: Position after the step by the position before.
         Tv: Position after the step by the velocity after.
     """
 
-    D: Float[Array, "n 3n+1"]
     speed: Float[Array, "n n"]
     both: Float[Array, "n 2n+1"]
-    state: Float[Array, "2n+1 2n+1"]
-    Tq: Float[Array, "n+1 n+1"] | None
+    state: Float[Array, "2n 2n+1"]
+    pairs: Pairs
+    Tq: Float[Array, "n n"] | None
     Tv: Float[Array, "n n"] | None
 
 
@@ -146,40 +146,47 @@ def backward(
     Damped by half of `damping` times the squared change of each velocity. In parallel, all steps are taken at once if
     no torque comes to a limit, and else one after another.
     """
-    n, dtype = taus.shape[1], taus.dtype
+    n = taus.shape[1]
     lower, upper = problem.tau_lower[None] - taus, problem.tau_upper[None] - taus
-    stages, value = _stages(steps, running, damping), _of_state(end, n, dtype)
+    value = _of_state(end, n, taus.dtype)
+    late = is_on_cpu() and not parallel  # then the matrices of a step stay in cache
+
+    def stage(step: Steps, cost: Quadratic) -> _Stage:
+        made = _stage(step, cost, damping)
+        return made if late else made._replace(state=made.state + summed(made.pairs), pairs=())
+
+    stages: Any = (steps, running) if late else jax.vmap(stage)(steps, running)
 
     def chosen(V: Array, stage: _Stage) -> tuple[Array, Array, Array]:
         before, across, after = _before_positions(problem.dt, V, stage)
         inverse = lower_inverse(jax.lax.linalg.cholesky(after + stage.speed, symmetrize_input=False))
-        return before, inverse, product(inverse, jnp.pad(across, ((0, 0), (0, n))) + stage.both)
+        return before, inverse, product(inverse, across + stage.both)
 
-    def step(V: Array, at: tuple[_Stage, Array, Array]) -> tuple[Array, tuple[Array, Array, Limited]]:
-        stage, low, high = at
-        before, inverse, Y = chosen(V, stage)
-        value = jnp.pad(before, (0, n)) + stage.state - product(Y.T, Y)
-        value, found = limited(value, stage.D, inverse, Y, low, high)
-        return value, (inverse, Y, found)
+    def step(V: Array, at: tuple[Any, Array, Array, Array]) -> tuple[Array, tuple[Array, Limited]]:
+        given, D, low, high = at
+        here = stage(*given) if late else given
+        before, inverse, Y = chosen(V, here)
+        lowered, found = limited(here.pairs, D, inverse, Y, low, high)
+        return before + here.state + lowered, (inverse, found)
 
-    def in_turn() -> tuple[Array, Array, Limited]:
-        return scan_in_one_kernel(step, value, (stages, lower, upper), reverse=True)[1]
+    def in_turn() -> tuple[Array, Limited]:
+        return scan_in_one_kernel(step, value, (stages, steps.D, lower, upper), reverse=True)[1]
 
     if parallel:
         _, inverses, Y = jax.vmap(chosen)(_values(problem.dt, stages, value), stages)
-        wanted = -product(stages.D[:, :, :n], product(jnp.swapaxes(inverses, 1, 2), Y[:, :, n : n + 1]))[:, :, 0]
+        wanted = -product(steps.D[:, :, :n], product(jnp.swapaxes(inverses, 1, 2), Y[:, :, 2 * n :]))[:, :, 0]
         within = ((lower < upper) & (lower <= wanted) & (wanted <= upper)).all()
-        inverses, Y, found = cond(within, lambda: (inverses, Y, jax.vmap(unlimited)(Y)), in_turn)
+        inverses, found = cond(within, lambda: (inverses, jax.vmap(unlimited)(Y)), in_turn)
     else:
-        inverses, Y, found = in_turn()
-    speeds = -product(jnp.swapaxes(inverses, 1, 2), Y)
-    gains = stages.D[:, :, n:] + product(stages.D[:, :, :n], speeds) - found.taken
+        inverses, found = in_turn()
+    speeds = -product(jnp.swapaxes(inverses, 1, 2), found.Y)
+    moved = product(steps.D[:, :, :n], speeds)
     bound = jnp.where(found.at_upper, upper, lower)
     return Policy(
-        change=jnp.where(found.free, jnp.clip(gains[:, :, n], lower, upper), bound),
-        gains=jnp.where(found.free[:, :, None], by_state(gains), 0.0),
-        speeds=speeds[:, :, n],
-        speed_gains=by_state(speeds),
+        change=jnp.where(found.free, jnp.clip(moved[:, :, 2 * n], lower, upper), bound),
+        gains=jnp.where(found.free[:, :, None], steps.D[:, :, n:] + moved[:, :, : 2 * n], 0.0),
+        speeds=speeds[:, :, 2 * n],
+        speed_gains=speeds[:, :, : 2 * n],
         bounded=~found.free.all(),
         linear=jnp.sum(found.linear),
         square=jnp.sum(found.square),
@@ -190,46 +197,53 @@ def _values(dt: Array, stages: _Stage, end: Array) -> Array:
     """The value after each step, without limits."""
     N, n, _ = stages.speed.shape
     eye = jnp.broadcast_to(jnp.eye(n, dtype=end.dtype), (N, n, n))
-    Tq, Tv = (eye if stages.Tq is None else stages.Tq[:, :n, :n]), (dt * eye if stages.Tv is None else stages.Tv)
+    Tq, Tv = (eye if stages.Tq is None else stages.Tq), (dt * eye if stages.Tv is None else stages.Tv)
     F, B = jnp.pad(Tq, ((0, 0), (0, n), (0, n))), jnp.concatenate([Tv, eye], axis=1)
     return values(F, B, stages.speed, stages.both, stages.state, end)
 
 
 def _before_positions(dt: Array, V: Array, stage: _Stage) -> tuple[Array, Array, Array]:
-    """The value by (dq, 1) and dv' instead of (dq', 1, dv'): by the first, by both, and by the second."""
+    """The value by (dq, dv') instead of (dq', dv'): by (dq, 0) and (dq, 0, 1), by dv' and (dq, 0, 1), and by dv'."""
     n = len(V) // 2
-    before, across, after = V[: n + 1, : n + 1], V[n + 1 :, : n + 1], V[n + 1 :, n + 1 :]
+    Q, W = V[:n], V[n:]
+    row, column = jnp.arange(2 * n)[:, None], jnp.arange(2 * n + 1)[None]
+    known = (column < n) | (column == 2 * n)
     Tq, Tv = stage.Tq, stage.Tv
     if Tq is None or Tv is None:
-        both = dt * (across[:, :n] + V[:n, n + 1 :]) + (dt * dt) * before[:n, :n]
-        return before, across + dt * before[:n], after + both
-    carried = product(Tv.T, before[:n])
-    half = product(across[:, :n] + 0.5 * carried[:, :n], Tv)
-    return product(Tq.T, product(before, Tq)), product(across + carried, Tq), after + half + half.T
+        after = W[:, n : 2 * n] + dt * (W[:, :n] + Q[:, n : 2 * n]) + (dt * dt) * Q[:, :n]
+        return jnp.where((row < n) & known, V, 0.0), jnp.where(known, W + dt * Q, 0.0), after
+    carried = product(Tv.T, Q)
+    half = product(W[:, :n] + 0.5 * carried[:, :n], Tv)
+    T = jnp.where(known, jnp.eye(2 * n + 1, dtype=V.dtype), 0.0).at[:n, :n].set(Tq)
+    before = jnp.pad(product(Tq.T, product(Q, T)), ((0, n), (0, 0)))
+    return before, product(W + carried, T), W[:, n : 2 * n] + half + half.T
 
 
-def _stages(steps: Steps, cost: Quadratic, damping: Array) -> _Stage:
-    """The costs of all steps."""
-    N, n, _ = steps.D.shape
-    none = jnp.zeros((N, n), steps.D.dtype)
-    D = jnp.concatenate([steps.D[:, :, : 2 * n], none[:, :, None], steps.D[:, :, 2 * n :]], axis=2)
-    zero = jnp.zeros((N, n, n), D.dtype)
-    by_q, by_v = (zero if x is None else x for x in (cost.tau_q, cost.tau_v))
-    by_tau = jnp.concatenate([zero, by_q, (none if cost.tau is None else cost.tau)[:, :, None], by_v], axis=2)
-    if cost.tau_tau is not None:
-        by_tau = by_tau + 0.5 * product(cost.tau_tau, D)
-    half = product(jnp.swapaxes(D, 1, 2), by_tau)
-    total = half + jnp.swapaxes(half, 1, 2)
-    state = total[:, n:, n:] + jax.vmap(lambda x: _of_state(x, n, D.dtype), axis_size=N)(cost)
-    Tq = None if steps.Tq is None else jnp.pad(steps.Tq, ((0, 0), (0, 1), (0, 1))).at[:, n, n].set(1.0)
-    speed = total[:, :n, :n] + damping * jnp.eye(n, dtype=D.dtype)[None]
-    return _Stage(D, speed, total[:, :n, n:], state, Tq, steps.Tv)
+def _stage(step: Steps, cost: Quadratic, damping: Array) -> _Stage:
+    """The cost of one step."""
+    D, n = step.D, len(step.D)
+    tau = jnp.zeros((n, 1), D.dtype) if cost.tau is None else cost.tau[:, None]
+    R = cost.tau_tau
+    by_tau = jnp.zeros_like(D) if R is None else R[:, None] * D if R.ndim == 1 else product(R, D)
+    crossed = cost.tau_q is not None or cost.tau_v is not None
+    if crossed:
+        zero = jnp.zeros((n, n), D.dtype)
+        by_state = jnp.concatenate([zero if x is None else x for x in (cost.tau_q, cost.tau_v)], axis=1)
+        by_tau = by_tau.at[:, n:].add(by_state)
+    right = jnp.concatenate([by_tau, tau], axis=1)
+    moved = product(D[:, :n].T, right)
+    pairs: Pairs = ((D[:, n:], right[:, n:]),)
+    if crossed:
+        pairs += ((by_state, jnp.pad(D[:, n:], ((0, 0), (0, 1)))),)
+    speed = moved[:, :n] + damping * jnp.eye(n, dtype=D.dtype)
+    return _Stage(speed, moved[:, n:], _of_state(cost, n, D.dtype), pairs, step.Tq, step.Tv)
 
 
 def _of_state(cost: Quadratic, n: int, dtype: jnp.dtype) -> Array:
-    """The cost of a state as a symmetric matrix by (dq, 1, dv)."""
+    """The cost of a state by (dq, dv) and (dq, dv, 1)."""
     none, zero = jnp.zeros((n, 1), dtype), jnp.zeros((n, n), dtype)
     q, v = (none if x is None else x[:, None] for x in (cost.q, cost.v))
-    qq, vq, vv = (zero if x is None else x for x in (cost.qq, cost.vq, cost.vv))
-    rows = ([qq, q, vq.T], [q.T, none[:1], v.T], [vq, v, vv])
+    blocks = (cost.qq, cost.vq, cost.vv)
+    qq, vq, vv = (zero if x is None else jnp.diag(x) if x.ndim == 1 else x for x in blocks)
+    rows = ([qq, vq.T, q], [vq, vv, v])
     return jnp.concatenate([jnp.concatenate(row, axis=1) for row in rows])

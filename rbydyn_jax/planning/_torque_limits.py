@@ -2,8 +2,8 @@ r"""Limits of the torques in a step of the backward sweep of iLQR.
 
 The sweep chooses velocities dv' with the Hessian $H = L L^T$ and the gradient g, and torques follow from them,
 $d\tau = D_{v'} dv' + D_x x$. With $E = D_{v'} L^{-T}$, the inverse Hessian by torques is $G = E E^T$. Torques C that
-are held at their limits take $\lambda = G_{CC}^{-1} (d\tau_C - b)$ off what is free of limits, and the cost rises by
-$\frac12 (d\tau_C - b)^T \lambda$.
+are held at their limits b have the multipliers $\lambda = G_{CC}^{-1} (d\tau_C - b)$: the best velocities change by
+$-L^{-T} E_C^T \lambda$, and the cost rises by $\frac12 (d\tau_C - b)^T \lambda$.
 """
 
 from __future__ import annotations
@@ -20,73 +20,83 @@ from ._ik_problem import product
 
 _TOGETHER, _PASSES = 4, 32  # passes over the set of torques at their limits: with all changes at a time, and at most
 
+Pairs = tuple[tuple[Float[Array, "k 2n"], Float[Array, "k 2n+1"]], ...]
+"""Matrices whose products, the first transposed, are parts of a Hessian and gradient by (dq, dv)."""
+
 
 class Limited(NamedTuple):
-    """What limits change in a step, by (dq, 1, dv).
+    """The best velocities of a step within the limits of its torques.
 
     Attributes:
-        taken: What they take off the torques.
+        Y: These velocities, by (dq, dv, 1), are $-L^{-T} Y$.
         free: Torques that are at no limit.
         at_upper: Torques at their upper limit.
         linear: Predicted decrease of the cost by a share of the constant change, by the share.
         square: And by the square of the share, taken off.
     """
 
-    taken: Float[Array, "n 2n+1"]
+    Y: Float[Array, "n 2n+1"]
     free: Bool[Array, "n"]
     at_upper: Bool[Array, "n"]
     linear: Float[Array, ""]
     square: Float[Array, ""]
 
 
+def summed(pairs: Pairs) -> Float[Array, "2n 2n+1"]:
+    """The sum of the products of pairs, as one product."""
+    left, right = (jnp.concatenate(x) for x in zip(*pairs, strict=True))
+    return product(left.T, right)
+
+
 def limited(
-    value: Float[Array, "2n+1 2n+1"],
-    D: Float[Array, "n 3n+1"],
+    pairs: Pairs,
+    D: Float[Array, "n 3n"],
     inverse: Float[Array, "n n"],
     Y: Float[Array, "n 2n+1"],
     low: Float[Array, "n"],
     high: Float[Array, "n"],
-) -> tuple[Float[Array, "2n+1 2n+1"], Limited]:
-    """The value of a step within the limits of its torques.
+) -> tuple[Float[Array, "2n 2n+1"], Limited]:
+    """What the best dv' within the limits of its torques adds to the value of a step, with the sum of `pairs`.
 
     The set of torques at their limits is found by the primal-dual active set method [Hintermueller et al. 2002], and by
     single changes if it does not settle.
 
     Args:
-        value: Its value without limits.
-        D: Torques by dv' and by (dq, 1, dv).
+        pairs: Other products that are to be added.
+        D: Torques by dv' and by (dq, dv).
         inverse: The inverse of L.
-        Y: The inverse of L times the Hessian by dv' and (dq, 1, dv).
+        Y: The inverse of L times the Hessian by dv' and (dq, dv, 1).
         low: Least changes of the torques.
         high: Largest changes.
     """
     n = len(low)
-    y, still = Y[:, n], low >= high
+    y, still = Y[:, 2 * n], low >= high
     wanted = -product(D[:, :n], product(y, inverse))
     start = still | (wanted < low), ~still & (wanted > high)
+    pairs = (*pairs, (-Y[:, : 2 * n], Y))
 
     def kept() -> tuple[Array, Limited]:
-        return value, unlimited(Y)
+        return summed(pairs), unlimited(Y)
 
     def changed() -> tuple[Array, Limited]:
         E = product(D[:, :n], inverse.T)
         G = product(E, E.T)
         held, at_upper, factor = _held(G, wanted, low, high, start)
-        by_state = (D[:, n:] - product(E, Y)).at[:, n].add(-jnp.where(at_upper, high, low))
+        bound = jnp.where(at_upper, high, low)
+        by_state = jnp.concatenate([D[:, n:], -bound[:, None]], axis=1) - product(E, Y)
         beyond = product(factor, jnp.where(held[:, None], by_state, 0.0))
-        multipliers = product(factor.T, beyond)
-        left = y + product(multipliers[:, n], E)
-        found = Limited(product(G, multipliers), ~held, at_upper, jnp.sum(y * left), 0.5 * jnp.sum(left * left))
-        return value + product(beyond.T, beyond), found
+        within = Y + product(E.T, product(factor.T, beyond))
+        left = within[:, 2 * n]
+        found = Limited(within, ~held, at_upper, jnp.sum(y * left), 0.5 * jnp.sum(left * left))
+        return summed((*pairs, (beyond[:, : 2 * n], beyond))), found
 
     return cond((start[0] | start[1]).any(), changed, kept)
 
 
 def unlimited(Y: Float[Array, "n 2n+1"]) -> Limited:
-    """What limits change where no torque is at one: nothing."""
-    n = len(Y)
-    free, decrease = jnp.ones(n, bool), jnp.sum(Y[:, n] ** 2)
-    return Limited(jnp.zeros_like(Y), free, ~free, decrease, 0.5 * decrease)
+    """The best velocities where no torque is at a limit."""
+    free, decrease = jnp.ones(len(Y), bool), jnp.sum(Y[:, -1] ** 2)
+    return Limited(Y, free, ~free, decrease, 0.5 * decrease)
 
 
 _Sets = tuple[Array, Array]  # torques at their lower limits, and at their upper ones

@@ -27,7 +27,10 @@ MotionFunction = Callable[[Model, Array, Array, Array, Array], Array]
 
 
 class Quadratic(NamedTuple):
-    """A cost near a state and torque, by position (in tangent coordinates), velocity and torque; None is zero."""
+    """A cost near a state and torque, by position (in tangent coordinates), velocity and torque.
+
+    None is zero; `qq`, `vv` and `tau_tau` may be vectors, which are diagonals.
+    """
 
     q: Array | None = None
     v: Array | None = None
@@ -227,11 +230,13 @@ def expansion(costs: Sequence[MotionCost], model: Model, q: Array, v: Array, tau
 
 def _sum(entries: Sequence[Array | None]) -> Array | None:
     known = [x for x in entries if x is not None]
+    if len({x.ndim for x in known}) == 2:
+        known = [jnp.diag(x) if x.ndim == 1 else x for x in known]
     return sum(known[1:], known[0]) if known else None
 
 
 def _diagonal(weight: Any, like: Array) -> Array:
-    return jnp.diag(jnp.broadcast_to(jnp.asarray(weight, like.dtype), like.shape))
+    return jnp.broadcast_to(jnp.asarray(weight, like.dtype), like.shape)
 
 
 def _all(model: Model) -> Moving:

@@ -104,34 +104,35 @@ def test_a_step_within_limits_is_that_of_bounded_least_squares():
     solve, counts, exact = jax.jit(limited), np.zeros(n), 0
     for _ in range(100):
         root, by_speed = rng.normal(size=(n, n)), rng.normal(size=(n, n)) + 3.0 * np.eye(n)
-        H, crossed, by_state = (
-            root @ root.T + np.eye(n),
-            rng.normal(size=(n, 2 * n + 1)),
-            rng.normal(size=(n, 2 * n + 1)),
-        )
-        by_state[:, n] = 0.0
+        H, crossed, by_state = root @ root.T + np.eye(n), rng.normal(size=(n, 2 * n + 1)), rng.normal(size=(n, 2 * n))
+        left, right = rng.normal(size=(n, 2 * n)), rng.normal(size=(n, 2 * n + 1))
         high = np.append(0.0, rng.uniform(0.01, 1.0, n - 1))
         inverse = np.linalg.inv(np.linalg.cholesky(H))
         Y = inverse @ crossed
-        value, found = solve(-Y.T @ Y, np.concatenate([by_speed, by_state], axis=1), inverse, Y, -high, high)
+        D = np.concatenate([by_speed, by_state], axis=1)
+        value, found = solve(((left, right),), D, inverse, Y, -high, high)
         back = np.linalg.inv(by_speed)  # the quadratic program in the torques
-        by_tau, gradient = back.T @ H @ back, back.T @ crossed[:, n]
+        by_tau, gradient = back.T @ H @ back, back.T @ crossed[:, -1]
         factor = np.linalg.cholesky(by_tau).T
         reference = lsq_linear(factor, -np.linalg.solve(factor.T, gradient), (-high - 1e-13, high + 1e-13), tol=1e-15)
-        tau = -by_speed @ np.linalg.solve(H, crossed[:, n]) - np.asarray(found.taken)[:, n]
+        tau = -by_speed @ inverse.T @ np.asarray(found.Y)[:, -1]
         free = np.asarray(found.free)
         exact += bool(np.abs(tau - reference.x).max() < 1e-6)
         np.testing.assert_allclose(np.abs(tau[~free]), high[~free], atol=1e-12)
         np.testing.assert_allclose(found.linear, -gradient @ tau, atol=1e-9)
         np.testing.assert_allclose(found.square, 0.5 * tau @ by_tau @ tau, atol=1e-9)
         # The value at another state is the least cost with the same torques at their limits.
-        x = rng.normal(size=2 * n + 1)
-        x[n] = 1.0
-        held = by_speed[~free]
-        zero = np.zeros((len(held), len(held)))
-        right = np.append(-crossed @ x, tau[~free] - (by_state @ x)[~free])
-        w = np.linalg.solve(np.block([[H, held.T], [held, zero]]), right)[:n]
-        np.testing.assert_allclose(0.5 * x @ value @ x, 0.5 * w @ H @ w + w @ crossed @ x, rtol=1e-8, atol=1e-8)
+        held, x = by_speed[~free], rng.normal(size=2 * n)
+        system = np.block([[H, held.T], [held, np.zeros((len(held), len(held)))]])
+        least = []
+        for state in (x, np.zeros(2 * n)):
+            g = crossed @ np.append(state, 1.0)
+            w = np.linalg.solve(system, np.append(-g, tau[~free] - (by_state @ state)[~free]))[:n]
+            least.append(0.5 * w @ H @ w + w @ g)
+        added = np.asarray(value) - left.T @ right
+        np.testing.assert_allclose(
+            x @ (0.5 * added[:, :-1] @ x + added[:, -1]), least[0] - least[1], rtol=1e-8, atol=1e-8
+        )
         counts += free
     assert exact == 100
     assert counts[0] == 0 and (counts[1:] > 5).all() and (counts[1:] < 95).all()
@@ -267,7 +268,8 @@ def test_costs_are_expanded_as_their_residuals_are():
         assert_close(value, expected)
         for a, b in zip(known, given, strict=True):
             assert b is not None
-            assert_close(jnp.zeros_like(b) if a is None else a, b, scale=float(jnp.abs(expected)))
+            a = jnp.zeros_like(b) if a is None else a
+            assert_close(jnp.diag(a) if a.ndim < b.ndim else a, b, scale=float(jnp.abs(expected)))
 
 
 @pytest.mark.ci
