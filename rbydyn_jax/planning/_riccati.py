@@ -26,6 +26,8 @@ from ._torque_limits import Limited, Pairs, limited, summed, unlimited
 from .control_problem import ControlProblem, implicit, reached
 from .motion_costs import Quadratic, expansion
 
+_IN_CACHE = 6  # joints from which fewer trips to memory pay for more calls in the loop
+
 
 class Steps(NamedTuple):
     """Time steps near a motion; no Tq and Tv: the identity, and dt times the identity.
@@ -149,7 +151,7 @@ def backward(
     n = taus.shape[1]
     lower, upper = problem.tau_lower[None] - taus, problem.tau_upper[None] - taus
     value = _of_state(end, n, taus.dtype)
-    late = is_on_cpu() and not parallel  # then the matrices of a step stay in cache
+    late = is_on_cpu() and not parallel and n >= _IN_CACHE  # whether matrices of a step are made where they are used
 
     def stage(step: Steps, cost: Quadratic) -> _Stage:
         made = _stage(step, cost, damping)
