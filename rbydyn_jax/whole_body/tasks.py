@@ -376,9 +376,8 @@ def _gains(stiffness: Any, damping: Any) -> tuple[Numbers, Numbers | None]:
 
 
 def _any(x: Any, name: str) -> Numbers:
-    array = np.asarray(check_number(x, name)) if isinstance(x, int | float) else check_array(x, name)
-    check_finite(array, name)
-    return array
+    """A number, or numbers of a shape that is checked later."""
+    return np.asarray(check_number(x, name)) if isinstance(x, int | float) else _vector(x, name)
 
 
 def _numbers(x: Any, name: str, size: int) -> Numbers:

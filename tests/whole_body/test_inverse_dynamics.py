@@ -145,6 +145,21 @@ def test_the_status_is_that_of_a_linear_program():
 
 
 @pytest.mark.ci
+def test_weights_and_targets_are_lists_and_integers_too():
+    ones = [1, 0, 2, 1, 1, 3]
+    for given in (ones, tuple(ones), np.array(ones)):
+        assert np.asarray(Pose("sole", np.eye(4), given).weight).tolist() == ones
+        assert np.asarray(Momentum(weight=given).weight).tolist() == ones
+        assert (
+            np.asarray(Effort(given, given).target).tolist() == np.asarray(Posture(ones, given).weight).tolist() == ones
+        )
+    assert np.asarray(Com((0, 0, 1), [1, 1, 0]).weight).tolist() == [1, 1, 0]
+    with pytest.raises(rb.ShapeError, match=r"weight must be a number or have shape \(6,\), got \(3,\)"):
+        Pose("sole", np.eye(4), (1, 1, 1))
+    with pytest.raises(rb.DtypeError, match="weight must be 3 real numbers"):
+        Com((0, 0, 1), untyped((1, None, 1)))
+
+
 def test_arguments_that_are_not_finite_are_said():
     qs, vs, targets = _states(12)
     vs[3, 7], targets[5, 0] = np.nan, np.inf
