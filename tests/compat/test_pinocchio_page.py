@@ -118,3 +118,20 @@ def test_what_pinocchio_does_not_do_with_mimic_joints(pin, gripper: str):
         at = [owners.index(n) for n in model.names if n in owners]  # each has one coordinate
         assert_close(np.asarray(rb.crba(ours, jnp.asarray(q[np.argsort(at)])))[np.ix_(at, at)], want, 1e-12)
     assert fresh[0] < 1e-12 < min(again[0], fresh[1], fresh[2])
+
+
+@pytest.mark.parametrize("axis", ["0 0 1", "1 0 0"])
+def test_a_planar_joint_of_a_file_is_that_of_pinocchio_if_its_axis_is_z(pin, axis):
+    file = (
+        '<robot name="table"><link name="base"/><link name="top"><inertial><mass value="1"/>'
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link><joint name="slide" type="planar">'
+        f'<parent link="base"/><child link="top"/><axis xyz="{axis}"/></joint></robot>'
+    )
+    ours, theirs = rb.load_urdf_string(file), pin.buildModelFromXML(file)
+    q = jnp.array([0.1, 0.2, 0.3])
+    data = theirs.createData()
+    pin.framesForwardKinematics(theirs, data, np.asarray(rb.compat.pinocchio.q_to_pinocchio(ours, q)))
+    pose = data.oMf[theirs.getFrameId("top")].homogeneous
+    in_plane = [[np.cos(0.3), -np.sin(0.3), 0, 0.1], [np.sin(0.3), np.cos(0.3), 0, 0.2], [0, 0, 1, 0], [0, 0, 0, 1]]
+    assert_close(pose, np.array(in_plane))
+    assert np.allclose(rb.link_pose(ours, q, "top"), pose) == (axis == "0 0 1")
