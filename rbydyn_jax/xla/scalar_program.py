@@ -27,7 +27,7 @@ from .scalar_choices import CHOSEN
 from .scalar_flow import FLOW
 from .scalar_moves import MOVES, Numbers, array, constant, flat, known, result_type, unflattened, values_of
 from .scalars import OPERATIONS, NotScalarError, Scalar, ScalarProgram, in_depth
-from .tiling import all_parts
+from .tiling import Axes, all_parts
 from .transpose import apply_operands, pruned
 
 _IDENTITIES = frozenset(
@@ -154,6 +154,8 @@ class _Evaluation:
             return self.of_closed(pruned(lanes_program(params["f"], [x.aval for x in eqn.invars])), operands)
         if name == "rbydyn_parts":
             return self.of_function(functools.partial(all_parts, **params), eqn, operands)
+        if name == "rbydyn_tiles":
+            return self.each_row(operands, **params)
         if name == "rbydyn_join":
             return self.of_function(functools.partial(join_rows, **params), eqn, operands)
         if name == "rbydyn_on_cpu":
@@ -181,6 +183,19 @@ class _Evaluation:
         if name == "scatter-add" or name == "scatter":
             return [self.scattered(eqn, *operands)]
         raise NotScalarError(name)
+
+    def each_row(
+        self, operands: list[Numbers], *, program: ClosedJaxpr, numbers: Sequence[int], batched: Axes, **_: Any
+    ) -> list[Numbers]:
+        """The results of a program for each row of a batch; several arrays can make one result."""
+        size = next(len(x) for x, axis in zip(operands, batched, strict=True) if axis is not None)
+        rows = [
+            self.of_closed(program, [x if axis is None else x[k] for x, axis in zip(operands, batched, strict=True)])
+            for k in range(size)
+        ]
+        parts = iter([np.stack(each) for each in zip(*rows, strict=True)])
+        taken = [[next(parts) for _ in range(number)] for number in numbers]
+        return [x[0] if len(x) == 1 else np.concatenate(x, axis=1) for x in taken]
 
     def chosen(self, eqn: JaxprEqn, which: Numbers, *cases: Numbers) -> Numbers:
         """By a boolean, or by a number from 0 on; one that is too small or too large is that of the nearest case."""

@@ -157,6 +157,31 @@ def test_gradients_are_written(tmp_path):
     assert_close(call(q, v, a)[0], 2.0 * twin.crba(q) @ twin.rnea(q, v, a), kind="solve")
 
 
+@pytest.mark.ci
+def test_batches_and_jacobians_are_written(tmp_path):
+    model, twin, s = robot("mimic"), pin_robot("mimic"), states("mimic")
+    q, v, a = (np.asarray(x[0]) for x in (s.q, s.v, s.a))
+
+    def slopes(model, q, v, a):
+        return jax.jacfwd(rb.rnea, argnums=3)(model, q, v, a), jax.jacrev(rb.aba, argnums=3)(model, q, v, a)
+
+    def together(model, qs, v):
+        return jax.vmap(rb.rnea, in_axes=(None, 0, None, 0))(model, qs, v, 2.0 * qs)
+
+    vector, rows = (jax.ShapeDtypeStruct(shape, FLOAT) for shape in ((model.nv,), (3, model.nv)))
+    codes = [
+        rb.generate_c(model, (slopes, dict.fromkeys("qva", vector)), name="slopes"),
+        rb.generate_c(model, (together, {"qs": rows, "v": vector}), name="together"),
+    ]
+    by_force, together = compiled(tmp_path, *codes)
+    M = twin.crba(q)
+    forward, backward = by_force(q, v, a)
+    assert_close(forward, M)
+    assert_close(backward, np.linalg.inv(M), kind="solve")
+    qs = np.asarray(s.q[:3])
+    assert_close(together(qs, v)[0], np.stack([twin.rnea(q, v, 2.0 * q) for q in qs]))
+
+
 def within_loops(x):
     """A loop in a loop, numbers that change places, and one of many turns."""
 
