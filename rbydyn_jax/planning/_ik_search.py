@@ -164,7 +164,7 @@ def _refill(
 
 def _collect(problem: Problem, lanes: _Lanes, pursued: Pursued, found: Found) -> tuple[_Lanes, Found]:
     """Takes over what is better than what was found, and frees the lanes that are done."""
-    n, p, (q, known, following) = len(found.merit), len(lanes.problem), pursued
+    n, (q, known, following) = len(found.merit), pursued
     active, steps = lanes.problem < n, lanes.steps + _STEPS  # with the one to `following`
     reached = active & known.reached
     merit = jnp.where(reached, 0.0, known.error)
@@ -172,12 +172,10 @@ def _collect(problem: Problem, lanes: _Lanes, pursued: Pursued, found: Found) ->
     before = jnp.concatenate([found.merit, jnp.zeros(1, merit.dtype)])
     candidate = jnp.where(active & (merit < before[lanes.problem]), merit, jnp.inf)
     best = before.at[lanes.problem].min(candidate)
-    holder = (
-        jnp.full(n + 1, -1)
-        .at[lanes.problem]
-        .max(jnp.where(jnp.isfinite(candidate) & (candidate == best[lanes.problem]), jnp.arange(p), -1))
-    )
-    taken = jnp.where(holder[lanes.problem] == jnp.arange(p), lanes.problem, n)
+    usable = jnp.isfinite(candidate) & (candidate == best[lanes.problem])
+    attempt = jnp.where(usable, lanes.attempt, problem.setup.attempts)
+    first = jnp.full(n + 1, problem.setup.attempts).at[lanes.problem].min(attempt)  # of those that are as good
+    taken = jnp.where(usable & (attempt == first[lanes.problem]), lanes.problem, n)
     found = Found(
         best[:n],
         found.q.at[taken].set(q, mode="drop"),

@@ -125,6 +125,17 @@ def test_the_first_attempt_starts_at_q0_and_other_joints_stay(panda):
     assert first.mean() > 0.8 and np.abs(result.q - q)[first].max() < 1.0
 
 
+@pytest.mark.slow
+def test_of_attempts_that_end_together_the_first_counts(panda):
+    """Six joints, so that solutions are apart, and one target at a time, for which several starts are tried at once."""
+    q = configurations(panda, 40)
+    near = jax.vmap(rb.clamp, in_axes=(None, 0))(panda, q + 0.2 * normal(3, *q.shape)).at[:, 2].set(q[:, 2])
+    six = tuple(name for name in panda.joint_names if name != "joint3")
+    for x, start in zip(q, near, strict=True):
+        result = solve_ik(panda, "tool", rb.link_pose(panda, x, "tool"), q0=start, joints=six)
+        assert result.solved and np.abs(result.q - x).max() < 1.0
+
+
 differences = pytest.mark.skipif(not X64, reason="differences of solutions need float64")
 
 
