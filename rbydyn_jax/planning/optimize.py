@@ -47,7 +47,7 @@ def optimize_trajectory(
         target: Its final pose T_world_link; (k, 4, 4) for k links.
         duration: Time for the motion [s]; None is a short one, to be found.
         joints: The joints that may move, each with one coordinate, by name or index; default is those on the way from
-            the root to the links.
+            the root to the links, and those that joints on the way mimic.
         initial: A motion of the same joints and number of coefficients to start from; default is the smoothest motion
             to a configuration that reaches the target.
         clearance: Minimum distance of every pair of collision shapes [m]; None does not look at collisions.

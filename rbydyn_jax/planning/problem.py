@@ -45,7 +45,7 @@ class TrajectoryProblem(eqx.Module):
             an instant are met exactly, those along the path within their bands.
         duration: Time for the motion [s]; None is a short one, to be found.
         joints: The joints that may move, each with one coordinate, by name or index; default is those on the way from
-            the root to the links of the goals. Static.
+            the root to the links of the goals, and those that joints on the way mimic. Static.
         start_velocity: Velocity at the start [rad/s, m/s]; default is at rest. Only the moving joints' entries count.
         end_velocity: Velocity at the end; default is at rest.
         jerk_limit: Maximum joint jerks [rad/s^3, m/s^3]; default is none. Only the moving joints' entries count.
@@ -206,7 +206,8 @@ def _moving(model: Model, goals: Sequence[Goal], joints: Sequence[str | int] | N
     if joints is None:
         links = [model.link_index(link) for goal in goals for link in goal.links]
         on_the_way = tree.paths(tree.link_bodies[k] for k in links) if links else range(tree.nb)
-        chosen = [i for i in on_the_way if own[i]]
+        leaders = [i if m is None else m.source for i, m in enumerate(tree.mimics)]
+        chosen = [i for i in dict.fromkeys(leaders[i] for i in on_the_way) if own[i]]
         if not chosen:
             raise ModelError(f"no joint moves link {tree.link_names[links[0]]!r}; name the moving joints with joints=")
     else:

@@ -325,6 +325,20 @@ def test_whole_turns_of_a_joint_that_another_follows_are_kept():
 
 
 @pytest.mark.slow
+def test_the_joint_that_one_on_the_way_mimics_moves():
+    """Two fingers, of which one slides as the other does: the joint of the other is beside the way to the first."""
+    builder = RobotBuilder("gripper").link("hand")
+    builder.link("left", 0.1, (0, 0, 0), 1e-4).link("right", 0.1, (0, 0, 0), 1e-4)
+    slide: dict[str, Any] = {"lower": 0.0, "upper": 0.05, "velocity": 0.2}
+    builder.prismatic("left", "hand", "left", axis=(0, 1, 0), **slide)
+    builder.prismatic("right", "hand", "right", axis=(0, -1, 0), mimic=Mimic("left", 1.0, 0.0), **slide)
+    goal = PositionGoal("right", jnp.array([0.0, -0.03, 0.0]))
+    result = solve_trajectory(TrajectoryProblem(build_model(builder), jnp.zeros(1), [goal], **QUICK))
+    assert result.solved
+    assert_close(sample_trajectory(result.trajectory, 3).q[-1], jnp.array([0.03]), 1e-6)
+
+
+@pytest.mark.slow
 def test_what_cannot_be_reached_is_not_solved():
     arm = robots.two_link_arm()
     goal = PositionGoal("tool", jnp.array([2.0, 0.0, 0.0]))
