@@ -157,13 +157,13 @@ def moving(model: Model, ends: Ends, joints: Any) -> tuple[int, ...]:
         chosen = sorted(on_the_way)
     else:
         chosen = [model.joint_index(k) for k in check_sequence(joints, "joints", "joints, by name or index")]
-    if not on_the_way.intersection(chosen):
-        names = ", ".join(repr(tree.link_names[k]) for k, _ in ends if k is not None)
-        raise ModelError(f"none of the joints that may move moves {names}")
     for i in chosen:
         if tree.mimics[i] is not None or chosen.count(i) > 1:
             reason = "is listed twice" if tree.mimics[i] is None else "mimics another: name that one"
             raise ModelError(f"joint {tree.joint_names[i]!r} {reason}")
+    if not on_the_way.intersection(chosen):
+        names = ", ".join(repr(tree.link_names[k]) for k, _ in ends if k is not None)
+        raise ModelError(f"none of the joints that may move moves {names}")
     return tuple(chosen)
 
 

@@ -216,7 +216,9 @@ def _moving(model: Model, goals: Sequence[Goal], joints: Sequence[str | int] | N
             raise ArgumentError("joints must name at least one joint")
     for i in chosen:
         if not own[i] or chosen.count(i) > 1:
-            reason = "is listed twice" if own[i] else f"has no single coordinate of its own ({tree.joint_types[i]})"
+            several = f"has no single coordinate of its own ({tree.joint_types[i]})"
+            other = several if tree.mimics[i] is None else "mimics another: name that one"
+            reason = "is listed twice" if own[i] else other
             raise ModelError(f"joint {tree.joint_names[i]!r} {reason}")
     return Moving(tuple(tree.q_slices[i].start for i in chosen), tuple(tree.v_slices[i].start for i in chosen))
 

@@ -226,6 +226,8 @@ def test_wrong_arguments(panda):
     follower, leader = next((i, m.source) for i, m in enumerate(mimicking.tree.mimics) if m is not None)
     with pytest.raises(ModelError, match="mimics another"):
         solve_ik(mimicking, mimicking.tree.principal_links[leader], target, joints=(leader, follower))
+    with pytest.raises(ModelError, match="mimics another"):
+        solve_ik(mimicking, mimicking.tree.principal_links[follower], target, joints=(follower,))
 
 
 @pytest.mark.ci

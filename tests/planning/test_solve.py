@@ -12,6 +12,7 @@ import pytest
 
 from rbydyn_jax import (
     ArgumentError,
+    ModelError,
     RobotBuilder,
     ShapeError,
     build_model,
@@ -333,7 +334,10 @@ def test_the_joint_that_one_on_the_way_mimics_moves():
     builder.prismatic("left", "hand", "left", axis=(0, 1, 0), **slide)
     builder.prismatic("right", "hand", "right", axis=(0, -1, 0), mimic=Mimic("left", 1.0, 0.0), **slide)
     goal = PositionGoal("right", jnp.array([0.0, -0.03, 0.0]))
-    result = solve_trajectory(TrajectoryProblem(build_model(builder), jnp.zeros(1), [goal], **QUICK))
+    model = build_model(builder)
+    with pytest.raises(ModelError, match="'right' mimics another: name that one"):
+        TrajectoryProblem(model, jnp.zeros(1), [goal], joints=["right"], **QUICK)
+    result = solve_trajectory(TrajectoryProblem(model, jnp.zeros(1), [goal], **QUICK))
     assert result.solved
     assert_close(sample_trajectory(result.trajectory, 3).q[-1], jnp.array([0.03]), 1e-6)
 
