@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from ..xla.control_flow import fori_loop
 from ._extremes import larger, smaller
 from ._rows import Rows, path_rows, relative
-from ._seeds import damped_solution, end_limits, gap, goal_rows, position_limits, product
+from ._seeds import damped_solution, end_limits, gap, goal_rows, instants_between, position_limits, product
 from .problem import TrajectoryProblem
 from .trajectory import Basis, Trajectory, basis, basis_at, on_grid
 
@@ -63,7 +63,7 @@ class Multipliers(NamedTuple):
 class Transcription:
     """A problem on its grids of times."""
 
-    def __init__(self, problem: TrajectoryProblem, end: Float[Array, "m"]) -> None:
+    def __init__(self, problem: TrajectoryProblem, ways: Float[Array, "w m"]) -> None:
         self.problem, self.dtype = problem, problem.q_start.dtype
         self.at_q, self.at_v = np.array(problem.moving.q), np.array(problem.moving.v)
         self.shape = (problem.coefficients, len(self.at_q))
@@ -82,7 +82,9 @@ class Transcription:
         self.upper = jnp.stack([high, *bounds])
         self.lower = jnp.stack([low, *(-b for b in bounds)])
         if self.free:
-            self.guess, self.short = self._short(end - problem.q_start[self.at_q], *limits)
+            met = ways if instants_between(problem) else ways[-1:]
+            legs = jnp.diff(met, axis=0, prepend=problem.q_start[self.at_q][None])
+            self.guess, self.short = self._short(jnp.abs(legs).sum(axis=0), *limits)
 
     def _basis_at(self, phase: float) -> Basis:
         return basis_at(self.problem.coefficients, (phase,))
@@ -94,16 +96,22 @@ class Transcription:
         x = coefficients.reshape(-1)
         return jnp.append(x, 0.0) if self.free else x
 
-    def smoothest(self, way: Float[Array, "2 m"]) -> Array:
-        """The smoothest motion to the second row, with its middle aside by the first, as far as it can be."""
-        end = self._basis_at(1.0)
-        moved = way[1] - self.problem.q_start[self.at_q]
-        if self.problem.end_velocities is not None:  # which move the end
+    def smoothest(self, ways: Float[Array, "w m"]) -> Array:
+        """The smoothest motion through waypoints, as in `waypoints`, as far as it can be."""
+        instants = instants_between(self.problem)
+        moved = ways - self.problem.q_start[self.at_q][None]
+        bases = [self._basis_at(when) for when in [*instants, 1.0]]
+        if self.problem.end_velocities is not None:  # which move it
             duration = self.guess if self.problem.duration is None else self.problem.duration
-            moved = moved - duration * product(jnp.asarray(end.ends[0], self.dtype), self.problem.end_velocities)[0]
-        at = np.stack([self._basis_at(0.5).rest[0, 0], end.rest[0, 0]])
-        wanted = jnp.stack([0.5 * moved + way[0], moved])
-        return self.given(product(jnp.asarray(np.linalg.pinv(at), self.dtype), wanted))
+            carried = np.stack([basis.ends[0, 0] for basis in bases])
+            moved = moved.at[-len(bases) :].add(
+                -duration * product(jnp.asarray(carried, self.dtype), self.problem.end_velocities)
+            )
+        if not instants:
+            bases.insert(0, self._basis_at(0.5))
+            moved = jnp.stack([0.5 * moved[1] + ways[0], moved[1]])
+        at = np.stack([basis.rest[0, 0] for basis in bases])
+        return self.given(product(jnp.asarray(np.linalg.pinv(at), self.dtype), moved))
 
     def duration(self, x: Array) -> Array:
         """The duration of a motion."""
@@ -120,7 +128,6 @@ class Transcription:
 
     def _short(self, moved: Array, *limits: Array) -> tuple[Array, Array]:
         """A duration in which limits of velocity, acceleration and jerk can be kept, and the weight of its square."""
-        moved = jnp.abs(moved)
         least = (lambda v: 2.0 * moved / v, lambda a: jnp.sqrt(6.0 * moved / a), lambda j: jnp.cbrt(60.0 * moved / j))
         times = jnp.concatenate([f(limit) for f, limit in zip(least, limits, strict=False)])
         guess = jnp.max(jnp.where(jnp.isfinite(times), times, 0.0))

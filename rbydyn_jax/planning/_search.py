@@ -125,9 +125,9 @@ class State(NamedTuple):
 class Search:
     """The steps of the search for a motion, from the first motion to what was found."""
 
-    def __init__(self, problem: TrajectoryProblem, ways: Float[Array, "s 2 m"]) -> None:
+    def __init__(self, problem: TrajectoryProblem, ways: Float[Array, "s w m"]) -> None:
         self.problem, self.ways = problem, ways
-        self.todo = Transcription(problem, ways[0, 1])
+        self.todo = Transcription(problem, ways[0])
         # In one search each is traced once, for its shapes and for the loop; a batch makes several.
         self.sampled, self.excess = jax.jit(self.todo.sampled), jax.jit(self.todo.excess)
         self.dtype = problem.q_start.dtype

@@ -1,5 +1,5 @@
-"""Motions from which attempts start: to configurations that reach the goals, found by damped least squares from random
-starts, the most promising first.
+"""Motions from which attempts start: to configurations that reach the goals, by way of such configurations in between,
+found by damped least squares from random starts, the most promising first.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _PATIENCE = 8  # steps after which a search whose squared error did not halve st
 _AMONG = 3  # times as many where some collide, or are behind an obstacle
 _SAME = 1e-2  # [rad, m] between configurations that count as one
 _REPEATED = 1e5  # rank of an end that was there before: after what reaches the goals, before what does not
+_EXCESS = 1e2  # rank of what exceeds a limit, relative to it
 _FAST = 0.8  # the mean velocity of a motion that keeps its limit of velocity, relative to that
 
 
@@ -70,16 +71,46 @@ def gap(problem: TrajectoryProblem, *ends: Float[Array, "m"]) -> Float[Array, "m
     return jnp.clip(jnp.min(jnp.stack(room), axis=0), 0.0, _GAP)
 
 
-def waypoints(problem: TrajectoryProblem) -> Float[Array, "s 2 m"]:
-    """How far the middles of the motions from which attempts start are aside, and their ends, ranked.
+def instants_between(problem: TrajectoryProblem) -> list[float]:
+    """The shares of the duration, within the motion, at which it has goals."""
+    found = {goal.when for goal in problem.goals if not isinstance(goal.when, str)}
+    return sorted(found - {0.0, 1.0})
 
-    Where an end is there again, its motion leads halfway to a random configuration.
+
+def waypoints(problem: TrajectoryProblem) -> Float[Array, "s w m"]:
+    """Where the motions from which attempts start are at instants with goals in between, and their ends, ranked.
+
+    Without such instants, the first row is how far their middles are aside: where an end is there again, its motion
+    leads halfway to a random configuration.
     """
-    start = problem.q_start[np.array(problem.moving.q)]
-    ends, repeated = _ends(problem)
-    keys = jax.random.split(jax.random.fold_in(problem.key, 1), len(ends))
-    aside = 0.5 * (_random(problem, keys) - 0.5 * (start[None] + ends))
-    return jnp.stack([jnp.where(repeated[:, None], aside, 0.0), ends], axis=1)
+    start, instants = problem.q_start[np.array(problem.moving.q)], instants_between(problem)
+    if not instants:
+        ends, rank, repeated = _layer(problem, 1.0)
+        order = jnp.argsort(rank + _leg(problem, ends, start[None], 1.0))
+        ends, repeated = ends[order], repeated[order]
+        keys = jax.random.split(jax.random.fold_in(problem.key, 1), len(ends))
+        aside = 0.5 * (_random(problem, keys) - 0.5 * (start[None] + ends))
+        return jnp.stack([jnp.where(repeated[:, None], aside, 0.0), ends], axis=1)
+    asked = any(goal.when == 1.0 for goal in problem.goals)
+    *inner, last = [*instants, 1.0] if asked else instants
+    ways, costs, before = start[None, None], jnp.zeros(1, start.dtype), 0.0
+    for when in inner:  # the best way to each configuration
+        there, legs = _legs(problem, ways, costs, before, when)
+        nearest = jnp.argmin(legs, axis=1)
+        ways = jnp.concatenate([ways[nearest], there[:, None]], axis=1)
+        costs, before = legs.min(axis=1), when
+    there, legs = _legs(problem, ways, costs, before, last)
+    to, by = jnp.divmod(jnp.argsort(legs, axis=None)[: problem.attempts], len(ways))
+    ways = jnp.concatenate([ways[by], there[to][:, None]], axis=1)
+    return ways[:, 1:] if asked else jnp.concatenate([ways[:, 1:], ways[:, -1:]], axis=1)  # there it rests
+
+
+def _legs(
+    problem: TrajectoryProblem, ways: Float[Array, "p w m"], costs: Float[Array, "p"], before: float, when: float
+) -> tuple[Float[Array, "c m"], Float[Array, "c p"]]:
+    """Configurations that reach the goals at an instant, and the costs of ways to an earlier one that go on to them."""
+    there, rank, _ = _layer(problem, when)
+    return there, costs[None] + rank[:, None] + _leg(problem, there[:, None], ways[None, :, -1], when - before)
 
 
 def _random(problem: TrajectoryProblem, keys: Any) -> Float[Array, "s m"]:
@@ -88,13 +119,14 @@ def _random(problem: TrajectoryProblem, keys: Any) -> Float[Array, "s m"]:
     return q[:, np.array(problem.moving.q)].astype(problem.q_start.dtype)
 
 
-def _ends(problem: TrajectoryProblem) -> tuple[Float[Array, "s m"], Bool[Array, "s"]]:
-    """The end positions of the moving joints, ranked, and whether one before is the same."""
+def _layer(problem: TrajectoryProblem, when: float) -> tuple[Float[Array, "c m"], Float[Array, "c"], Bool[Array, "c"]]:
+    """Positions of the moving joints that reach the goals at an instant, ranks, and whether one before is the same."""
     at = np.array(problem.moving.q)
     start = problem.q_start[at]
-    goals = [goal for goal in problem.goals if goal.when in (1.0, ALONG)]
+    goals = [goal for goal in problem.goals if goal.when in (when, ALONG)]
     if all(goal.when == ALONG for goal in goals):  # nothing is asked of the end
-        return jnp.tile(start[None], (problem.attempts, 1)), jnp.arange(problem.attempts) > 0
+        same = jnp.arange(problem.attempts) > 0
+        return jnp.tile(start[None], (problem.attempts, 1)), _REPEATED * same, same
     enough = problem.attempts * (1 if problem.clearance is None else _AMONG)
     count, (low, high), inside = 2 * enough, end_limits(problem), gap(problem)
     low, high = low + inside, high - inside
@@ -131,8 +163,7 @@ def _ends(problem: TrajectoryProblem) -> tuple[Float[Array, "s m"], Bool[Array, 
     found, error = while_loop(unfinished, advance, first)[2:4]
     found, repeated = _distinct(problem, found, reached(error), low, high)
     rank = jax.vmap(partial(_rank, problem))(found, error) + jnp.where(repeated, _REPEATED, 0.0)
-    order = jnp.argsort(rank)
-    return found[order], repeated[order]
+    return found, rank, repeated
 
 
 def _distinct(problem: TrajectoryProblem, x: Array, usable: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -180,14 +211,19 @@ def reached(error: Array) -> Array:
 
 
 def _rank(problem: TrajectoryProblem, x: Array, error: Array) -> Array:
-    """First what reaches the goals, then what can be held and reached in time, then what is near."""
-    at_q, at_v = np.array(problem.moving.q), np.array(problem.moving.v)
-    q = problem.q_start.at[at_q].set(x)
+    """First what reaches the goals, then what can be held."""
+    q = problem.q_start.at[np.array(problem.moving.q)].set(x)
     rows = path_rows(problem, q, None, None, jnp.zeros((), x.dtype), slopes=False)
     rows.pop("costs", None)
     excess = sum(jnp.sum(jnp.maximum(jnp.maximum(r.lower - r.value, r.value - r.upper), 0.0)) for r in rows.values())
-    moved = jnp.abs(x - problem.q_start[at_q])
+    return jnp.where(reached(error), 0.0, 1e6 * (1.0 + jnp.minimum(error, 1.0))) + _EXCESS * excess
+
+
+def _leg(problem: TrajectoryProblem, x: Array, before: Array, share: float) -> Array:
+    """First what can be reached in its share of the duration, then what is near."""
+    moved, excess = jnp.abs(x - before), 0.0
     if problem.duration is not None:
-        scale, bound = relative(problem.model.velocity_limit[at_v])
-        excess += jnp.sum(jnp.maximum(moved * scale / problem.duration - _FAST * bound, 0.0))
-    return jnp.where(reached(error), 0.0, 1e6 * (1.0 + jnp.minimum(error, 1.0))) + 1e2 * excess + jnp.sum(moved**2)
+        scale, bound = relative(problem.model.velocity_limit[np.array(problem.moving.v)])
+        fast = moved * (scale / (share * problem.duration)) - _FAST * bound
+        excess = jnp.sum(jnp.maximum(fast, 0.0), axis=-1)
+    return _EXCESS * excess + jnp.sum(moved**2, axis=-1) / share

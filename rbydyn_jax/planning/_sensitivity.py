@@ -106,7 +106,7 @@ class _Rows(NamedTuple):
 
 def _transcribed(problem: TrajectoryProblem, found: Found) -> Transcription:
     """The transcription whose solution the search found, with the weight of the duration as a constant."""
-    todo = Transcription(problem, problem.q_start[np.array(problem.moving.q)])
+    todo = Transcription(problem, problem.q_start[np.array(problem.moving.q)][None])
     if found.scale is not None:  # that of the search, which is for another end
         todo.guess, todo.short = found.scale
     return todo
