@@ -97,12 +97,17 @@ def _capsule_distance(a0: Array, a1: Array, radius_a: Array, b0: Array, b1: Arra
 
 def capsule_capsule(a: PlacedCapsules, b: PlacedCapsules) -> Witness:
     """`capsule_distance` on components, for arrays of pairs of any one shape."""
+    distance, normal, axis_a, axis_b = axes_witness(a, b)
+    on_surfaces = add_scaled(axis_a, -a.radius, normal), add_scaled(axis_b, b.radius, normal)
+    return Witness(distance - a.radius - b.radius, *on_surfaces, axis_a, axis_b)
+
+
+def axes_witness(a: PlacedCapsules, b: PlacedCapsules) -> tuple[Array, Vector, Vector, Vector]:
+    """The distance of the axes, the unit normal from the second to the first, and the nearest points of both."""
     r, u, w = sub(a.start, b.start), sub(a.end, a.start), sub(b.end, b.start)
     s, t = _nearest_parameters(r, u, w)
-    normal = _normal(r, u, w, s, t)
-    axis_a, axis_b = add_scaled(a.start, s, u), add_scaled(b.start, t, w)
-    on_surfaces = add_scaled(axis_a, -a.radius, normal), add_scaled(axis_b, b.radius, normal)
-    return Witness(_segment_distance(r, u, w) - a.radius - b.radius, *on_surfaces, axis_a, axis_b)
+    on_axes = add_scaled(a.start, s, u), add_scaled(b.start, t, w)
+    return _segment_distance(r, u, w), _normal(r, u, w, s, t), *on_axes
 
 
 @jax.custom_jvp

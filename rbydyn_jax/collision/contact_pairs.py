@@ -19,6 +19,7 @@ from ..shapes.distance_grid import DistanceGrid
 from ..shapes.half_space import HalfSpace, PlacedHalfSpaces
 from ..shapes.height_map import HeightMap, PlacedHeightMaps
 from ..xla.fusion import barrier
+from .capsule_capsule import axes_witness
 from .convex import core_witness
 from .field import signed_distance
 from .field_contacts import AROUND, ball_on_map, point_on_field
@@ -136,7 +137,9 @@ def _each(points: list[Vector]) -> Vector:
 def _core(a: Any, b: Any) -> tuple[Array, Vector, Vector]:
     """The distance without balls, the normal from the second to the first, and the nearest point of the first."""
     hulls = isinstance(a, PlacedConvexHulls), isinstance(b, PlacedConvexHulls)
-    if not any(hulls):
+    if isinstance(a, PlacedCapsules) and isinstance(b, PlacedCapsules):
+        core, n, point, _ = axes_witness(a, b)
+    elif not any(hulls):
         core, n, point, _ = core_witness(solid(a), solid(b))
     elif hulls[0] and isinstance(b, PlacedCylinders):
         core, n, point, _ = cylinder_core(a, b)

@@ -81,8 +81,10 @@ def contact_points(
     return ContactPoints(*found, link=jnp.asarray(owner, jnp.int32), obstacle=jnp.asarray(obstacles, jnp.int32))
 
 
-def contact_shapes(model: Model, world: World, links: Sequence[str | int] | None) -> tuple[int, ...]:
-    """The shapes of some links that move.
+def contact_shapes(
+    model: Model, world: World, links: Sequence[str | int] | None, name: str = "links"
+) -> tuple[int, ...]:
+    """The shapes of some links, an argument of that name, that move.
 
     Raises:
         DtypeError: `links` is no sequence.
@@ -93,7 +95,7 @@ def contact_shapes(model: Model, world: World, links: Sequence[str | int] | None
         raise ModelError("the world has no obstacles but a cloud of points, which has no contacts")
     shapes = moving_shapes(model.tree)
     if links is not None:
-        wanted = [model.link_index(x) for x in check_sequence(links, "links", "links, by name or index")]
+        wanted = [model.link_index(x) for x in check_sequence(links, name, "links, by name or index")]
         shapes = [i for i in shapes if model.tree.shape_links[i] in wanted]
     if not shapes:
         raise ModelError("none of the links has collision shapes that move")

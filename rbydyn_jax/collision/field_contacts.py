@@ -5,7 +5,8 @@ what its centre is nearest to: in each of the four quadrants around the centre t
 sought, on a lattice from coarse to fine, and two of them are taken: the nearest, and one whose normal is another, so
 that a ball in a groove has a point on each side. If the foot of the centre in the plane there is on the surface, it is
 that foot, exactly; otherwise the point lies on an edge or a corner of the surface, and is right to $10^{-6}$ of the
-radius. Which point it is counts as constant (Danskin).
+radius. On rough ground a place that is nearer by less than a hundredth of the radius may be missed. Which point it is
+counts as constant (Danskin).
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def check_contact_world(
 
     Raises:
         ArgumentError: `friction` is negative or not finite.
-        DtypeError: `world` is no world.
+        DtypeError: `world` is no world, or `contact_links` no sequence.
         ModelError: There is nothing to touch with, or nothing to touch.
         NameNotFoundError: There is no such link.
         ShapeError: `friction` has another shape.
@@ -73,7 +73,7 @@ def check_contact_world(
         return HardContacts(None, jnp.zeros(0, dtype), dry, None)
     if not isinstance(world, World):
         raise DtypeError(f"world must be a collision.World, got {type(world).__name__}")
-    contact_shapes(model, world, links)
+    contact_shapes(model, world, links, "contact_links")
     mu = check_each(friction, "friction", len(world), "number of obstacles")
     check_not_negative(mu, "friction")
     world = jax.tree.map(lambda x: x.astype(dtype), world)

@@ -16,7 +16,14 @@ from rbydyn_jax.collision.field_contacts import ball_on_map
 from rbydyn_jax.collision.obstacle_fields import surface
 from rbydyn_jax.collision.obstacles import placed_obstacles
 from rbydyn_jax.constraints import simulate
-from rbydyn_jax.shapes import BoxGeometry, CapsuleGeometry, ConvexHullGeometry, CylinderGeometry, Geometry
+from rbydyn_jax.shapes import (
+    BoxGeometry,
+    CapsuleGeometry,
+    ConvexHullGeometry,
+    CylinderGeometry,
+    Geometry,
+    SphereGeometry,
+)
 from rbydyn_jax.shapes.convex_hull import ConvexHull
 from rbydyn_jax.shapes.distance_grid import DistanceGrid
 from rbydyn_jax.shapes.height_map import HeightMap
@@ -183,6 +190,32 @@ def test_a_box_whose_middle_is_on_a_table_stays_there(height):
 
 
 @needs_x64
+@pytest.mark.ci
+def test_rods_whose_axes_meet_touch_along_a_common_normal():
+    """A ball in the middle of another, and on the axis of a rod; rods along one line, and crossing: by closed forms."""
+    ball, rod = free_body(SphereGeometry(0.2)), free_body(CapsuleGeometry(0.4, 0.05))
+    x = jnp.array([0.5, 0.0, 0.0])
+    sphere, along_x = collision.sphere(jnp.zeros(3), 0.5), collision.capsule(-x, x, 0.1)
+    turned = jnp.array([0.5**0.5, 0.0, 0.5**0.5, 0.0])  # of the rod, whose axis is z, to x
+    upright, middle = jnp.array([1.0, 0.0, 0.0, 0.0]), jnp.zeros(3)
+    for model, rotation, at, obstacle, depth in (
+        (ball, upright, middle, sphere, 0.7),
+        (ball, upright, middle, along_x, 0.3),
+        (ball, upright, middle.at[0].set(0.1), along_x, 0.3),
+        (rod, turned, middle, along_x, 0.15),
+        (rod, upright, middle, along_x, 0.15),
+    ):
+        q, world = jnp.concatenate([rotation, at]), collision.World(obstacle)
+        found = collision.contact_points(model, q, world)
+        assert_close(found.distance[0], -depth, kind="solve")
+        assert_close(found.distance.min(), collision.world_distances(model, q, world)[0], kind="solve")
+        assert_close(jnp.linalg.norm(found.normal, axis=1), np.ones(len(found.normal)), kind="solve")
+        if obstacle is along_x:
+            assert_close(found.normal[0, 0], 0.0, kind="solve")
+        slopes = jax.jacrev(lambda q, m=model, w=world: collision.contact_points(m, q, w).distance)(q)
+        assert np.isfinite(slopes).all()
+
+
 @pytest.mark.ci
 def test_a_rod_across_a_beam_lies_on_both_edges():
     model = free_body(CapsuleGeometry(0.4, 0.02))

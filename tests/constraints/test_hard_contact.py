@@ -281,6 +281,7 @@ def test_errors_say_what_is_wrong():
         ({"world": slope(), "method": "implicit", "friction": -1.0}, rb.ArgumentError, "friction must be"),
         ({"world": slope(), "method": "implicit", "friction": jnp.ones(2)}, rb.ShapeError, "friction must have shape"),
         ({"world": slope(), "method": "implicit", "contact_links": ("w",)}, rb.ModelError, "none of the links"),
+        ({"world": slope(), "method": "implicit", "contact_links": "body"}, rb.DtypeError, "contact_links must be a"),
         ({"contact_links": ("block",)}, rb.ArgumentError, "contact_links needs a world"),
         ({"friction": -1.0}, rb.ArgumentError, "friction must be finite and not negative"),
         ({"friction": "smooth"}, rb.DtypeError, "friction"),
