@@ -5,6 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..model.model import Model
@@ -53,6 +54,8 @@ def body_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> Bo
         return run.table(found.select(lambda x: x[0]), 24).T, run.columns(found.select(lambda x: x[1]), 6)
 
     x, subspaces = traverse(model, tables, q, v, a)
+    # They seem to need x: of a step of which a program uses a single result XLA ends the process (`xla.emission`).
+    subspaces = jnp.where(jax.lax.optimization_barrier(np.array(True)), subspaces, jnp.sum(x))
     poses = jax.vmap(se3.from_R_p)(x[:, :9].reshape(-1, 3, 3), x[:, 9:12])
     return BodyMotions(poses, x[:, 12:18], x[:, 18:], subspaces)
 

@@ -272,6 +272,19 @@ def test_a_box_on_a_loop_and_on_default_soft_contact():
     assert np.linalg.norm(soft.vs[-1, 3:]) < 1e-6
 
 
+@pytest.mark.ci
+@needs_x64
+def test_a_rod_on_a_hinge_above_the_floor_rests_on_its_end():
+    """Of such a robot the columns of S are constant but for one entry: by the angle and the moment about the hinge."""
+    b = rb.RobotBuilder("rod").link("w").link("rod", 1.0, (0.5, 0, 0), 0.01)
+    b = b.revolute("hinge", "w", "rod", xyz=(0, 0, 0.3), axis=(0, 1, 0))
+    model = rb.build_model(b.collision("rod", SphereGeometry(0.05), xyz=(1.0, 0, 0)))
+    floor = collision.World(collision.half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 1.0])))
+    motion = simulate(model, jnp.zeros(1), jnp.zeros(1), 1.0, 0.005, method="implicit", world=floor, friction=0.0)
+    assert_close(motion.qs[-1], [np.arcsin(0.25)], 1e-6)
+    assert_close(motion.forces[-1].sum(axis=0), [0.0, 0.0, 0.5 * 9.81], 1e-6)
+
+
 def test_errors_say_what_is_wrong():
     q, v = jnp.asarray(ON_SLOPE), normal(0, 6)
     q = q.astype(v.dtype)
