@@ -1,11 +1,12 @@
 r"""Distances from obstacles that are fields: height maps and grids of signed distances; of one pair each.
 
 A field tells how far a point is from the obstacle, and a shape is as far as the nearest of its points. Of a capsule, a
-box or a cylinder these are sought on a lattice over its core, then on two finer ones about the best point; of a convex
-hull among its vertices, the middles of its edges and nine points of each triangle of its surface, and from the best
-four of these by shorter and shorter steps towards vertices. What is found is the field at a point of the shape: not
-less than the least value, and larger by what the field can fall between the points of the lattice. Where the point lies
-in the shape counts as constant (Danskin).
+box or a cylinder these are sought on a lattice over its core, then on two finer ones about the best point, and where
+the core is deepest against the slope there, which is exact over a plane; of a convex hull among its vertices, the
+middles of its edges and nine points of each triangle of its surface, and from the best four of these by shorter and
+shorter steps towards vertices. What is found is the field at a point of the shape: not less than the least value, and
+larger by what the field can fall between the points of the lattice. Where the point lies in the shape counts as
+constant (Danskin).
 """
 
 from __future__ import annotations
@@ -76,7 +77,10 @@ def solid_field(a: Placed, b: Field) -> Witness:
         best = lax.optimization_barrier(places[jnp.argmin(values)])  # searched once, whatever uses it
         reach *= 2.0 / (_COUNT[size] - 1)
     point = map_components(lambda x: x[0], _points(body, best[None]))
-    return _witness(b, point, body.radius)
+    value, slope = jax.value_and_grad(lambda p: field_value(field, p))(lax.stop_gradient(point))
+    deepest = body.support(direction(slope, jnp.ones_like(value)))
+    better = field_value(field, lax.stop_gradient(deepest)) < value
+    return _witness(b, map_components(lambda x, y: jnp.where(better, x, y), deepest, point), body.radius)
 
 
 def hull_field(a: PlacedConvexHulls, b: Field) -> Witness:

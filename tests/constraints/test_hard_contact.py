@@ -285,6 +285,24 @@ def test_a_rod_on_a_hinge_above_the_floor_rests_on_its_end():
     assert_close(motion.forces[-1].sum(axis=0), [0.0, 0.0, 0.5 * 9.81], 1e-6)
 
 
+@needs_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("obstacle", ["height_map", "distance_grid"])
+def test_a_cylinder_rolls_down_a_field_as_down_a_plane(obstacle):
+    """On its side, with 2/3 g sin from the first step on; its distance is that of the plane."""
+    world = collision.World(SLOPES[obstacle](NORMAL))
+    inertia = np.array([0.01, 0.01, 0.5 * 0.1**2])
+    b = rb.RobotBuilder("roll").link("w").link("body", 1.0, (0, 0, 0), inertia)
+    model = rb.build_model(b.floating("free", "w", "body").collision("body", CylinderGeometry(0.3, 0.1)))
+    start = np.concatenate([[0.5**0.5, 0.5**0.5, 0, 0], 0.1 * NORMAL])  # its axis along y
+    above = jnp.asarray(start).at[4:].add(0.1 * NORMAL)
+    assert_close(collision.world_distances(model, above, world), [0.1], 1e-12)
+    move = lambda q: simulate(model, q, jnp.zeros(6), 0.5, 0.005, method="implicit", world=world)  # noqa: E731
+    way = np.asarray(jax.jit(move)(jnp.asarray(start)).qs[-1, 4:]) - start[4:]
+    down = np.array([np.cos(ANGLE), 0.0, -np.sin(ANGLE)])
+    assert_close(way, 0.5 * (2.0 / 3.0) * 9.81 * np.sin(ANGLE) * 0.5 * (0.5 + 0.005) * down, 1e-6)
+
+
 def test_errors_say_what_is_wrong():
     q, v = jnp.asarray(ON_SLOPE), normal(0, 6)
     q = q.astype(v.dtype)
