@@ -30,6 +30,8 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
     check_process()
     if shape == () and isinstance(x, int) and not isinstance(x, bool):
         x = check_number(x, name)
+    if shape in (None, ()) and _is_traced_int(x):
+        x = 1.0 * x
     if not isinstance(x, jax.Array | np.ndarray | np.floating | float) or is_foreign(x):
         hint = f"; wrap it: jnp.asarray({name}, dtype=float)" if isinstance(x, list | tuple | int) else ""
         raise DtypeError(f"{name} must be an array of floats, got {kind_of(x)}{hint}")
@@ -49,6 +51,11 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
             )
             raise ShapeError(f"{name} must have shape {want}{extra}, got {array.shape}{batched}")
     return array
+
+
+def _is_traced_int(x: Any) -> bool:
+    """Whether it is what an int becomes as an argument of a compiled function."""
+    return isinstance(x, jax.core.Tracer) and x.shape == () and x.weak_type and jnp.issubdtype(x.dtype, jnp.integer)
 
 
 def is_foreign(x: Any) -> bool:

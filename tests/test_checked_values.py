@@ -167,3 +167,21 @@ def test_numbers_of_files_are_finite_in_the_dtype_of_the_model(x64: bool, change
             return
         with pytest.raises(rb.ParseError, match=message):
             rb.load_urdf_string(text, source="x.urdf")
+
+
+@pytest.mark.slow
+def test_whole_numbers_are_numbers_in_compiled_functions():
+    cost = planning.SoftGoal(planning.PositionGoal("tool", jnp.array([0.3, 0.6, 0.0])))
+    problem = planning.ControlProblem(ARM, [planning.JointEffort(1)], [cost], dt=1, steps=2)
+    key = jax.random.key(0)
+
+    def results(one: Any, none: Any) -> Any:
+        step = planning.differential_ik(ARM, Q, [cost], dt=one, gain=one, damping=one, limit_gain=one)
+        sampled = planning.mppi(problem, Q, V, key, t=none, samples=4, noise=one, correlation=none)
+        return step.v, planning.ilqr(problem, Q, V, t=none, iterations=1).taus, sampled.taus
+
+    for whole, real in zip(results(1, 0), results(1.0, 0.0), strict=True):
+        assert bool(jnp.any(real != 0.0))
+        np.testing.assert_array_equal(whole, real)
+    with pytest.raises(rb.DtypeError, match="t must be an array of floats, got dtype bool"):
+        planning.ilqr(problem, Q, V, t=True)
