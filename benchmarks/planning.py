@@ -5,7 +5,8 @@ gravity torques below 95 % of the limits of torque. From the start to the goal l
 minimum jerk to the middle and on, or among obstacles, where that collides, by way of a third random configuration. The
 duration is the first of `DURATIONS` in which a witness keeps the limits of velocity, acceleration and torque at 52
 times; configurations without one are drawn anew. The solver is told the pose at the goal, not the configuration.
-Obstacles are two spheres, two boxes and a capsule, each around a place that the link reaches.
+Obstacles are two spheres, two boxes and a capsule, each around a place that the link reaches. With poses in between, the
+middle of the witness is another random configuration, and the solver is told its pose at half of the time, too.
 
 A problem counts as solved if the limits and the clearance are kept at 401 times to 1e-4, measured here by `rnea`,
 `link_pose` and the exact distances, and the poses are met to 1e-6. Times are CPU times of warm calls, single and in a
@@ -32,18 +33,19 @@ SOLVED, SOLVED_AMONG_OBSTACLES = 0.99, 0.95  # what is promised
 TOLERANCE, POSE = 1e-4, 1e-6  # relative to a limit; of poses, in rad and m
 CLEARANCE = 0.01  # [m] of tasks with obstacles
 DURATIONS = (1.0, 1.5, 2.0, 3.0, 4.5, 6.5, 9.0)  # [s]
-OBSTACLES = "+obstacles"  # the end of the name of a task
+OBSTACLES, BETWEEN = "+obstacles", "+between"  # ends of names of tasks
 _TOGETHER = 256  # candidates drawn at a time
 
 
 class Task(NamedTuple):
-    """A robot, the links that have goals, the joints that move, and whether there are obstacles."""
+    """A robot, the links that have goals, the joints that move, and whether there are obstacles, and poses in between."""
 
     name: str
     model: Model
     links: tuple[str, ...]
     joints: tuple[str, ...] | None
     obstacles: bool
+    between: bool
 
 
 def add_command(commands: argparse._SubParsersAction, results: Path) -> None:
@@ -102,7 +104,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def _tasks() -> dict[str, Callable[[], Task]]:
-    """Each robot in free space, and with its shapes among obstacles."""
+    """Each robot in free space, with its shapes among obstacles, and by way of poses."""
     from rbydyn_jax import collision, load_urdf, lock_joints, robots
 
     from .case import example_robot
@@ -144,11 +146,12 @@ def _tasks() -> dict[str, Callable[[], Task]]:
         ),
     }
 
-    def task(name: str, obstacles: bool) -> Callable[[], Task]:
+    def task(name: str, what: str) -> Callable[[], Task]:
         model, links, joints = robots_[name]
-        return lambda: Task(name + OBSTACLES * obstacles, model(obstacles), links, joints, obstacles)
+        obstacles = what == OBSTACLES
+        return lambda: Task(name + what, model(obstacles), links, joints, obstacles, what == BETWEEN)
 
-    return {name + OBSTACLES * o: task(name, o) for o in (False, True) for name in robots_}
+    return {name + what: task(name, what) for what in ("", OBSTACLES, BETWEEN) for name in robots_}
 
 
 def _problems(task: Task, count: int, seed: int) -> list[Any]:
@@ -197,10 +200,10 @@ def _problems(task: Task, count: int, seed: int) -> list[Any]:
         return q, jnp.where(good.any(), jnp.argmax(good), len(DURATIONS))
 
     def candidate(key: Any) -> Any:
-        """Start, goal, index of the duration, or a larger one if it is not usable; and obstacles."""
+        """Start, middle, goal, index of the duration, or a larger one if it is not usable; and obstacles."""
         keys = jax.random.split(key, 4)
         start, end, via = (configuration(k) for k in keys[:3])
-        vias = jnp.stack([0.5 * (start + end), via])[: 1 + task.obstacles]
+        vias = via[None] if task.between else jnp.stack([0.5 * (start + end), via])[: 1 + task.obstacles]
         q, index = jax.lax.map(lambda via: witness(start, via, end), vias)
         world = None
         if task.obstacles:
@@ -213,15 +216,15 @@ def _problems(task: Task, count: int, seed: int) -> list[Any]:
             clear = jax.lax.cond(ends, all_apart, lambda _: jnp.zeros(2), q) > CLEARANCE
             index = jnp.where(clear, index, len(DURATIONS))[jnp.where(clear[0], 0, 1)][None]
         index = jnp.where(jax.vmap(held)(jnp.stack([start, end])).all(), index[0], len(DURATIONS))
-        return start, end, index, world
+        return start, via, end, index, world
 
     draw = jax.jit(lambda keys: jax.lax.map(candidate, keys))  # one after the other: most are refused early
     key, found = jax.random.key(seed), []
     for k in range(4 * max(count, 100)):
-        start, end, index, worlds = draw(jax.random.split(jax.random.fold_in(key, k), _TOGETHER))
+        start, via, end, index, worlds = draw(jax.random.split(jax.random.fold_in(key, k), _TOGETHER))
         for i in np.flatnonzero(np.asarray(index) < len(DURATIONS)):
             world = None if worlds is None else jax.tree.map(lambda x, i=i: x[i], worlds)
-            found.append((start[i], end[i], DURATIONS[int(index[i])], world))
+            found.append((start[i], via[i], end[i], DURATIONS[int(index[i])], world))
         if len(found) >= count:
             break
     else:
@@ -231,14 +234,18 @@ def _problems(task: Task, count: int, seed: int) -> list[Any]:
         TrajectoryProblem(
             model,
             start,
-            [PoseGoal(link, T) for link, T in zip(task.links, pose(end), strict=True)],
+            [
+                PoseGoal(link, T, at=when)
+                for when, q in ((1.0, end), *([(0.5, via)] if task.between else []))
+                for link, T in zip(task.links, pose(q), strict=True)
+            ],
             duration=duration,
             joints=task.joints,
             clearance=CLEARANCE if task.obstacles else None,
             collision_pairs=pairs,
             world=world,
         )
-        for start, end, duration, world in found[:count]
+        for start, via, end, duration, world in found[:count]
     ]
 
 
@@ -291,7 +298,7 @@ def _forces(model: Any, q: Any, v: Any, a: Any) -> Any:
 
 
 def _kept(task: Task, problem: Any, result: Any) -> Any:
-    """Whether a motion keeps the limits at 401 times and ends at its poses."""
+    """Whether a motion keeps the limits at 401 times and meets its poses."""
     import jax
     import jax.numpy as jnp
 
@@ -305,7 +312,8 @@ def _kept(task: Task, problem: Any, result: Any) -> Any:
     kept += [(at.q >= model.position_lower[None] - TOLERANCE).all()]
     kept += [(at.q <= model.position_upper[None] + TOLERANCE).all()]
     for goal in problem.goals:
-        kept.append(jnp.abs(link_pose(model, at.q[-1], goal.link) - goal.target).max() <= POSE)
+        met = link_pose(model, at.q[round(400 * goal.when)], goal.link)
+        kept.append(jnp.abs(met - goal.target).max() <= POSE)
     if task.obstacles:
         apart = jax.vmap(lambda q: collision.signed_distances(model, q, problem.pairs).min())(at.q)
         away = jax.vmap(lambda q: collision.world_distances(model, q, problem.world).min())(at.q)

@@ -224,6 +224,7 @@ def _leg(problem: TrajectoryProblem, x: Array, before: Array, share: float) -> A
     moved, excess = jnp.abs(x - before), 0.0
     if problem.duration is not None:
         scale, bound = relative(problem.model.velocity_limit[np.array(problem.moving.v)])
+        scale, bound = (x.reshape(*(1 for _ in moved.shape[1:]), -1) for x in (scale, bound))
         fast = moved * (scale / (share * problem.duration)) - _FAST * bound
         excess = jnp.sum(jnp.maximum(fast, 0.0), axis=-1)
     return _EXCESS * excess + jnp.sum(moved**2, axis=-1) / share

@@ -102,14 +102,15 @@ def solve_trajectory(problem: TrajectoryProblem) -> TrajectoryResult:
     gradients of distances. Levenberg damping bounds the steps. Goals at an instant are no penalties: each step moves
     along them, and is brought back to them by Newton's method.
 
-    The first motion is the smoothest one to a configuration that reaches the goals. Such configurations are searched
-    from random starts; those nearest to the start whose gravity torques and clearance are within the limits come first.
-    Each is tried once: where one was found before, a revolute joint goes the other way round, if its limits allow it,
-    and else the motion starts aside, at random. When `iterations` steps do not lead to a solution, the next one is
-    tried. A motion counts as solved when all limits are kept at 401 times to 1e-4, in float32 1e-3; what is violated
-    between the times of the optimization is corrected by narrower limits. NOT_FINITE are a traced duration that is not
-    positive and finite, and a motion at which the cost, a limit, or a derivative of these is not finite: a motion from
-    rest begins where `jnp.linalg.norm(v)` has none, and `spatial.safe.safe_norm(v)` has.
+    The first motion is the smoothest one to a configuration that reaches the goals, by way of such configurations where
+    there are goals in between. They are searched from random starts; the shortest ways by those whose gravity torques
+    and clearance are within the limits come first. Each is tried once: where one was found before, a revolute joint
+    goes the other way round, if its limits allow it, and else the motion starts aside, at random. When `iterations`
+    steps do not lead to a solution, the next one is tried. A motion counts as solved when all limits are kept at 401
+    times to 1e-4, in float32 1e-3; what is violated between the times of the optimization is corrected by narrower
+    limits. NOT_FINITE are a traced duration that is not positive and finite, and a motion at which the cost, a limit,
+    or a derivative of these is not finite: a motion from rest begins where `jnp.linalg.norm(v)` has none, and
+    `spatial.safe.safe_norm(v)` has.
 
     Pure: works under `jit` and `vmap`. Of a batch, a few problems are searched at a time on a CPU, all elsewhere.
 

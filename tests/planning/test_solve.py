@@ -487,6 +487,32 @@ def test_a_point_on_the_way_and_functions_of_the_user():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("options", [{"duration": 8.0}, {"duration": None}, {"duration": 8.0, "end": 0.2}])
+def test_first_motions_lead_through_the_goals_in_between(options):
+    """By way of two poses to one or back to the start: of a motion straight to the end, half of such searches fail."""
+    arm, end = robots.panda_like(), options.get("end", 0.0)
+    rest = 0.5 * (arm.position_lower + arm.position_upper)[None]
+    q = rest + 0.5 * (jax.vmap(random_configuration, (None, 0))(arm, jax.random.split(jax.random.key(8), 12)) - rest)
+    poses = jax.vmap(lambda x: link_pose(arm, x, "tool"))(q)
+
+    def solved(q_start, first, then, last):
+        goals = [PoseGoal("tool", then, at=0.7), PoseGoal("tool", first, at=0.3), last]
+        speeds = {"end_velocity": jnp.full(7, end)} if end else {}
+        given = {"duration": options["duration"], "clearance": None, **speeds}
+        result = solve_trajectory(TrajectoryProblem(arm, q_start, goals, **given))
+        ways = [sample_trajectory(motion, 11).q for motion in (result.initial, result.trajectory)]
+        return result.solved, jnp.stack([link_pose(arm, way[k], "tool") for way in ways for k in (3, 7)])
+
+    for last in (PoseGoal("tool", poses[0]), ConfigurationGoal(q[0])):
+        axes = jax.tree.map(lambda _: None, last)
+        found, met = jax.vmap(solved, (0, 0, 0, axes))(q[:4], poses[4:8], poses[8:], last)
+        want = jnp.stack([poses[4:8], poses[8:]], axis=1)
+        assert found.all()
+        assert_close(met[:, :2], want, 1e-5 if X64 else 3e-3)
+        assert_close(met[:, 2:], want, 1e-6 if X64 else 1e-3)
+
+
+@pytest.mark.slow
 def test_a_cost_of_effort_lessens_it():
     arm, q = robots.two_link_arm(), jnp.array([0.2, 0.3])
 
