@@ -5,8 +5,8 @@ gravity torques below 95 % of the limits of torque. From the start to the goal l
 minimum jerk to the middle and on, or among obstacles, where that collides, by way of a third random configuration. The
 duration is the first of `DURATIONS` in which a witness keeps the limits of velocity, acceleration and torque at 52
 times; configurations without one are drawn anew. The solver is told the pose at the goal, not the configuration.
-Obstacles are two spheres, two boxes and a capsule, each around a place that the link reaches. With poses in between, the
-middle of the witness is another random configuration, and the solver is told its pose at half of the time, too.
+Obstacles are two spheres, two boxes and a capsule, each around a place that the link reaches. For poses in between, the
+middle of the witness is another random configuration, and the solver is told its pose at half of the time.
 
 A problem counts as solved if the limits and the clearance are kept at 401 times to 1e-4, measured here by `rnea`,
 `link_pose` and the exact distances, and the poses are met to 1e-6. Times are CPU times of warm calls, single and in a
@@ -38,7 +38,7 @@ _TOGETHER = 256  # candidates drawn at a time
 
 
 class Task(NamedTuple):
-    """A robot, the links that have goals, the joints that move, and whether there are obstacles, and poses in between."""
+    """A robot, links that have goals, joints that move, and whether there are obstacles, and poses in between."""
 
     name: str
     model: Model
