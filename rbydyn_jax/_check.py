@@ -55,7 +55,7 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
 
 def _is_traced_int(x: Any) -> bool:
     """Whether it is what an int becomes as an argument of a compiled function."""
-    return isinstance(x, jax.core.Tracer) and x.shape == () and x.weak_type and jnp.issubdtype(x.dtype, jnp.integer)
+    return is_traced(x) and x.shape == () and x.weak_type and jnp.issubdtype(x.dtype, jnp.integer)
 
 
 def is_foreign(x: Any) -> bool:
