@@ -106,9 +106,11 @@ def _errors(model: Model, data: TrajectoryData, constants: Any) -> np.ndarray:
     return np.sqrt(np.mean((np.asarray(tau) - measured) ** 2, axis=0))
 
 
-def _unknowns(found: FitResult) -> dict[str, dict[str, float]]:
-    rows = zip(found.names, found.initial, found.values, found.deviation, strict=True)
-    return {name: {"initial": float(a), "fitted": float(b), "deviation": float(c)} for name, a, b, c in rows}
+def _unknowns(found: FitResult) -> dict[str, dict[str, float | None]]:
+    """The unknowns; a deviation that is infinite is None, which JSON can say."""
+    deviation = [float(x) if np.isfinite(x) else None for x in found.deviation]
+    rows = zip(found.names, found.initial, found.values, deviation, strict=True)
+    return {name: {"initial": float(a), "fitted": float(b), "deviation": c} for name, a, b, c in rows}
 
 
 def _as_text(facts: dict[str, Any], found: FitResult) -> str:

@@ -49,7 +49,8 @@ class FitResult:
         values: Their values.
         initial: Their values before.
         covariance: Covariance of the unknowns without the condition that the robot can exist: that of the noise and of
-            the prior together.
+            the prior together. A parameter of a drive that is zero initially, and that the motion does not tell, has
+            an infinite variance.
         noise: Standard deviation of the error of each torque, outliers of a robust fit excluded, estimated or given
             [N m, N].
         residual: Root mean square of the error of each torque after the fit, outliers included [N m, N].
@@ -73,7 +74,7 @@ class FitResult:
 
     @property
     def deviation(self) -> np.ndarray:
-        """The standard deviation of each unknown."""
+        """The standard deviation of each unknown; infinite where neither the motion nor an initial value tells it."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
@@ -132,7 +133,8 @@ def fit(
         consistent: Whether all fitted links and the payload have to be bodies that can exist.
         prior: Standard deviation of the initial parameters, relative to the size of each, at most 1e6. The size of a
             link's parameters is $m$, $m r$ and $m r^2$ with its mass and extent; that of a drive's is what explains the
-            torque alone, if not its value; that of a payload 10 kg and 0.3 m.
+            torque alone, if not its value, and infinite where it is zero and no torque depends on it; that of a payload
+            10 kg and 0.3 m.
         noise: Standard deviation of each measured torque [N m, N], of currents times `constants`; default is estimated
             from the errors of the fit, with `huber` from their median.
         huber: Errors larger than this many standard deviations count linearly [Huber 1964]; None is least squares.
@@ -198,6 +200,7 @@ def fit(
     x, scale = found.x, unknowns.deviation
     residual = np.sqrt(np.mean(_errors(model, data, unknowns, x, width) ** 2, axis=0))
     covariance = found.hessian.inverse * np.outer(scale, scale)
+    covariance[unknowns.silent, unknowns.silent] = np.inf
     values, initial, gains = x.copy(), unknowns.mean.copy(), np.ones(model.nv)
     if constants is not None:  # the unknown is what is measured, in units of the torque: the inverse of the constant
         gains, initial[-model.nv :] = x[-model.nv :], np.asarray(constants)

@@ -25,6 +25,7 @@ from .regressors import INERTIAL_NAMES
 
 _MOMENTS = np.array([0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0])  # the power of length in each parameter
 _PAYLOAD = 10.0 * 0.3**_MOMENTS  # kg, m: the size of a payload of which nothing is known
+_LEAST = 1e-6  # N m, N m s/rad, kg m^2: the least size of a parameter of a drive
 
 
 class Unknowns(NamedTuple):
@@ -38,6 +39,8 @@ class Unknowns(NamedTuple):
     basis: np.ndarray
     mean: np.ndarray
     deviation: np.ndarray
+    silent: np.ndarray
+    """The indices of drives' parameters without a size: zero, and the motion does not tell them."""
     gains: int
     """The number of gains, the last unknowns: of all velocities or of none."""
 
@@ -145,6 +148,8 @@ def unknowns_of(
     base = base - basis @ mean
     typical = [_typical(sums[(k - first) % nv], k, x) for k, x in zip(drives, mean[means.size :], strict=True)]
     deviation = np.concatenate([sizes.reshape(-1), typical])
+    silent = np.flatnonzero(np.isinf(deviation))
+    deviation[silent] = _LEAST
     if gains:
         names = (*names, *(f"constant of {x}" for x in velocity_names(model)))
         mean, deviation, base = (
@@ -152,11 +157,13 @@ def unknowns_of(
         )
         basis = np.block([[basis, np.zeros((len(basis), nv))], [np.zeros((nv, basis.shape[1])), np.eye(nv)]])
     count = nv if gains else 0
-    return Unknowns(chosen.links, chosen.payload, drives, names, base, basis, mean, prior * deviation, count)
+    return Unknowns(chosen.links, chosen.payload, drives, names, base, basis, mean, prior * deviation, silent, count)
 
 
 def _typical(own: JointSums, column: int, initial: float) -> float:
-    """The size of a parameter of a drive: its value, or that which alone would explain the torque."""
+    """The size of a parameter of a drive: its value, or that which alone would explain the torque; infinite if none."""
     k = int(np.searchsorted(own.columns, column))
     square = own.matrix[k, k]
-    return max(abs(initial), (own.square / square) ** 0.5 if square > 0.0 else 0.0, 1e-6)
+    if square > 0.0:
+        return max(abs(initial), (own.square / square) ** 0.5, _LEAST)
+    return max(abs(initial), _LEAST) if initial else np.inf

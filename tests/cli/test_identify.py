@@ -85,6 +85,19 @@ def test_currents_and_robots_that_do_not_fit(robot, log, tmp_path, capsys):
 
 
 @pytest.mark.ci
+def test_the_friction_of_a_joint_that_stands_still_has_no_deviation_in_json(robot, tmp_path, capsys):
+    t = np.arange(0.0, 4.0, 0.005)
+    q = np.column_stack([0.8 * np.sin(3.0 * t), np.zeros_like(t)])
+    tau = np.random.default_rng(0).normal(size=q.shape)
+    log = write(tmp_path / "log.csv", robots.two_link_arm(), t, q, tau)
+    main(["identify", log, "--urdf", robot, "--terms", "damping,friction", "--json"])
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["unknowns"]
+    for term in ("damping", "friction"):
+        assert found[f"{term} of elbow"]["deviation"] is None
+        assert 0.0 < found[f"{term} of shoulder"]["deviation"] < 1.0
+
+
+@pytest.mark.ci
 def test_it_computes_in_float64_whatever_the_default(robot, log, capsys):
     with jax.enable_x64(False):
         assert main(["identify", log, "--urdf", robot, "--payload", "tool", "--terms", "inertia", "--json"]) == 0

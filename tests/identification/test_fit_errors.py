@@ -15,6 +15,7 @@ from rbydyn_jax.identification import (
     TrajectoryData,
     exciting_trajectory,
     fit,
+    motor_torques,
     parameters,
     torque_regressor,
 )
@@ -127,3 +128,24 @@ def test_a_robot_without_joints_is_refused():
     ):
         with pytest.raises(rb.ModelError, match="no joint"):
             call()
+
+
+def test_what_a_motion_does_not_tell_of_drives_is_unknown():
+    """The elbow stands still: its friction may be anything, unless it is believed to be about a value."""
+    arm, drives = robots.two_link_arm(), ("armature", "damping", "friction")
+    data = measured()[0]
+    q, v, a = (x.at[:, 1].set(0.0) for x in data.motion)
+    real = rb.with_damping(arm, jnp.array([0.5, 0.0]))
+    tau = jax.jit(jax.vmap(motor_torques, (None, 0, 0, 0)))(real, q, v, a)
+    tau = tau + NOISE * normal(9, *tau.shape)
+    found = fit(arm, TrajectoryData(q, v, a, tau), terms=drives, consistent=False)
+    moves = np.array([True, False] * 3)
+    assert np.isinf(found.deviation[~moves]).all() and np.abs(found.values[~moves]).max() < 1e-12
+    rows = np.stack([np.asarray(x[:, 0], float) for x in (a, v, jnp.sign(v))], axis=1)
+    told = NOISE * np.sqrt(np.diag(np.linalg.inv(rows.T @ rows)))
+    assert_close(found.deviation[moves], told, 0.1)  # the noise is estimated
+    assert "inf" in str(found) and not np.isnan(found.covariance).any()
+    believed = fit(rb.with_damping(arm, 0.5), TrajectoryData(q, v, a, tau), terms=drives, prior=0.1, consistent=False)
+    assert_close(believed.deviation[3], 0.05)
+    kept = fit(arm, TrajectoryData(q, v, a, tau), terms=drives)
+    assert np.isinf(kept.deviation[~moves]).all() and kept.values[~moves].max() < 1e-6
