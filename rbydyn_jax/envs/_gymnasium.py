@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from jaxtyping import Array
 
-from .._check import check_real
+from .._check import check_finite, check_real
 from .environment import Environment, EnvState, observe, reset, step
 
 
@@ -41,12 +41,14 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         """Observations, rewards, terminated, truncated, and the distances from the goals.
 
         Raises:
+            ArgumentError: `actions` are not finite.
             ResetNeeded: `reset` was not called.
             ShapeError: `actions` has not a row for each episode.
         """
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
         rows = check_real(actions, "actions", (self.num_envs, self.env.action_size))
+        check_finite(rows, "actions")
         self._state, *found = _advance(self.env, self._state, jnp.asarray(rows), self._over, self._keys())
         observations, rewards, over, distances = (np.array(x) for x in found)
         self._over = over

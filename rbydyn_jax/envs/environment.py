@@ -250,16 +250,18 @@ def observe(env: Environment, state: EnvState) -> Float[Array, "n"]:
     return _observed(check_environment(env), check_state(state))
 
 
-@jit_public()
+@jit_public(action=check_finite)
 def step(env: Environment, state: EnvState, action: Float[Array, "nv"]) -> Transition:
     """Lets the servos follow an action for one period, by the implicit method of `constraints.simulate`.
 
     Args:
         env: The environment.
         state: The state.
-        action: Rates of the targets, as shares of `env.speed`; clipped to [-1, 1].
+        action: Rates of the targets, as shares of `env.speed`; clipped to [-1, 1]. After a traced one that is NaN, all
+            of the episode is NaN until it is over.
 
     Raises:
+        ArgumentError: `action` is not finite, where its values are known.
         DtypeError: `env` is no `Environment`, `state` no `EnvState`, or `action` is not numeric.
         ShapeError: `action` is not of shape (env.action_size,).
 

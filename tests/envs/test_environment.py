@@ -223,6 +223,9 @@ def test_wrong_arguments():
         envs.step(VARIED, untyped(envs.step(VARIED, state, jnp.zeros(2))), jnp.zeros(2))
     with pytest.raises(rb.ShapeError, match=r"action must have shape \(2,\) \(env.action_size\)"):
         envs.step(VARIED, state, jnp.zeros(3))
+    for nonsense in (jnp.nan, jnp.inf):
+        with pytest.raises(rb.ArgumentError, match="action must be finite, got"):
+            envs.step(VARIED, state, jnp.array([0.0, nonsense]))
     with pytest.raises(rb.ShapeError, match=r"lower\.masses and upper\.masses"):
         envs.draw_parameters(envs.Parameters(), envs.Parameters(masses=np.ones(2)), KEYS[0])
 

@@ -90,6 +90,28 @@ def test_episodes_of_the_adapter_are_those_of_the_functions(gymnasium):
     assert_close(rewards[1], want.reward, 1e-6)
 
 
+def test_actions_that_are_not_finite_are_refused_and_change_nothing(gymnasium):
+    batch, twin = envs.vector_env(ENV, 2), envs.vector_env(ENV, 2)
+    action = np.array([[0.1, 0.2], [-0.4, 0.9]], np.float32)
+    for each in (batch, twin):
+        each.reset(seed=1)
+    with pytest.raises(rb.ArgumentError, match=r"actions must be finite, got \[\[0\.0, 0\.0\], \[0\.0, nan\]\]"):
+        batch.step(np.array([[0.0, 0.0], [0.0, np.nan]]))
+    np.testing.assert_array_equal(batch.step(action)[0], twin.step(action)[0])
+
+
+@pytest.mark.slow
+def test_the_episode_after_a_traced_action_that_is_not_a_number_starts_anew():
+    env = envs.RejaxEnv(ENV)
+    step = jax.jit(env.step)
+    observation, state = env.reset(jax.random.key(0), env.default_params)
+    for k in range(5):
+        action = jnp.full(2, jnp.nan if k == 0 else 0.0)
+        observation, state, reward, done, info = step(jax.random.key(k), state, action, env.default_params)
+        assert bool(jnp.isnan(reward)) is bool(jnp.isnan(info["distance"])) is (k < 4) and bool(done) is (k == 3)
+    assert bool(jnp.isfinite(observation).all())
+
+
 def test_wrong_calls(gymnasium):
     with pytest.raises(rb.ArgumentError, match="count must be at least 1"):
         envs.vector_env(ENV, 0)
