@@ -175,8 +175,13 @@ def smooth(
     powers = np.maximum(np.arange(degree + 1) - derivative, 0)
     values = np.where(np.arange(degree + 1) >= derivative, factors * at[:, None] ** powers, 0.0) @ fit
     values /= (max(half, 1) * period) ** derivative
-    inner = np.lib.stride_tricks.sliding_window_view(x, window, axis=0) @ values[half]
-    return np.concatenate([values[:half] @ x[:window], inner, values[half + 1 :] @ x[-window:]])
+    # Of the steps between samples: where these do not change, rates are zero, and not the rounding of a sum.
+    changes = values - np.eye(window) if derivative == 0 else values
+    steps, weights = np.diff(x, axis=0), -np.cumsum(changes, axis=1)[:, :-1]
+    inner = np.lib.stride_tricks.sliding_window_view(steps, window - 1, axis=0) @ weights[half]
+    ends = weights[:half] @ steps[: window - 1], weights[half + 1 :] @ steps[len(x) - window :]
+    found = np.concatenate([ends[0], inner, ends[1]])
+    return x + found if derivative == 0 else found
 
 
 def data_from_samples(

@@ -30,6 +30,19 @@ def test_smooth_is_the_filter_of_savitzky_and_golay(derivative):
     assert_close(smooth(x, 0.1, 11, 4, derivative), want, 1e-10)
 
 
+@pytest.mark.ci
+def test_a_joint_that_stands_still_has_no_velocity():
+    """Not one of 1e-14 rad/s either: a fit would explain its torque by a huge damping, or by friction of its sign."""
+    arm, t = robots.two_link_arm(), np.arange(200) * 0.005
+    q = np.stack([0.7123 + 0.3 * np.maximum(t - 0.5, 0.0) ** 3, np.full(200, 0.3)], axis=1)
+    data = data_from_samples(arm, jnp.asarray(q), normal(0, 200, 2), 0.005)
+    for rates in (data.v, data.a):
+        assert (rates[:90, 0] == 0.0).all() and (rates[:, 1] == 0.0).all()
+        assert abs(float(rates[-1, 0])) > 0.1
+    found = fit(arm, data, terms=("armature", "damping", "friction"))
+    assert np.abs(found.values[1::2]).max() < 1e-6 and np.isinf(found.deviation[1::2]).all()
+
+
 @pytest.mark.parametrize("window", [4, 10, 61])
 def test_windows_that_do_not_fit(window):
     with pytest.raises(rb.ArgumentError, match="window must be odd"):
