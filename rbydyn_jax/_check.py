@@ -233,14 +233,12 @@ def check_key(key: Any, name: str = "key") -> jax.Array:
 
 
 def check_finite(x: Any, name: str) -> None:
-    """Raises unless the array `x` is finite, where its values are known.
+    """Raises unless the numbers `x` are finite, where they are known.
 
     Raises:
         ArgumentError: A value is NaN or infinite.
     """
-    if not is_traced(x):
-        numbers = np.asarray(x)
-        _check_all(np.isfinite(numbers), numbers, name, "finite")
+    _check_known(x, name, np.isfinite, "finite")
 
 
 def check_outside_jit(function: str, *arguments: Any, use: str = "") -> None:

@@ -223,6 +223,9 @@ def test_wrong_arguments():
         envs.step(VARIED, untyped(envs.step(VARIED, state, jnp.zeros(2))), jnp.zeros(2))
     with pytest.raises(rb.ShapeError, match=r"action must have shape \(2,\) \(env.action_size\)"):
         envs.step(VARIED, state, jnp.zeros(3))
+    for untypical in ("ab", None, np.array([None, None])):
+        with pytest.raises(rb.DtypeError, match="action must be an array of floats"):
+            envs.step(VARIED, state, untyped(untypical))
     for nonsense in (jnp.nan, jnp.inf):
         with pytest.raises(rb.ArgumentError, match="action must be finite, got"):
             envs.step(VARIED, state, jnp.array([0.0, nonsense]))
