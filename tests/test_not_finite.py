@@ -13,6 +13,7 @@ import pytest
 import rbydyn_jax as rb
 from rbydyn_jax import collision, constraints, estimation, planning, robots, whole_body
 from rbydyn_jax.rby1 import dynamics as rby_dyn
+from rbydyn_jax.shapes import BoxGeometry
 from tests.helpers import untyped
 
 ARM = robots.two_link_arm()
@@ -89,6 +90,30 @@ def test_contacts_at_unknown_places():
     assert bool(jnp.isnan(found.forces).any() & jnp.isnan(found.depths).all() & jnp.isnan(found.bristle_rates).any())
     springs = constraints.joint_limit_forces(ARM, NAN, Q)
     assert bool(jnp.isnan(springs[0])) and float(springs[1]) == 0.0
+
+
+def test_friction_that_is_unknown_is_seen_in_the_motion():
+    box = rb.RobotBuilder().link("w").link("box", 1.0, (0, 0, 0), 0.005).floating("free", "w", "box")
+    box = rb.build_model(box.collision("box", BoxGeometry(np.array([0.2, 0.2, 0.1]))))
+    world = collision.World(collision.half_space(jnp.zeros(3), jnp.array([0.0, 0.0, 1.0])))
+    on_floor, along = rb.neutral(box).at[6].set(0.05), jnp.zeros(6).at[3].set(1.0)
+    implicit: dict[str, Any] = {"duration": 0.01, "dt": 0.002, "method": "implicit"}
+
+    @jax.jit
+    def hard(mu):
+        return constraints.simulate(box, on_floor, along, world=world, friction=mu, **implicit).vs[-1]
+
+    @jax.jit
+    def soft(mu):
+        contact = constraints.Contact("box", (0.0, 0.0, -0.051), friction=mu)
+        return constraints.simulate(box, on_floor, along, 0.01, 0.002, contacts=(contact,)).vs[-1]
+
+    @jax.jit
+    def in_joints(torque):
+        return constraints.simulate(rb.with_friction(ARM, torque), Q, Q, **implicit).vs[-1]
+
+    for motion in (hard, soft, in_joints):
+        assert bool(jnp.isfinite(motion(0.3)).all() & jnp.isnan(motion(jnp.nan)).any())
 
 
 def test_torques_that_are_unknown_are_felt():

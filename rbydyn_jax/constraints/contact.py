@@ -115,9 +115,9 @@ def friction_force(
     """The tangential force of bristles displaced by `bristle` whose ends slip, and the rate of their displacement."""
     sticking = -stiffness * bristle - damping * slip
     limit, size2 = friction * normal, jnp.sum(sticking * sticking)
-    slides = size2 > limit * limit
+    within = size2 <= limit * limit  # not with a coefficient that is NaN
     sticks = jnp.where(limit > 0.0, 1.0, 0.0)  # without friction nothing does, at no slip either
-    ratio = jnp.where(slides, limit * jax.lax.rsqrt(jnp.where(slides, size2, 1.0)), sticks)
+    ratio = jnp.where(within, sticks, limit * jax.lax.rsqrt(jnp.where(within, 1.0, size2)))
     force = ratio * sticking
     return force, jnp.divide(-(stiffness * bristle + force), damping)
 

@@ -70,8 +70,8 @@ def _projected(
     pressed = jnp.where(raised > 0.0, raised, 0.0)
     tx, ty, tz = (x - l_n * n - r_t * (u - u_n * n) for x, u, n in ((lx, ux, nx), (ly, uy, ny), (lz, uz, nz)))
     limit, square = friction * pressed, tx * tx + ty * ty + tz * tz
-    slides = square > limit * limit
-    ratio = jnp.where(slides, limit * lax.rsqrt(jnp.where(slides, square, 1.0)), 1.0)
+    sticks = square <= limit * limit  # not at a coefficient that is NaN
+    ratio = jnp.where(sticks, 1.0, limit * lax.rsqrt(jnp.where(sticks, 1.0, square)))
     return pressed * nx + ratio * tx, pressed * ny + ratio * ty, pressed * nz + ratio * tz
 
 
@@ -111,7 +111,7 @@ def _inverse(x: Array) -> Array:
 def _singly(x: Array, u: Array, limit: Array, r: Array) -> Array:
     """The impulses of single rows after a step against their velocities, within their limits."""
     moved = x - r * u
-    return jnp.where(jnp.abs(moved) > limit, jnp.sign(moved) * limit, moved)
+    return jnp.where(jnp.abs(moved) <= limit, moved, jnp.sign(moved) * limit)
 
 
 def residual(x: Array, rows: Rows) -> Array:
