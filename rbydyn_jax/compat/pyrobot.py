@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import check_choice, check_finite
+from .._check import check_choice, check_finite, check_outside_jit
 from .._errors import ArgumentError, DtypeError, ModelError, RbydynError, ShapeError
 from ..algorithms.jacobians import jacobian
 from ..algorithms.kinematics import link_pose
@@ -35,8 +35,8 @@ class Kinematics:
 
     Args:
         model: The robot, or the path of its URDF.
-        base_frame: The base link of the arm.
-        ee_frame: Its end effector.
+        base_frame: The base link of the arm; another one may be assigned later.
+        ee_frame: Its end effector; another one may be assigned later.
 
     Raises:
         DtypeError: `model` is neither a robot nor a path.
@@ -58,32 +58,37 @@ class Kinematics:
         self.model = load_urdf(model) if isinstance(model, str | Path) else check_model(model)
         self.base_frame, self.ee_frame = base_frame, ee_frame
         self.check_cfg()
-        tree = self.model.tree
-        ends = [tree.path(tree.link_bodies[self.model.link_index(k)]) for k in (base_frame, ee_frame)]
-        self._joints = tuple(sorted(set(ends[0]) ^ set(ends[1])))
-        self._at = np.array([tree.q_slices[i].start for i in self._joints], int)
         self._rest = clamp(self.model, neutral(self.model))
 
     def check_cfg(self) -> None:
         """Raises unless both frames are links of the robot with an arm of one-dof joints between them."""
+        self._joints()
+
+    def _joints(self) -> tuple[int, ...]:
+        """The joints between the frames as they are now, checked."""
         tree = self.model.tree
         ends = [tree.path(tree.link_bodies[self.model.link_index(k)]) for k in (self.base_frame, self.ee_frame)]
-        between = sorted(set(ends[0]) ^ set(ends[1]))
+        between = tuple(sorted(set(ends[0]) ^ set(ends[1])))
         if not between:
             raise ModelError(f"no joint lies between {self.base_frame!r} and {self.ee_frame!r}")
         for i in between:
             if tree.joints[i].nq != 1 or tree.mimics[i] is not None:
                 raise ModelError(f"joint {tree.joint_names[i]!r} of the arm must have one coordinate of its own")
+        return between
+
+    def _at(self) -> np.ndarray:
+        """Where their positions stand in the configuration of the robot."""
+        return np.array([self.model.tree.q_slices[i].start for i in self._joints()], int)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
         """The arm's joints, in the order of all vectors."""
-        return tuple(self.model.joint_names[i] for i in self._joints)
+        return tuple(self.model.joint_names[i] for i in self._joints())
 
     @property
     def arm_dof(self) -> int:
         """Number of the arm's joints."""
-        return len(self._joints)
+        return len(self._joints())
 
     def forward_kinematics(
         self, joint_pos: Sequence[float] | Array, target_frame: str
@@ -99,10 +104,11 @@ class Kinematics:
 
         Raises:
             ArgumentError: A position is not finite.
-            DtypeError: `target_frame` is not a name, or `joint_pos` no numbers.
+            DtypeError: `target_frame` is not a name, or `joint_pos` no numbers, or traced.
             NameNotFoundError: There is no such link.
             ShapeError: `joint_pos` does not have one entry for each joint.
         """
+        check_outside_jit("forward_kinematics", joint_pos, use="link_pose")
         if not isinstance(target_frame, str):
             raise DtypeError(f"target_frame must be the name of a link, got {type(target_frame).__name__}")
         T = link_pose(self.model, self._configuration(joint_pos), target_frame, self.base_frame)
@@ -136,9 +142,11 @@ class Kinematics:
         Raises:
             ArgumentError: `order` is neither, the orientation is not a rotation, a number is not finite, or a
                 tolerance is not positive.
+            DtypeError: An argument does not consist of numbers, or is traced.
             KinematicsError: No solution was found.
             ShapeError: An argument has another size.
         """
+        check_outside_jit("inverse_kinematics", position, orientation, init_joint_pos, use="solve_ik")
         tolerances = {"position_tolerance": position_tolerance, "orientation_tolerance": orientation_tolerance}
         for name, tolerance in tolerances.items():
             if not float(floats(tolerance, name, ())) > 0.0:
@@ -152,7 +160,7 @@ class Kinematics:
         if missed[0] > position_tolerance or missed[1] > orientation_tolerance:
             by = f"{missed[0]:.3g} m along and {missed[1]:.3g} rad about an axis"
             raise KinematicsError(f"no configuration within the limits found; the nearest misses by {by}")
-        return result.q[self._at].tolist()
+        return result.q[self._at()].tolist()
 
     def get_jacobian(self, joint_pos: Sequence[float] | Array, target_frame: str | None = None) -> Float[Array, "6 n"]:
         """Jacobian [linear; angular] at the origin of a link, default the end effector, in the axes of the base.
@@ -169,7 +177,7 @@ class Kinematics:
         """
         frame = self.ee_frame if target_frame is None else target_frame
         J = jacobian(self.model, self._configuration(joint_pos), frame, ref=self.base_frame)
-        columns = np.array([self.model.tree.v_slices[i].start for i in self._joints], int)
+        columns = np.array([self.model.tree.v_slices[i].start for i in self._joints()], int)
         return to_linear_first(J)[:, columns]
 
     def compute_fk_velocity(
@@ -199,7 +207,7 @@ class Kinematics:
         return array
 
     def _configuration(self, joint_pos: Sequence[float] | Array, name: str = "joint_pos") -> Float[Array, "nq"]:
-        return self._rest.at[self._at].set(self._array(joint_pos, name, self.arm_dof))
+        return self._rest.at[self._at()].set(self._array(joint_pos, name, self.arm_dof))
 
 
 def _vector(x: Array, name: str, size: int) -> Array:

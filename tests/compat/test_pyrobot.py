@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -163,6 +164,31 @@ def test_what_raises():
         Kinematics(robots.two_link_arm(), "lower", "tool")
     with pytest.raises(rb.NameNotFoundError):
         Kinematics(robots.two_link_arm(), "base", "hand")
+
+
+def test_frames_that_are_assigned_are_those_of_the_arm():
+    model, q = robots.rby1a(), [0.2, -0.4, 0.1, -1.3, 0.3, 0.4, 0.2]
+    moved = Kinematics(model, "link_torso_5", "ee_right")
+    moved.ee_frame = "ee_left"
+    left = Kinematics(model, "link_torso_5", "ee_left")
+    assert moved.joint_names == left.joint_names == tuple(f"left_arm_{k}" for k in range(7))
+    assert_close(moved.get_jacobian(q), left.get_jacobian(q))
+    assert moved.forward_kinematics(q, "ee_left") == left.forward_kinematics(q, "ee_left")
+    moved.base_frame = "base"
+    assert moved.arm_dof == 13
+    moved.ee_frame = "base"
+    for call in (moved.check_cfg, lambda: moved.get_jacobian([])):
+        with pytest.raises(rb.ModelError, match="no joint lies between 'base' and 'base'"):
+            call()
+
+
+def test_lists_of_floats_are_not_made_inside_of_jit():
+    flat = Kinematics(robots.two_link_arm(), "base", "tool")
+    with pytest.raises(rb.DtypeError, match=r"forward_kinematics needs the values.*or use link_pose"):
+        jax.jit(lambda q: flat.forward_kinematics(q, "tool"))(jnp.zeros(2))
+    with pytest.raises(rb.DtypeError, match=r"inverse_kinematics needs the values.*or use solve_ik"):
+        jax.jit(lambda p: flat.inverse_kinematics(p, [0.0, 0.0, 0.0]))(jnp.ones(3))
+    assert_close(jax.jit(flat.get_jacobian)(jnp.ones(2)), flat.get_jacobian([1.0, 1.0]))
 
 
 def test_sliding_joints_are_joints():
