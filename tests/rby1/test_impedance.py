@@ -450,8 +450,13 @@ def test_wrong_arguments():
         run(stiffness=None)
     with pytest.raises(ShapeError, match=r"command\.position must have shape \(2,\)"):
         run(position=np.zeros(3))
-    with pytest.raises(ArgumentError, match=r"command\.stiffness must be at least 0"):
+    with pytest.raises(ArgumentError, match=r"command\.stiffness must be finite and at least 0"):
         run(stiffness=np.array([1.0, -1.0]))
+    for name, value in (("stiffness", np.array([1.0, np.inf])), ("damping_ratio", np.inf)):
+        with pytest.raises(ArgumentError, match=rf"command\.{name} must be finite and at least 0, got .*inf"):
+            run(**{name: value})
+    with pytest.raises(ArgumentError, match="command must hold a joint impedance command, got none"):
+        rollout(model, ComponentBasedCommand(), zero, zero, 0.1)
     with pytest.raises(ArgumentError, match=r"command\.position must be numbers"):
         run(position=np.array([1.0, np.nan]))
     for joint, wrong in enumerate(("shoulder", "elbow")):

@@ -33,6 +33,7 @@ _PARTS = {
     "left_arm": ("left_arm",),
 }
 _PLACES = {BodyCommand: "body", TorsoCommand: "torso"}
+_GAINS = ("stiffness", "damping_ratio")  # which have to be finite, unlike limits
 _FIELDS = ("position", "velocity_limit", "acceleration_limit", "stiffness", "torque_limit")
 
 
@@ -66,14 +67,16 @@ def components(model: Model, command: Any, joints: Joints) -> tuple[Component, .
     """The parts of the robot that a command is for.
 
     Raises:
-        ArgumentError: The command is not one of joint impedance, a joint is commanded twice, a field that has no
-            default is unset, or a value is out of range.
+        ArgumentError: The command is not one of joint impedance, or holds none, a joint is commanded twice, a field
+            that has no default is unset, or a value is out of range.
         DtypeError: A field is not an array of floats.
         ModelError: A joint has several coordinates, or no joint of the robot belongs to a part.
         NameNotFoundError: The robot has no such joint.
         ShapeError: A field does not have one number for each joint.
     """
     found = tuple(_component(model, leaf, part) for leaf, part in _leaves(command, joints))
+    if not found:
+        raise ArgumentError("command must hold a joint impedance command, got none")
     taken = [k for component in found for k in component.v_indices]
     if len(set(taken)) < len(taken):
         raise ArgumentError("command names a joint twice")
@@ -146,8 +149,13 @@ def _component(model: Model, command: JointImpedanceControlCommand, joints: Join
 def _array(x: Any, name: str, shape: tuple[int, ...], meaning: str = "") -> Array:
     array = check_array(x, f"command.{name}", shape, meaning)
     if not isinstance(array, Tracer):
-        low = np.isnan(array) if name == "position" else ~(np.asarray(array) >= 0.0)
-        if low.any():
-            wanted = "numbers" if name == "position" else "at least 0"
+        numbers = np.asarray(array)
+        if name == "position":
+            good, wanted = ~np.isnan(numbers), "numbers"
+        elif name in _GAINS:
+            good, wanted = (numbers >= 0.0) & np.isfinite(numbers), "finite and at least 0"
+        else:
+            good, wanted = numbers >= 0.0, "at least 0"
+        if not good.all():
             raise ArgumentError(f"command.{name} must be {wanted}, got {array}")
     return array
