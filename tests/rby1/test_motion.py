@@ -14,6 +14,7 @@ import rbydyn_jax as rb
 from rbydyn_jax import robots
 from rbydyn_jax.planning import Trajectory, TrajectorySamples, sample_trajectory, time_parametrize
 from rbydyn_jax.rby1 import commands as c
+from rbydyn_jax.rby1.math import TrapezoidalMotionGenerator
 from tests.helpers import oracle, untyped
 
 MODEL = robots.rby1a()
@@ -59,6 +60,33 @@ def test_a_timed_path_of_the_arm_alone():
     last = parts(stream[-1])["right_arm_command"].position
     np.testing.assert_allclose(last, np.eye(7)[2] * 0.5, atol=1e-12)
     assert len(stream) == int(np.ceil(float(timed.duration) / 0.02))
+
+
+@pytest.mark.parametrize(("where", "speed"), [("begins", "start_speed"), ("ends", "end_speed")])
+def test_a_motion_that_begins_or_ends_at_speed_is_said_to(where, speed):
+    path = jnp.zeros((2, MODEL.nq)).at[1, place("right_arm_2")].set(0.5).at[1, place("head_0")].set(0.1)
+    c.to_commands(MODEL, time_parametrize(MODEL, path, torques=False, intervals=8))  # a warning would be an error
+    timed = time_parametrize(MODEL, path, torques=False, intervals=8, **{speed: 0.6})
+    with pytest.warns(UserWarning, match=rf"^the motion {where} at speed, that of joint 'right_arm_2' is 0\.3 rad/s"):
+        stream = c.to_commands(MODEL, timed)
+    assert parts(stream[-1])["right_arm_command"].position[2] == pytest.approx(0.5, rel=1e-5)
+
+
+def test_the_robot_stops_at_the_last_command_of_a_motion_that_ends_at_speed():
+    timed = time_parametrize(MODEL, jnp.zeros((2, MODEL.nq)).at[1, place("right_arm_2")].set(0.5), end_speed=0.6)
+    with pytest.warns(UserWarning, match="ends at speed"):
+        stream = c.to_commands(MODEL, timed)
+    given, generator = TrapezoidalMotionGenerator.Input(), TrapezoidalMotionGenerator()  # that of the SDK
+    given.velocity_limit, given.acceleration_limit = [np.pi], [10.0]
+    q, v = 0.0, 0.0
+    for command in stream:
+        each = parts(command)["right_arm_command"]
+        given.current_position, given.current_velocity = [q], [v]
+        given.target_position, given.minimum_time = each.position[2:3], each.minimum_time
+        generator.update(given)
+        q, v = (float(x[0]) for x in (generator(each.minimum_time).position, generator(each.minimum_time).velocity))
+    after = [generator(each.minimum_time + t).position[0] for t in np.linspace(0.0, 1.0, 101)]
+    assert max(after) <= 0.5 + 1e-6 and after[-1] == pytest.approx(0.5, rel=1e-5)
 
 
 def test_chosen_parts_and_commands():

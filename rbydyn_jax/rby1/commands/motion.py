@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _PARTS = ("torso", "right_arm", "left_arm", "head")
 _ROUNDING = 1e-6  # of a velocity, relative to its limit
 _ROUNDED = 4  # of a difference of two positions, in roundings of the larger one
+_AT_REST = 1e-3  # of a velocity, relative to its limit
 
 
 def to_commands(
@@ -38,6 +40,10 @@ def to_commands(
     reached in the time of the step: send it at the beginning of the step, as `CommandStream.follow` does. The robot has
     to be at the start of the motion. All commands are checked here, before anything moves: positions, the speeds from
     one to the next, and all else by `validate`.
+
+    A command says where a joint is to be, not how fast: the robot stops at the last one. A motion that begins or ends
+    at speed therefore has to continue another one, or to be continued: send the commands of both with one call of
+    `follow`, or with one right after the other.
 
     Args:
         model: The robot for which the motion was planned, with all joints of the parts that move.
@@ -61,6 +67,10 @@ def to_commands(
             joints of an RB-Y1, and `robot` is not given.
         NameNotFoundError: There is no such part or robot, or the model lacks a joint of a part.
         ShapeError: `motion` is a batch.
+
+    Warns:
+        UserWarning: A joint moves at the start or at the end of the motion; the first such joint is named, with its
+            speed.
 
     Example:
         >>> from rbydyn_jax import robots
@@ -106,6 +116,7 @@ def to_commands(
         found.append(RobotCommand(ComponentBasedCommand(body_command=body, head_command=head)))
     for command in found:
         command.validate(described)
+    _warn_at_speed(model, np.asarray(samples.v), moving, described)
     return tuple(found)
 
 
@@ -183,6 +194,18 @@ def _templates(using: Any, parts: tuple[str, ...]) -> dict[str, Any]:
         if not isinstance(command, kinds):
             raise DtypeError(f"using[{part!r}] must be a command with joint positions, got {type(command).__name__}")
     return found | dict(using)
+
+
+def _warn_at_speed(model: Model, v: np.ndarray, parts: tuple[str, ...], described: ModelDescription) -> None:
+    """Warns if a joint that is commanded does not start and end at rest."""
+    for k, where in ((0, "begins"), (-1, "ends")):
+        for name in (name for part in parts for name in described.component_joints(part)):
+            speed = abs(float(v[k, model.tree.v_slices[model.joint_index(name)].start]))
+            if speed > _AT_REST * described.velocity_limit[described.robot_joint_names.index(name)]:
+                message = f"the motion {where} at speed, that of joint {name!r} is {speed:.4g} rad/s"
+                hint = "the robot is at rest before the first command and after the last, unless other motions join"
+                warnings.warn(f"{message}; {hint}", stacklevel=3)
+                break
 
 
 def _check_limits(
