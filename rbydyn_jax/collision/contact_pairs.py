@@ -137,7 +137,7 @@ def _each(points: list[Vector]) -> Vector:
 def _core(a: Any, b: Any) -> tuple[Array, Vector, Vector]:
     """The distance without balls, the normal from the second to the first, and the nearest point of the first."""
     hulls = isinstance(a, PlacedConvexHulls), isinstance(b, PlacedConvexHulls)
-    if isinstance(a, PlacedCapsules) and isinstance(b, PlacedCapsules):
+    if all(isinstance(x, PlacedCapsules) for x in (a, b)):
         core, n, point, _ = axes_witness(a, b)
     elif not any(hulls):
         core, n, point, _ = core_witness(solid(a), solid(b))

@@ -173,13 +173,13 @@ def test_batches_and_jacobians_are_written(tmp_path):
         rb.generate_c(model, (slopes, dict.fromkeys("qva", vector)), name="slopes"),
         rb.generate_c(model, (together, {"qs": rows, "v": vector}), name="together"),
     ]
-    by_force, together = compiled(tmp_path, *codes)
+    by_force, of_rows = compiled(tmp_path, *codes)
     M = twin.crba(q)
     forward, backward = by_force(q, v, a)
     assert_close(forward, M)
     assert_close(backward, np.linalg.inv(M), kind="solve")
     qs = np.asarray(s.q[:3])
-    assert_close(together(qs, v)[0], np.stack([twin.rnea(q, v, 2.0 * q) for q in qs]))
+    assert_close(of_rows(qs, v)[0], np.stack([twin.rnea(q, v, 2.0 * q) for q in qs]))
 
 
 def within_loops(x):

@@ -19,7 +19,7 @@ from rbydyn_jax.identification import (
     parameters,
     torque_regressor,
 )
-from tests.helpers import X64, assert_close, normal
+from tests.helpers import X64, assert_close, normal, untyped
 
 pytestmark = [pytest.mark.float32, pytest.mark.ci]
 NOISE = 0.003  # N m, of torques of some 10 N m
@@ -132,7 +132,7 @@ def test_a_robot_without_joints_is_refused():
 
 def test_what_a_motion_does_not_tell_of_drives_is_unknown():
     """The elbow stands still: its friction may be anything, unless it is believed to be about a value."""
-    arm, drives = robots.two_link_arm(), ("armature", "damping", "friction")
+    arm, drives = robots.two_link_arm(), untyped(("armature", "damping", "friction"))
     data = measured()[0]
     q, v, a = (x.at[:, 1].set(0.0) for x in data.motion)
     real = rb.with_damping(arm, jnp.array([0.5, 0.0]))

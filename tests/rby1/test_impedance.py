@@ -454,7 +454,7 @@ def test_wrong_arguments():
         run(stiffness=np.array([1.0, -1.0]))
     for name, value in (("stiffness", np.array([1.0, np.inf])), ("damping_ratio", np.inf)):
         with pytest.raises(ArgumentError, match=rf"command\.{name} must be finite and at least 0, got .*inf"):
-            run(**{name: value})
+            run(**untyped({name: value}))
     with pytest.raises(ArgumentError, match="command must hold a joint impedance command, got none"):
         rollout(model, ComponentBasedCommand(), zero, zero, 0.1)
     with pytest.raises(ArgumentError, match=r"command\.position must be numbers"):

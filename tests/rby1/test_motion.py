@@ -66,7 +66,7 @@ def test_a_timed_path_of_the_arm_alone():
 def test_a_motion_that_begins_or_ends_at_speed_is_said_to(where, speed):
     path = jnp.zeros((2, MODEL.nq)).at[1, place("right_arm_2")].set(0.5).at[1, place("head_0")].set(0.1)
     c.to_commands(MODEL, time_parametrize(MODEL, path, torques=False, intervals=8))  # a warning would be an error
-    timed = time_parametrize(MODEL, path, torques=False, intervals=8, **{speed: 0.6})
+    timed = time_parametrize(MODEL, path, torques=False, intervals=8, **untyped({speed: 0.6}))
     with pytest.warns(UserWarning, match=rf"^the motion {where} at speed, that of joint 'right_arm_2' is 0\.3 rad/s"):
         stream = c.to_commands(MODEL, timed)
     assert parts(stream[-1])["right_arm_command"].position[2] == pytest.approx(0.5, rel=1e-5)
@@ -76,7 +76,7 @@ def test_the_robot_stops_at_the_last_command_of_a_motion_that_ends_at_speed():
     timed = time_parametrize(MODEL, jnp.zeros((2, MODEL.nq)).at[1, place("right_arm_2")].set(0.5), end_speed=0.6)
     with pytest.warns(UserWarning, match="ends at speed"):
         stream = c.to_commands(MODEL, timed)
-    given, generator = TrapezoidalMotionGenerator.Input(), TrapezoidalMotionGenerator()  # that of the SDK
+    given, generator = untyped(TrapezoidalMotionGenerator.Input()), TrapezoidalMotionGenerator()  # that of the SDK
     given.velocity_limit, given.acceleration_limit = [np.pi], [10.0]
     q, v = 0.0, 0.0
     for command in stream:
