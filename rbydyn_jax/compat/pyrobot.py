@@ -207,7 +207,8 @@ class Kinematics:
         return array
 
     def _configuration(self, joint_pos: Sequence[float] | Array, name: str = "joint_pos") -> Float[Array, "nq"]:
-        return self._rest.at[self._at()].set(self._array(joint_pos, name, self.arm_dof))
+        at = self._at()
+        return self._rest.at[at].set(self._array(joint_pos, name, len(at)))
 
 
 def _vector(x: Array, name: str, size: int) -> Array:
