@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .case import TITLES
 from .fresh import KEPT_MEMORY, records
 from .function_table import GRADIENT, NAMES
@@ -103,7 +105,9 @@ def measure(robot: str, dtype: str, names: list[str], seconds: float) -> None:
         record["versions"] = {"pinocchio": pinocchio.version()}
         try:
             ours = Ours(case, name, operation(name))
-            record |= {"operations": ours.flops(), "needed": round(needed(name, case.model, case.link))}
+            value = Ours(case, name, operation(name.removesuffix(GRADIENT)))
+            result = value.result_bytes() // np.dtype(dtype).itemsize
+            record |= {"operations": ours.flops(), "needed": round(needed(name, case.model, case.link, result))}
             _, record["compile_s"] = cpu_seconds(lambda ours=ours: ours.compile(BATCH))
             for told in contest([ours.entry(BATCH), *pinocchio.entries(case, [name], [BATCH])], seconds):
                 if told["library"] == LIBRARY:
