@@ -28,10 +28,11 @@ def check_array(x: Any, name: str, shape: tuple[int | None, ...] | None = None, 
         ShapeError: `x` has another shape.
     """
     check_process()
-    if shape == () and isinstance(x, int) and not isinstance(x, bool):
-        x = check_number(x, name)
-    if shape in (None, ()) and _is_traced_int(x):
-        x = 1.0 * x
+    if shape in (None, ()):
+        if isinstance(x, int) and not isinstance(x, bool):
+            x = check_number(x, name)
+        elif _is_traced_int(x):
+            x = 1.0 * x
     if not isinstance(x, jax.Array | np.ndarray | np.floating | float) or is_foreign(x):
         hint = f"; wrap it: jnp.asarray({name}, dtype=float)" if isinstance(x, list | tuple | int) else ""
         raise DtypeError(f"{name} must be an array of floats, got {kind_of(x)}{hint}")

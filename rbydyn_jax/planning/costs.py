@@ -161,7 +161,7 @@ def _squares(e: Array, J: Array, weight: Any) -> Expansion:
 
 
 def _weight(weight: Any, dtype: Any, name: str, shape: tuple[int, ...] | None = None) -> Array:
-    array = check_array(weight, name, () if isinstance(weight, int) else shape)
+    array = check_array(weight, name, shape)
     check_not_negative(array, name)
     return array.astype(dtype)
 

@@ -244,7 +244,7 @@ def _all(model: Model) -> Moving:
 
 
 def _weight(model: Model, weight: Any, dtype: Any, name: str) -> Array:
-    found = check_array(weight, f"{name}.weight", () if isinstance(weight, int) else None)
+    found = check_array(weight, f"{name}.weight")
     if found.shape not in ((), (model.nv,)):
         expected = f"a number or have shape ({model.nv},) (model.nv)"
         raise ShapeError(f"{name}.weight must be {expected}, got {found.shape}")
