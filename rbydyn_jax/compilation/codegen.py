@@ -116,8 +116,9 @@ def generate_c(
     no loops but those of the function. The same call gives the same text.
 
     Functions of your own can be written as well. Of `lax.cond` all branches are computed. `lax.scan` over the rows of
-    an array, at most 64, is written turn after turn. An index that is computed is compared with all that it can be, and
-    `jnp.linalg.solve` exchanges rows in this way: for small arrays. Nothing bounds the turns of a `lax.while_loop`.
+    an array, at most 64, is written turn after turn. An index that is computed is compared with all that it can be,
+    `jnp.linalg.solve` exchanges rows in this way, and `jnp.sort`, of at most 64 numbers, compares each with each: for
+    small arrays. Nothing bounds the turns of a `lax.while_loop`.
 
     Args:
         model: The robot.

@@ -24,8 +24,8 @@ _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": 
 _LOGIC, _BITS = {"and": "&&", "or": "||", "xor": "!="}, {"and": "&", "or": "|", "xor": "^"}
 _SHIFTS = {"shift_left": "<<", "shift_right_arithmetic": ">>", "shift_right_logical": ">>"}
 _ALIKE = (
-    "sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc exp exp2 expm1 log log1p pow "
-    "floor ceil"
+    "sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc exp exp2 expm1 log log1p "
+    "log2 pow floor ceil"
 )
 _FUNCTIONS = {
     **{name: name for name in _ALIKE.split()},

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from .scalars import NotScalarError
 from .trigonometry import polynomial
+
+_MOST_SORTED = 64  # numbers, of which each is compared with each
 
 
 def _power(x: jax.Array, *, y: int) -> jax.Array:
@@ -88,6 +92,42 @@ def _first(better: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[...,
     return found
 
 
+def _precedes(x: jax.Array, y: jax.Array) -> jax.Array:
+    """Whether numbers come before others in a sort, where those that are none are the last."""
+    return (x < y) | ((x == x) & (y != y)) if jnp.issubdtype(x.dtype, jnp.floating) else x < y
+
+
+def _sort(*arrays: jax.Array, dimension: int, num_keys: int, **_: Any) -> list[jax.Array]:
+    """By the first arrays: neighbours are exchanged in turns, which leaves equal rows in their order."""
+    rows = [jnp.moveaxis(x, dimension, 0) for x in arrays]
+    size = len(rows[0])
+    if size > _MOST_SORTED:
+        raise NotScalarError("sort", f"of more than {_MOST_SORTED} numbers is not supported")
+    for turn in range(size):
+        begin, end = turn % 2, size - (size - turn) % 2
+        pairs = [(x[begin:end:2], x[begin + 1 : end : 2]) for x in rows]
+        swap = jnp.zeros(pairs[0][0].shape, bool)
+        for x, y in reversed(pairs[:num_keys]):
+            swap = _precedes(y, x) | (swap & ~_precedes(x, y))
+        changed = [jnp.stack([jnp.where(swap, y, x), jnp.where(swap, x, y)], axis=1) for x, y in pairs]
+        rows = [
+            jnp.concatenate([x[:begin], y.reshape(end - begin, *x.shape[1:]), x[end:]])
+            for x, y in zip(rows, changed, strict=True)
+        ]
+    return [jnp.moveaxis(x, 0, dimension) for x in rows]
+
+
+def _cumulative(combined: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:
+    """What each row makes of all before it."""
+
+    def found(x: jax.Array, *, axis: int, reverse: bool) -> jax.Array:
+        rows = list(jnp.moveaxis(x, axis, 0))
+        results = list(itertools.accumulate(rows[::-1] if reverse else rows, combined))
+        return jnp.stack(results[::-1] if reverse else results, axis=axis) if rows else x
+
+    return found
+
+
 COMPOSED: dict[str, Callable[..., Any]] = {
     "square": lambda x, **_: x * x,
     "one_minus_square": lambda x, **_: (1.0 - x) * (1.0 + x),
@@ -99,6 +139,14 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "integer_pow": _power,
     "argmax": _first(jnp.greater),
     "argmin": _first(jnp.less),
+    "lt_to": _precedes,  # by `sort` and `searchsorted`, which know one zero
+    "le_to": lambda x, y: ~_precedes(y, x),
+    "sort": _sort,
+    "cumsum": _cumulative(jnp.add),
+    "cumprod": _cumulative(jnp.multiply),
+    "cummax": _cumulative(jnp.maximum),
+    "cummin": _cumulative(jnp.minimum),
+    "cumlogsumexp": _cumulative(jnp.logaddexp),
     "cholesky": _cholesky,
     "triangular_solve": _triangular_solve,
     "lu": _lu,

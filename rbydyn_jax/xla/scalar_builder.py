@@ -144,6 +144,8 @@ def _simplified(operation: str, dtype: np.dtype, xs: tuple[Any, ...]) -> Any:
     if operation == "and" and dtype == np.bool_:
         a, b = xs if isinstance(xs[0], Scalar) else xs[::-1]
         return None if isinstance(b, Scalar) else a if b else b
+    if operation in ("lt", "ge") and xs[0].dtype.kind == "u" and _is(xs[1], 0):
+        return np.bool_(operation == "ge")
     if operation == "select":
         return xs[1] if xs[1] is xs[2] else None if isinstance(xs[0], Scalar) else xs[1 if xs[0] else 2]
     return xs[0] if operation == "convert" and xs[0].dtype == dtype else None

@@ -10,12 +10,9 @@ import numpy as np
 from jax.extend.core import JaxprEqn
 
 from .scalar_builder import Builder
-from .scalar_choices import selected
+from .scalar_choices import Follow, selected
 from .scalar_moves import Numbers, array, constant, flat, unflattened
 from .scalars import NotScalarError
-
-Follow = Callable[[Any, Sequence[Numbers]], list[Numbers]]
-"""What a program gives of operands."""
 
 _BOOL, _COUNT = np.dtype(bool), np.dtype(np.int32)
 _MOST_TURNS = 64  # of a loop that is written turn after turn,

@@ -139,6 +139,7 @@ MOVES: dict[str, Callable[..., Any]] = {
     "stack": lambda eqn, *xs: np.stack(xs, axis=eqn.params["axis"]),
     "unstack": _unstack,
     "split": _split,
+    "tile": lambda eqn, x: np.tile(x, eqn.params["reps"]),
     "pad": _pad,
     "iota": _iota,
     "gather": _places,

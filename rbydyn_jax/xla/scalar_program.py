@@ -23,7 +23,7 @@ from .batch_last import lanes_program
 from .composed import COMPOSED
 from .layout import join_rows
 from .scalar_builder import Builder
-from .scalar_choices import CHOSEN
+from .scalar_choices import CHOSEN, SCATTERS, scattered
 from .scalar_flow import FLOW
 from .scalar_moves import MOVES, Numbers, array, constant, flat, known, result_type, unflattened, values_of
 from .scalars import OPERATIONS, NotScalarError, Scalar, ScalarProgram, in_depth
@@ -147,7 +147,7 @@ class _Evaluation:
             given = operands[first : first + lengths.solve], operands[sum(lengths) :]
             return self.of_closed(programs.solve, [*given[0], *given[1]])
         if name == "round" and params["rounding_method"] != jax.lax.RoundingMethod.TO_NEAREST_EVEN:
-            raise NotScalarError(name, "away from zero is not supported")
+            return self.of_function(_away_from_zero, eqn, operands)
         if name == "reduce_precision" and not known(operands[0]):
             raise NotScalarError(name, "to fewer bits is not supported")
         if name == "rbydyn_lanes":
@@ -176,12 +176,10 @@ class _Evaluation:
             return [self.elementwise(operation, eqn, operands)]
         if name in _REDUCTIONS:
             return [self.reduced(_REDUCTIONS[name], eqn, *operands)]
-        if name == "cumsum":
-            return [self.accumulated(eqn, *operands)]
         if name == "dot_general":
             return [self.dot(eqn, *operands)]
-        if name == "scatter-add" or name == "scatter":
-            return [self.scattered(eqn, *operands)]
+        if name in SCATTERS:
+            return [scattered(self.build, self.of_closed, eqn, *operands)]
         raise NotScalarError(name)
 
     def each_row(
@@ -234,16 +232,6 @@ class _Evaluation:
             return array([self.build.sum(dtype, row) for row in rows], shape)
         return array([functools.reduce(lambda a, b: self.build(operation, dtype, a, b), row) for row in rows], shape)
 
-    def accumulated(self, eqn: JaxprEqn, x: Numbers) -> Numbers:
-        at, dtype = eqn.params["axis"], result_type(eqn).dtype
-        rows = list(np.moveaxis(x, at, 0))
-        rows = rows[::-1] if eqn.params["reverse"] else rows
-        plus = np.frompyfunc(lambda a, b: self.build("add", dtype, a, b), 2, 1)
-        sums = rows[:1]
-        for row in rows[1:]:
-            sums.append(plus(sums[-1], row))
-        return np.moveaxis(np.stack(sums[::-1] if eqn.params["reverse"] else sums), 0, at)
-
     def dot(self, eqn: JaxprEqn, a: Numbers, b: Numbers) -> Numbers:
         (a_sum, b_sum), (a_batch, b_batch) = eqn.params["dimension_numbers"]
         dtype = result_type(eqn).dtype
@@ -261,24 +249,6 @@ class _Evaluation:
         ]
         return array(found, result_type(eqn).shape)
 
-    def scattered(self, eqn: JaxprEqn, x: Numbers, indices: Numbers, updates: Numbers) -> Numbers:
-        """Where each update goes, one at a time, tells the operation itself."""
-        if not known(indices):
-            raise NotScalarError(eqn.primitive.name, "has indices that are computed")
-        at = values_of(indices, eqn.invars[1].aval)
-        kept = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
-        one = functools.partial(jax.lax.scatter_add, **{name: eqn.params[name] for name in kept})
-        marks = np.eye(updates.size, dtype=np.float32).reshape(updates.size, *updates.shape)
-        with jax.ensure_compile_time_eval():
-            found = jax.vmap(lambda mark: one(jnp.zeros(x.shape, np.float32), at, mark))(marks)
-            targets = np.asarray(found).reshape(updates.size, -1)
-        result, dtype = x.reshape(-1).copy(), result_type(eqn).dtype
-        for update, hit in zip(updates.reshape(-1), targets, strict=True):
-            for k in np.flatnonzero(hit):
-                is_sum = eqn.primitive.name == "scatter-add"
-                result[k] = self.build("add", dtype, result[k], update) if is_sum else update
-        return result.reshape(x.shape)
-
 
 def _literal(x: Literal) -> np.ndarray:
     aval: Any = x.aval
@@ -293,6 +263,14 @@ def _keeps_all_bits(eqn: JaxprEqn) -> bool:
     """Whether a `reduce_precision` has room for all numbers of its type."""
     own = jnp.finfo(result_type(eqn).dtype)
     return eqn.params["exponent_bits"] >= own.nexp and eqn.params["mantissa_bits"] >= own.nmant
+
+
+def _away_from_zero(x: jax.Array) -> jax.Array:
+    """The nearest whole number, the larger one of two in size."""
+    size = jnp.abs(x)
+    nearest = jnp.round(size)
+    nearest = jnp.where(size - nearest == 0.5, nearest + 1, nearest)
+    return jnp.where(x < 0, -nearest, nearest)
 
 
 def _index_of_cpu(platforms: Sequence[Sequence[str] | None]) -> int:

@@ -52,6 +52,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "expm1": np.expm1,
     "log": np.log,
     "log1p": np.log1p,
+    "log2": np.log2,
     "pow": np.power,
     "rem": np.fmod,
     "cbrt": np.cbrt,
