@@ -151,6 +151,9 @@ def _check_arguments(given: inspect.BoundArguments, static: Sequence[str]) -> No
                 expected = _EXPECTED.get(name, f"a list of {element}")
                 raise DtypeError(f"{name} must be {expected}, got {kind}")
             k = next(k for k, x in enumerate(value) if not _is_data(x))
+            path, leaf = next((path, x) for path, x in jax.tree.leaves_with_path(value[k]) if not _is_array(x))
+            if (field := jax.tree_util.keystr(path)).startswith("."):
+                raise DtypeError(f"{name}[{k}]{field} must be an array of floats, got {kind_of(leaf)}")
             raise DtypeError(f"{name}[{k}] must be a {element}, got {type(value[k]).__name__}")
 
 

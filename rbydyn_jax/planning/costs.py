@@ -18,7 +18,7 @@ from ..model.configuration import integrate
 from ..model.model import Model
 from ._arguments import related
 from ._ik_problem import product
-from .goals import LENGTH, Goal, Moving
+from .goals import LENGTH, Goal, Moving, check_static_links
 
 
 class Expansion(NamedTuple):
@@ -34,6 +34,9 @@ class Expansion(NamedTuple):
 
 class Cost(eqx.Module):
     """A function of the configuration that is to be small."""
+
+    def __check_init__(self) -> None:
+        check_static_links(self)
 
     @abc.abstractmethod
     def expand(self, model: Model, q: Float[Array, "nq"], moving: Moving) -> Expansion:
@@ -68,6 +71,11 @@ class SoftGoal(Cost):
 
     def expand(self, model: Model, q: Array, moving: Moving) -> Expansion:
         e, J = self.goal.evaluate(model, q, moving)
+        if np.shape(self.weight) not in ((), e.shape):
+            names = " and ".join(repr(model.link_names[model.link_index(link)]) for link in self.goal.links)
+            kind = type(self.goal).__name__ + (f" of {names}" if names else "")
+            got = np.shape(self.weight)
+            raise ShapeError(f"SoftGoal({kind}).weight must be a number or have shape {e.shape}, got {got}")
         return _squares(e, J, self.weight)
 
     def checked(self, model: Model, dtype: Any, name: str) -> SoftGoal:
@@ -152,8 +160,6 @@ class LinkVelocity(Cost):
 
 def _squares(e: Array, J: Array, weight: Any) -> Expansion:
     """Half the weighted sum of the squares of e + J s."""
-    if np.shape(weight) not in ((), e.shape):
-        raise ShapeError(f"weight must be a number or have shape {e.shape}, got {np.shape(weight)}")
     weighted = weight * e
     scaled = jnp.broadcast_to(weight, e.shape)[:, None] * J
     value, gradient = 0.5 * jnp.sum(weighted * e), jnp.sum(J * weighted[:, None], axis=0)

@@ -13,8 +13,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from .._check import check_array, check_finite, check_integer, check_sequence
-from .._errors import ArgumentError
+from .._check import check_array, check_finite, check_integer, check_sequence, kind_of
+from .._errors import ArgumentError, DtypeError
 from ..algorithms.centroidal import center_of_mass, com_jacobian
 from ..algorithms.jacobians import pose_and_jacobian
 from ..algorithms.kinematics import link_pose
@@ -45,6 +45,9 @@ class Goal(eqx.Module):
 
     varies: ClassVar[tuple[str, int]]
     lengths: ClassVar[slice] = slice(0, 0)
+
+    def __check_init__(self) -> None:
+        check_static_links(self)
 
     @property
     @abc.abstractmethod
@@ -274,6 +277,17 @@ def time(at: Any, name: str) -> float | str:
     if isinstance(at, bool) or not isinstance(at, Real) or not 0.0 <= float(at) <= 1.0:
         raise ArgumentError(f"{name}.at must be a number between 0 and 1, or 'path', got {at!r}")
     return float(at)
+
+
+def check_static_links(given: Any) -> None:
+    """Raises if a link of a goal or a cost is an array: compiled programs are told apart by links.
+
+    Raises:
+        DtypeError: One is.
+    """
+    for name in ("link", "ref"):
+        if isinstance(x := getattr(given, name, None), jax.Array | np.ndarray | list):
+            raise DtypeError(f"{type(given).__name__}.{name} must be a link, by name or index, got {kind_of(x)}")
 
 
 def bands(name: str, dtype: Any, **given: Any) -> list[Array]:

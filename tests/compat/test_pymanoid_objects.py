@@ -269,6 +269,8 @@ def test_contact_sets():
     assert feet.compute_zmp_support_area([9, 0, 0.8]) is None
     with pytest.raises(ArgumentError, match="static_friction"):
         ContactSet([Contact([1, 1])]).compute_static_equilibrium_polygon()
+    with pytest.raises(ArgumentError, match=r"contacts\[1\].static_friction must be finite and positive, got 0.0"):
+        ContactSet([feet.contacts[0], Contact([1, 1], static_friction=0.0)]).compute_static_equilibrium_polygon()
     nothing = ContactSet([])
     assert nothing.compute_grasp_matrix([0, 0, 1]).shape == (6, 0)
     with pytest.raises(ShapeError, match="at least one Contact"):

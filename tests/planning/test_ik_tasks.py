@@ -328,9 +328,27 @@ def test_wrong_arguments_are_named():
         ),
         (
             ShapeError,
-            r"weight must be a number or have shape \(2,\)",
+            r"SoftGoal\(ConfigurationGoal\).weight must be a number or have shape \(2,\), got \(3,\)",
             arm,
             {"goals": [goal], "costs": [SoftGoal(ConfigurationGoal(jnp.zeros(2)), jnp.ones(3))]},
+        ),
+        (
+            ShapeError,
+            r"SoftGoal\(PositionGoal of 'tool'\).weight must be a number or have shape \(3,\), got \(2,\)",
+            arm,
+            {"goals": [goal], "costs": [SoftGoal(PositionGoal("tool", jnp.zeros(3)), jnp.ones(2))]},
+        ),
+        (
+            DtypeError,
+            r"goals\[1\].position_band must be an array of floats, got str",
+            arm,
+            {"goals": [goal, PositionGoal("tool", jnp.zeros(3), position_band=untyped("wide"))]},
+        ),
+        (
+            DtypeError,
+            r"costs\[0\].weight must be an array of floats, got str",
+            arm,
+            {"goals": [goal], "costs": [Manipulability("tool", untyped("all"))]},
         ),
         (
             ArgumentError,
@@ -416,3 +434,13 @@ def test_a_link_does_not_touch_itself():
             contact("tool", ref="tool")
     with pytest.raises(ArgumentError, match=r"link and ref of contacts\[1\] must be two links, got 'tool' and 3"):
         check_contacts(robots.two_link_arm(), [PatchContact("tool"), PatchContact("tool", ref=3)], jnp.float32)
+
+
+@pytest.mark.filterwarnings("ignore:A JAX array is being set as static")  # by Equinox, before the error
+@pytest.mark.parametrize("link", [np.ones(2), ["tool"]])
+def test_links_that_are_arrays_are_refused(link):
+    for make in (lambda x: PositionGoal(x, jnp.zeros(3)), lambda x: PositionGoal("tool", jnp.zeros(3), x)):
+        with pytest.raises(DtypeError, match=r"PositionGoal\.(link|ref) must be a link, by name or index, got"):
+            make(untyped(link))
+    with pytest.raises(DtypeError, match=r"Manipulability\.link must be a link, by name or index, got"):
+        Manipulability(untyped(link))

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._check import check_finite
+from ..._check import check_finite, check_positive
 from ..._errors import ArgumentError, DtypeError, ShapeError
 from ...constraints import ContactPatch, distribute_wrench, static_equilibrium_polygon, zmp_support_area
 from ...spatial import cones, from_linear_first, so3, to_linear_first
@@ -144,6 +144,8 @@ class ContactSet:
     def _patches(self) -> tuple[ContactPatch, ...]:
         if not self.contacts:
             raise ShapeError("contacts must hold at least one Contact")
+        for k, contact in enumerate(self.contacts):
+            check_positive(contact._friction, f"contacts[{k}].static_friction")
         return tuple(ContactPatch(c.T, c.shape, c._friction) for c in self.contacts)
 
     def compute_grasp_matrix(self, p: Any) -> Float[Array, "6 n"]:
