@@ -100,7 +100,7 @@ class Pose(Task):
             DtypeError: An argument is not numeric.
             ShapeError: An argument has another shape.
         """
-        self.link, self.target = check_link(link, "link"), rigid(target, "target")
+        self.link, self.target = check_link(link, "link"), rigid(check_array(target, "target"), "target")
         self.weight, self.priority = _weight(weight, (6,)), check_integer(priority, "priority")
         self.stiffness, self.damping = _gains(stiffness, damping)
         self.velocity, self.acceleration = _numbers(velocity, "velocity", 6), _numbers(acceleration, "acceleration", 6)

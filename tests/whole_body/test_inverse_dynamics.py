@@ -158,6 +158,8 @@ def test_weights_and_targets_are_lists_and_integers_too():
         Pose("sole", np.eye(4), (1, 1, 1))
     with pytest.raises(rb.DtypeError, match="weight must be 3 real numbers"):
         Com((0, 0, 1), untyped((1, None, 1)))
+    with pytest.raises(rb.DtypeError, match="target must be an array of floats, got NoneType"):
+        Pose("sole", None)
 
 
 def test_arguments_that_are_not_finite_are_said():
