@@ -126,13 +126,13 @@ def _movable(model: Model) -> tuple[str, ...]:
 
 
 def movable_links(model: Model, links: Sequence[str | int]) -> tuple[str, ...]:
-    """The names of links, which joints move.
+    """The names of links, which joints move, each once.
 
     Raises:
         ModelError: A link stands still.
         NameNotFoundError: There is no such link.
     """
-    names = tuple(model.link_names[model.link_index(link)] for link in links)
+    names = tuple(dict.fromkeys(model.link_names[model.link_index(link)] for link in links))
     if still := [name for name in names if name not in _movable(model)]:
         raise ModelError(f"no joint moves link {still[0]!r}: it cannot be dragged")
     return names

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._check import check_finite, check_integer, check_pose, check_real
-from .._errors import DtypeError
+from .._check import check_finite, check_integer, check_outside_jit, check_pose, check_real, check_single
+from .._errors import DtypeError, ModelError
 from .._extras import require
 from ..algorithms.kinematics import fk
+from ..identification.parameter_vector import velocity_names
 from ..model.model import Model, check_model
 from ..planning import Trajectory, TrajectoryReport
 from .robot import FEATURE, VIEW, check_links, draw_surfaces, robot_surface
@@ -48,18 +49,20 @@ def plot_motion(
         A `matplotlib.figure.Figure`; it belongs to no window. Save it with `savefig`.
 
     Raises:
-        ArgumentError: `poses` is less than 1, or the target no finite rigid transform.
-        DtypeError: An argument is of another type.
+        ArgumentError: `poses` is less than 1, a configuration or torque not finite, or the target no rigid transform.
+        DtypeError: An argument is of another type, or traced.
         MissingExtraError: matplotlib is not installed.
+        ModelError: The trajectory is of another robot.
         NameNotFoundError: There is no such link.
-        ShapeError: `target` is not of shape (4, 4).
+        ShapeError: `target` is not of shape (4, 4), or the motion or a report a batch or of another robot.
     """
     figure = require("matplotlib.figure", "viz", FEATURE).Figure(figsize=(15.0, 8.6), layout="constrained")
     model, poses = check_model(model), check_integer(poses, "poses", 1)
-    _check_type(trajectory, "trajectory", Trajectory)
-    _check_type(report, "report", TrajectoryReport)
+    check_outside_jit("plot_motion", model, trajectory, report, before)
+    _check_motion(model, trajectory)
+    _check_report(model, report, "report")
     if before is not None:
-        _check_type(before, "before", TrajectoryReport)
+        _check_report(model, before, "before")
     moving_links = None if moving_links is None else check_links(moving_links, "moving_links")
     target = check_real(target, "target", (4, 4))
     check_finite(target, "target")
@@ -73,6 +76,21 @@ def plot_motion(
     if title:
         figure.suptitle(title, fontsize=13)
     return figure
+
+
+def _check_motion(model: Model, trajectory: Trajectory) -> None:
+    _check_type(trajectory, "trajectory", Trajectory)
+    check_single(trajectory.q_start.shape[:-1], "trajectory")
+    if trajectory.nv != model.nv:
+        raise ModelError(f"trajectory is of a robot with {trajectory.nv} velocities, the model has {model.nv}")
+
+
+def _check_report(model: Model, report: TrajectoryReport, name: str) -> None:
+    _check_type(report, name, TrajectoryReport)
+    check_single(np.shape(report.samples.times)[:-1], name)
+    for numbers, what, size in ((report.samples.q, "samples.q", model.nq), (report.torques, "torques", model.nv)):
+        check_real(numbers, f"{name}.{what}", (len(report.samples.times), size))
+        check_finite(numbers, f"{name}.{what}")
 
 
 def _check_type(x: Any, name: str, kind: type) -> None:
@@ -130,15 +148,13 @@ def _room(model: Model, q: np.ndarray) -> np.ndarray:
 def _draw_torques(axes: Any, model: Model, trajectory: Trajectory, report: TrajectoryReport) -> None:
     times = np.asarray(report.samples.times)
     limits = np.asarray(model.effort_limit)
-    own = [i for i, mimic in enumerate(model.tree.mimics) if mimic is None]
-    joints = {model.tree.v_slices[i].start: i for i in own}
-    names = [model.joint_names[joints[v]] for v in trajectory.v_indices]
+    units, every = _force_units(model), velocity_names(model)
+    names = [every[v] for v in trajectory.v_indices]
     for v, name, color in zip(trajectory.v_indices, names, _family_colors(names), strict=True):
-        unit = "N" if model.tree.joints[joints[v]].turns == "none" else "N m"
         torque = np.asarray(report.torques)[:, v]
         with np.errstate(divide="ignore"):  # a limit of zero: off the plot
             ratio = np.divide(torque, limits[v], out=np.zeros_like(torque), where=torque != 0.0)
-        label = f"{name} ({limits[v]:g} {unit})" if limits[v] < np.inf else f"{name} (no limit)"
+        label = f"{name} ({limits[v]:g} {units[v]})" if limits[v] < np.inf else f"{name} (no limit)"
         axes.plot(times, 100.0 * ratio, color=color, linewidth=1.8, label=label)
     for sign in (-1, 1):
         axes.axhline(100.0 * sign, color="k", linestyle="--", linewidth=1.2, label="limit" if sign > 0 else None)
@@ -148,10 +164,20 @@ def _draw_torques(axes: Any, model: Model, trajectory: Trajectory, report: Traje
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
 
 
+def _force_units(model: Model) -> list[str]:
+    """The unit of the force of each velocity: that of a torque where it turns something."""
+    units = []
+    for joint, mimic in zip(model.tree.joints, model.tree.mimics, strict=True):
+        if mimic is None:
+            columns = joint.columns(np.array([0.0, 0.0, 1.0]), [0.0] * len(joint.parameters))
+            units += ["N m" if column[:3].any() else "N" for column in columns.T]
+    return units
+
+
 def _family_colors(names: Sequence[str]) -> list[Any]:
     """Colours of joints: those whose names differ in their number only are shades of one."""
     maps = require("matplotlib", "viz", FEATURE).colormaps
-    stems = [name.rstrip("0123456789_") for name in names]
+    stems = [name.rstrip("0123456789_[]") for name in names]
     families = list(dict.fromkeys(stems))
     palettes = ("Blues", "Oranges", "Greens", "Purples")
     if len(families) > len(palettes):

@@ -45,7 +45,8 @@ def motion_grid(model: Model, motion: Any, dt: float | None) -> MotionGrid:
     """A trajectory, its samples or report, a simulation, or configurations every `dt`, on a grid of times.
 
     Raises:
-        ArgumentError: A configuration is not finite, or there are fewer than two, or `dt` is not positive.
+        ArgumentError: A configuration is not finite or a joint has no position there, there are fewer than two, the
+            times do not ascend, or `dt` is not positive.
         DtypeError: `motion` is of another type, or an array without `dt`.
         ShapeError: The motion is of another robot, or a batch.
     """
@@ -69,9 +70,23 @@ def motion_grid(model: Model, motion: Any, dt: float | None) -> MotionGrid:
     check_single(np.shape(grid.q)[:-2], "trajectory")
     q = check_real(grid.q, "trajectory", (len(grid.times), model.nq))
     check_finite(q, "trajectory")
+    check_positions(model, q, "trajectory")
     if len(q) < 2:
         raise ArgumentError(f"trajectory must have at least 2 configurations, got {len(q)}")
-    return grid._replace(times=np.asarray(grid.times, float), q=q)
+    times = np.asarray(grid.times, float)
+    if not (np.isfinite(times).all() and (np.diff(times) >= 0.0).all() and times[-1] > times[0]):
+        raise ArgumentError(f"trajectory must have finite times that ascend, got {times[0]} to {times[-1]} s")
+    return grid._replace(times=times, q=q)
+
+
+def check_positions(model: Model, q: np.ndarray, name: str) -> None:
+    """Raises if a joint has no position in one of the configurations (n, nq).
+
+    Raises:
+        ArgumentError: A quaternion, or a sine and cosine, is zero.
+    """
+    for k, row in enumerate(q):
+        model.tree.check_configuration(row, f"{name}[{k}]")
 
 
 def motion_data(
@@ -81,6 +96,7 @@ def motion_data(
     grid = motion_grid(model, motion, dt)
     if isinstance(motion, TrajectoryReport) and motion.distances is not None:
         tau, distances = motion.torques, motion.distances
+        check_finite(tau, "trajectory.torques")
     else:
         dtype = model.inertias.dtype
         q, v, a = (None if x is None else jnp.asarray(x, dtype) for x in (grid.q, grid.v, grid.a))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import check_number, check_positive_number
+from ..identification.parameter_vector import velocity_names
 from .motion_data import MotionData
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _plots(gui: Any, model: Any, data: MotionData) -> Sequence[tuple[Any, tuple[
     if data.torque_ratios is not None:
         order = np.argsort(-data.torque_ratios.max(axis=0), kind="stable")[:_CURVES]
         used = [v for v in order if data.torque_ratios[:, v].max() > 0.0]
-        names = _names(model)
+        names = velocity_names(model)
         curves = {names[v]: 100.0 * data.torque_ratios[:, v] for v in used}
         if curves:
             found.append(_plot(gui, "|torque| / limit [%]", data.times, curves))
@@ -150,12 +151,3 @@ def with_line(data: tuple[np.ndarray, ...], t: float) -> tuple[np.ndarray, ...]:
     line = np.full(len(times) + 2, ends[0])
     line[k + 1] = ends[1]
     return *(np.insert(x, k, [x[k], x[k]]) for x in (times, *curves)), line
-
-
-def _names(model: Any) -> list[str]:
-    """The name of the joint of each velocity."""
-    names = [""] * model.nv
-    for name, place, mimic in zip(model.joint_names, model.tree.v_slices, model.tree.mimics, strict=True):
-        if mimic is None:
-            names[place] = [name] * (place.stop - place.start)
-    return names

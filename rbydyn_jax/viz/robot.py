@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import check_finite, check_number
+from .._check import check_finite, check_flag, check_number
 from .._errors import ArgumentError, DtypeError
 from .._extras import require
 from ..algorithms.kinematics import fk
@@ -52,6 +52,7 @@ def draw_robot(
         want = 'axes of matplotlib with projection="3d"'
         raise DtypeError(f"axes must be {want}, got {type(axes).__name__}")
     check_look(color, alpha)
+    skeleton = check_flag(skeleton, "skeleton")
     poses = np.asarray(fk(model, q), float)
     check_finite(q, "q")
     shown = _indices(model, links)

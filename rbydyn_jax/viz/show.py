@@ -9,6 +9,7 @@ from typing import Any
 
 from jaxtyping import Float
 
+from .._check import check_flag
 from ..constraints import Contact
 from ..model.model import Model, check_model
 from .drag import movable_links
@@ -49,6 +50,7 @@ def show(
         NameNotFoundError: There is no such link.
         ShapeError: A configuration has another shape.
     """
+    _check_block(block)
     links = movable_links(check_model(model), check_links((drag,) if isinstance(drag, str) else drag, "drag"))
     viewer = Viewer(model, q, **options)
     with _closed_on_error(viewer):
@@ -91,6 +93,7 @@ def play(
         NameNotFoundError: There is no such link.
         ShapeError: The motion is of another robot, or `forces` of another shape.
     """
+    _check_block(block)
     viewer = Viewer(model, **options)
     with _closed_on_error(viewer):
         viewer.play(trajectory, dt=dt, contacts=contacts, forces=forces)
@@ -104,6 +107,11 @@ def _closed_on_error(viewer: Viewer) -> Iterator[None]:
     except BaseException:
         viewer.close()
         raise
+
+
+def _check_block(block: bool | None) -> None:
+    if block is not None:
+        check_flag(block, "block")
 
 
 def _waited(viewer: Viewer, block: bool | None) -> Viewer:

@@ -28,7 +28,7 @@ from ..planning._clearance import checked_clearance
 from .drag import Drag, movable_links
 from .joints import JointSliders
 from .meshes import FEATURE
-from .motion_data import motion_data
+from .motion_data import check_positions, motion_data
 from .playback import Playback
 from .port import free_port
 from .scene import FORCE, RobotScene, add_ghosts, add_world
@@ -90,6 +90,8 @@ class Viewer:
         self.model, self.world = check_model(model), world
         if not isinstance(world, World | None):
             raise DtypeError(f"world must be a collision.World, got {type(world).__name__}")
+        check_sequence(packages, "packages", "folders")
+        quiet = check_flag(quiet, "quiet")
         viser = require("viser", "view", FEATURE)
         self._x64 = jnp.zeros(()).dtype == np.float64
         self._lock = threading.RLock()
@@ -268,7 +270,8 @@ class Viewer:
             opacity: From 0 to 1.
 
         Raises:
-            ArgumentError: A configuration is not finite, or the opacity not from 0 to 1.
+            ArgumentError: A configuration is not finite or a joint has no position there, or the opacity is not from 0
+                to 1.
             DtypeError: `q` is no array of numbers, or the opacity no number.
             RbydynError: The viewer is closed.
             ShapeError: `q` is not of shape (n, nq).
@@ -344,7 +347,8 @@ class Viewer:
             forces: The forces there at each time in world axes (t, c, 3) [N].
 
         Raises:
-            ArgumentError: A value is not finite, or the motion has fewer than two times.
+            ArgumentError: A value is not finite, a joint has no position, or there are fewer than two times or they do
+                not ascend.
             DtypeError: `trajectory` is of another type, or an array without `dt`.
             NameNotFoundError: There is no such link.
             RbydynError: The viewer is closed.
@@ -356,6 +360,7 @@ class Viewer:
         contacts = self._contacts_of(contacts)
         if forces is not None:
             forces = check_real(forces, "forces", (len(data.times), len(contacts), 3))
+            check_finite(forces, "forces")
             self.show_forces(contacts, forces[0])
         if self.playback is not None:
             self.playback.close()
@@ -427,7 +432,7 @@ def configurations(model: Model, x: Any, name: str) -> np.ndarray:
     """A batch of configurations (n, nq) [rad, m].
 
     Raises:
-        ArgumentError: One is not finite.
+        ArgumentError: One is not finite, or a joint has no position there.
         DtypeError: It is no array of numbers.
         ShapeError: It is of another shape.
     """
@@ -436,6 +441,7 @@ def configurations(model: Model, x: Any, name: str) -> np.ndarray:
         raise ShapeError(f"{name} must have shape (n, {model.nq}), got {numbers.shape}")
     q = check_real(x, name, (0 if numbers is None else len(numbers), model.nq))
     check_finite(q, name)
+    check_positions(model, q, name)
     return q
 
 

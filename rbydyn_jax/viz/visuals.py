@@ -50,7 +50,7 @@ def read_visuals(path: str | Path) -> list[Visual]:
         MissingExtraError: It is a xacro or MJCF file, and xacrodoc or mujoco is not installed.
         ParseError: There is no such file, or it is no XML.
     """
-    text = read_bytes(path) if Path(path).suffix != ".xacro" else expand_xacro(path)
+    text = expand_xacro(path) if str(path).endswith(".xacro") else read_bytes(path)
     root = parse_xml(text, str(path))
     if root.tag == "mujoco":
         return _of_mujoco(compile_mjcf(path), str(path))

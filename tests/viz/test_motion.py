@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import sys
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,15 +15,17 @@ from rbydyn_jax import (
     ArgumentError,
     DtypeError,
     MissingExtraError,
+    ModelError,
     NameNotFoundError,
     ShapeError,
     link_pose,
+    load_urdf_string,
     robots,
     with_limits,
 )
 from rbydyn_jax.planning import Trajectory, check_trajectory
 from rbydyn_jax.viz import plot_motion
-from tests.helpers import assert_close
+from tests.helpers import assert_close, untyped
 
 pytest.importorskip("matplotlib")
 
@@ -126,6 +130,26 @@ def test_picture_of_joints_without_limits_capsules_or_comparison():
 
 
 @pytest.mark.ci
+def test_a_joint_of_several_velocities_has_a_curve_for_each():
+    model = load_urdf_string(
+        """<robot name="puck"><link name="table"/><link name="puck"><inertial><mass value="2"/>
+        <inertia ixx="1" iyy="1" izz="0.5" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="glide" type="planar"><parent link="table"/><child link="puck"/><axis xyz="0 0 1"/></joint>
+        </robot>"""
+    )
+    model = with_limits(model, effort_limit=jnp.array([1.0, 50.0, 20.0]))
+    motion = Trajectory(jnp.zeros(3), jnp.array([[0.5, 0.1]]), jnp.asarray(0.5), (0, 1), (0, 1), 3)
+    report = check_trajectory(model, motion, "puck", jnp.eye(4), points=5, clearance=None)
+    shown = lines(plot_motion(model, motion, report, "puck", jnp.eye(4)).axes[1])
+    for k, limit in ((0, 1.0), (1, 50.0)):  # a mass of 2 kg that slides on a level table
+        assert_close(shown[f"glide[{k}] ({limit:g} N)"].get_ydata(), 200.0 * np.asarray(report.samples.a)[:, k] / limit)
+    turn = Trajectory(jnp.zeros(3), jnp.array([[0.5]]), jnp.asarray(0.5), (2,), (2,), 3)
+    report = check_trajectory(model, turn, "puck", jnp.eye(4), points=5, clearance=None)
+    shown = lines(plot_motion(model, turn, report, "puck", jnp.eye(4)).axes[1])
+    assert_close(shown["glide[2] (20 N m)"].get_ydata(), 50.0 * np.asarray(report.samples.a)[:, 2] / 20.0)
+
+
+@pytest.mark.ci
 def test_a_torque_beyond_a_limit_of_zero_is_not_shown_as_kept(motion):
     model, slow, _, _, target = motion
     model = with_limits(model, effort_limit=jnp.array([0.0, 40.0]))
@@ -175,3 +199,29 @@ def test_wrong_arguments_are_named(motion, changed, error, message):
     given = {"model": model, "trajectory": slow, "report": after, "link": "tool", "target": target} | changed
     with pytest.raises(error, match=message):
         plot_motion(**given)
+
+
+def test_motions_that_are_batches_of_another_robot_or_not_finite_are_named(motion):
+    model, slow, after, _, target = motion
+    batch = jax.tree.map(lambda x: jnp.stack([x, x]), (slow, after))
+    for changed, error, message in (
+        ({"trajectory": batch[0]}, ShapeError, r"trajectory must be a single one, got a batch of \(2,\)"),
+        ({"report": batch[1]}, ShapeError, r"report must be a single one, got a batch of \(2,\)"),
+        ({"before": batch[1]}, ShapeError, r"before must be a single one, got a batch of \(2,\)"),
+        ({"model": robots.pendulum()}, ModelError, "trajectory is of a robot with 2 velocities, the model has 1"),
+        (
+            {"before": eqx.tree_at(lambda x: x.samples.q, after, jnp.zeros((51, 3)))},
+            ShapeError,
+            r"before.samples.q must have shape \(51, 2\), got \(51, 3\)",
+        ),
+        (
+            {"report": eqx.tree_at(lambda x: x.torques, after, jnp.full((51, 2), jnp.nan))},
+            ArgumentError,
+            r"report.torques must be finite, got nan at \[0, 0\]",
+        ),
+    ):
+        given = {"model": model, "trajectory": slow, "report": after, "link": "tool", "target": target} | changed
+        with pytest.raises(error, match=message):
+            plot_motion(**untyped(given))
+    with pytest.raises(DtypeError, match="plot_motion needs the values of its arguments"):
+        jax.jit(lambda x: plot_motion(model, x, after, "tool", target))(slow)

@@ -27,7 +27,9 @@ from rbydyn_jax import (
     load_urdf,
     neutral,
     robots,
+    total_mass,
     viz,
+    with_limits,
 )
 from rbydyn_jax.constraints import Contact
 from rbydyn_jax.planning import Trajectory, check_trajectory, sample_trajectory
@@ -226,6 +228,12 @@ def test_wrong_arguments_are_named(viewer):
         viewer.play(np.zeros((1, 2)), dt=0.1)
     with pytest.raises(DtypeError, match="trajectory must be a Trajectory"):
         viewer.play("fast")
+    still = Trajectory(jnp.zeros(2), jnp.zeros((1, 2)), jnp.asarray(0.0), (0, 1), (0, 1), 2)
+    with pytest.raises(ArgumentError, match=r"trajectory must have finite times that ascend, got 0\.0 to 0\.0 s"):
+        viewer.play(still)
+    late = np.concatenate([np.zeros((2, 1, 3)), np.full((1, 1, 3), np.nan)])
+    with pytest.raises(ArgumentError, match="forces must be finite"):
+        viewer.play(np.zeros((3, 2)), dt=0.1, contacts=[Contact("tool")], forces=late)
     with pytest.raises(DtypeError, match="world must be"):
         viz.Viewer(ARM, world=collision.sphere(jnp.zeros(3), 1.0), **QUIET)  # type: ignore[arg-type]
     before = threading.active_count()
@@ -235,9 +243,13 @@ def test_wrong_arguments_are_named(viewer):
         ({"drag": 0.5}, DtypeError, "drag must be a tuple of links, by name or index, got float"),
         ({"ghosts": np.zeros(2)}, ShapeError, r"ghosts must have shape \(n, 2\), got \(2,\)"),
         ({"ghosts": np.full((1, 2), np.nan)}, ArgumentError, "ghosts must be finite"),
+        ({"packages": "folder"}, DtypeError, "packages must be a tuple of folders, got str"),
+        ({"urdf": 3}, DtypeError, "path must be"),
+        ({"quiet": "no"}, DtypeError, "quiet must be True or False, got str"),
+        ({"block": "no"}, DtypeError, "block must be True or False, got str"),
     ):
         with pytest.raises(error, match=message):
-            viz.show(ARM, world=BALL, block=False, **untyped(QUIET | wrong))
+            viz.show(ARM, **untyped({"world": BALL, "block": False} | QUIET | wrong))
     until(lambda: threading.active_count() <= before)
 
 
@@ -326,6 +338,38 @@ def test_visuals_of_a_file_are_found_and_the_others_named(tmp_path):
         assert handle(viewer, "/robot/arm/visual_0").visible
         assert_close(handle(viewer, "/robot/base:a").position, np.array([0, 0, 5.0]))  # no child of base
         assert handle(viewer, "/bones").visible is False
+
+
+@pytest.mark.ci
+def test_a_joint_of_several_velocities_has_a_plot_of_each_torque():
+    model = with_limits(robots.pendulum(floating_base=True), effort_limit=jnp.array([1.0, 1, 1, 10, 100, 1000, 1]))
+    motion = Trajectory(neutral(model), jnp.array([[1.0, 1.0]]), jnp.asarray(1.0), (4, 5), (3, 4), 7)
+    with viz.play(model, motion, block=False, **QUIET) as viewer:
+        assert viewer.playback is not None
+        plot, data = viewer.playback._plots[0]
+        curves = dict(zip([series["label"] for series in plot.series], data, strict=True))
+    accelerations = np.abs(np.asarray(sample_trajectory(motion, 201).a)) * float(total_mass(model))
+    for k, limit in ((3, 10.0), (4, 100.0)):  # a rigid body that is carried along x and y
+        assert_close(curves[f"floating_base[{k}]"], 100.0 * accelerations[:, k] / limit, 1e-5)
+
+
+@pytest.mark.ci
+def test_positions_that_a_joint_does_not_have_are_named():
+    model = robots.pendulum(floating_base=True)
+    q = np.tile(np.asarray(neutral(model)), (3, 1))
+    q[2, :4] = 0.0
+    with viz.show(model, block=False, **QUIET) as viewer:
+        with pytest.raises(ArgumentError, match=r"trajectory\[2\] of joint 'floating_base'.*quaternion zero"):
+            viewer.play(q, dt=0.1)
+        with pytest.raises(ArgumentError, match=r"q\[2\] of joint 'floating_base'.*quaternion zero"):
+            viewer.show_ghosts(q)
+
+
+@pytest.mark.ci
+def test_a_link_that_is_named_twice_has_one_gizmo():
+    with viz.show(ARM, drag=["tool", "tool"], block=False, **QUIET) as viewer:
+        assert list(viewer.gizmos) == ["tool"]
+        assert viewer.server.scene.get_handle_by_name("/targets/1") is None
 
 
 @pytest.mark.ci
