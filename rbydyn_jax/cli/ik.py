@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import ArgumentError
+from ..model.model import Model
 from ..planning import IkStatus, PositionGoal, solve_ik
 from ..spatial import quaternions, se3
 from ..spatial import rpy as roll_pitch_yaw
@@ -69,7 +70,7 @@ def ik(
             "name": model.name,
             "status": IkStatus(int(result.status)).name,
             "q": q.tolist(),
-            "joints": {name: q[at].tolist() for name, at in zip(model.joint_names, model.tree.q_slices, strict=True)},
+            "joints": _positions(model, q),
             **{name: float(x) for name, x in given.items() if x is not None},
         }
         print(json.dumps(facts, indent=2))
@@ -77,3 +78,14 @@ def ik(
         print(result)
         print(f"q = {','.join(f'{x:.9g}' for x in q)}")
     return 0 if solved else 1
+
+
+def _positions(model: Model, q: np.ndarray) -> dict[str, list[float]]:
+    """The position of each joint [rad, m], also of those that mimic another."""
+    tree, found = model.tree, {}
+    for name, place, mimic in zip(tree.joint_names, tree.q_slices, tree.mimics, strict=True):
+        own = q[place]
+        if mimic is not None:
+            own = own * np.asarray(model.mimic_multipliers)[mimic.slot] + np.asarray(model.mimic_offsets)[mimic.slot]
+        found[name] = own.tolist()
+    return found

@@ -7,7 +7,7 @@ import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._errors import ArgumentError, NameNotFoundError
+from .._errors import ArgumentError, NameNotFoundError, RbydynError
 from ..io.check_welded import EARTH_GRAVITY, weld_checked
 from ..io.description import RobotDescription
 from ..io.findings import Findings
@@ -80,6 +80,7 @@ def find(robot: str) -> Source:
         ArgumentError: The name is empty.
         NameNotFoundError: There is no such robot.
         ParseError: The file cannot be read.
+        RbydynError: `robot_descriptions` cannot fetch the robot.
     """
     if not robot:
         raise ArgumentError("the name of the robot is empty")
@@ -92,9 +93,13 @@ def find(robot: str) -> Source:
         description = importlib.import_module(f"{_OTHERS}.{robot}")
     except ImportError:
         raise _not_found(robot, own) from None
+    except Exception as error:  # such as of git, which fetches the files
+        raise RbydynError(f"{_OTHERS}.{robot} cannot be fetched: {_first_line(error)}") from error
     paths = [getattr(description, name, None) for name in ("URDF_PATH", "XACRO_PATH", "MJCF_PATH")]
-    package = Path(description.PACKAGE_PATH)
-    return _of_file(Path(next(path for path in paths if path)))._replace(packages=(package, package.parent))
+    path, package = next(filter(None, paths), None), getattr(description, "PACKAGE_PATH", None)
+    if path is None or package is None:
+        raise _not_found(robot, own)
+    return _of_file(Path(path))._replace(packages=(Path(package), Path(package).parent))
 
 
 def load(robot: str) -> Model:
@@ -115,6 +120,10 @@ def _not_found(robot: str, own: list[str]) -> NameNotFoundError:
         return NameNotFoundError(robot, "robot", own, f"for others: pip install {_OTHERS}")
     others = [found.name for found in pkgutil.iter_modules(folders) if found.name.endswith("_description")]
     return NameNotFoundError(robot, "robot", [*own, *others])
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _of_file(path: Path) -> Source:

@@ -87,6 +87,41 @@ def test_fk_prints_poses(capsys):
 
 
 @pytest.mark.ci
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "raise RuntimeError('no network\\nin git')",
+            "robot_descriptions.arm_description cannot be fetched: no network",
+        ),
+        ("raise ValueError", "robot_descriptions.arm_description cannot be fetched: ValueError"),
+        ("PACKAGE_PATH = '.'", "no robot named 'arm_description'"),
+        ("URDF_PATH = 'arm.urdf'", "no robot named 'arm_description'"),
+    ],
+)
+def test_a_description_that_gives_no_robot_ends_with_2(text, message, tmp_path, monkeypatch, capsys):
+    package = tmp_path / "robot_descriptions"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "arm_description.py").write_text(text)
+    for name in ("robot_descriptions", "robot_descriptions.arm_description"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["info", "arm_description"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"rbydyn: error: {message}") and told.count("\n") == 1
+
+
+@pytest.mark.ci
+def test_ik_tells_machines_where_a_mimic_joint_is(tmp_path, capsys):
+    path = tmp_path / "crank.urdf"
+    path.write_text(ROBOT)
+    assert main(["ik", str(path), "--link", "tip", "--position", "0.4,0.1,0", "--json"]) == 0
+    joints = json.loads(capsys.readouterr().out)["joints"]
+    assert_close(np.array(joints["rail"]), 0.25 * np.array(joints["hinge"]) + 0.1, 1e-12)
+
+
+@pytest.mark.ci
 def test_ik_finds_what_fk_gave(capsys):
     reach = ["ik", "two_link_arm", "--link", "tool", "--position"]
     assert main([*reach, "0.3,0.6,0", "--json"]) == 0
