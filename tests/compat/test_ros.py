@@ -288,6 +288,8 @@ def test_wrong_trajectories_are_refused():
             ros.to_joint_trajectory(ARM, samples, joints=joints)
     with pytest.raises(rb.ArgumentError, match="message and point must be given together"):
         ros.to_joint_trajectory(ARM, samples, message=SimpleNamespace())
+    with pytest.raises(rb.DtypeError, match="point must be the class of a point, not one of them, got dict"):
+        ros.to_joint_trajectory(ARM, samples, message=SimpleNamespace(), point=untyped({}))
     with pytest.raises(rb.ShapeError, match=r"motion\.q must have shape"):
         ros.to_joint_trajectory(robots.pendulum(), samples)
     motion = planning.Trajectory(jnp.zeros(2), jnp.ones((1, 2)), jnp.asarray(2.5), (0, 1), (0, 1), nv=2)

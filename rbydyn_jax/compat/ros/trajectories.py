@@ -55,7 +55,7 @@ def to_joint_trajectory(
 
     Raises:
         ArgumentError: `points` is less than 2, the motion is not finite, or one of `message` and `point` is missing.
-        DtypeError: `motion` is not a motion, or a message has no such fields.
+        DtypeError: `motion` is not a motion, `point` no class, or a message has no such fields.
         NameNotFoundError: There is no such joint with one freedom.
         ShapeError: The motion is that of another robot, or a batch.
 
@@ -71,6 +71,8 @@ def to_joint_trajectory(
     check_single(np.shape(samples.q)[:-2], "motion")
     if (message is None) != (point is None):
         raise ArgumentError("message and point must be given together")
+    if point is not None and not callable(point):
+        raise DtypeError(f"point must be the class of a point, not one of them, got {type(point).__name__}")
     known = {own.tree.joint_names[i]: i for i in own.single}
     if joints is not None:
         check_sequence(joints, "joints", "names")
