@@ -41,7 +41,8 @@ def shape_counts(tree: KinematicTree) -> dict[str, int]:
 
 
 def joint_facts(tree: KinematicTree, numbers: Mapping[str, np.ndarray] | None) -> list[dict[str, Any]]:
-    """Type, axis, limits and more of each joint as plain data: infinite limits are None, unknown ones are left out.
+    """Type, axis, limits and more of each joint as plain data: infinite limits are None, unknown ones are left out, as
+    are those of a joint that mimics another, which has none of its own.
 
     Args:
         tree: The topology.
@@ -62,15 +63,15 @@ def _facts_of_joint(tree: KinematicTree, numbers: Mapping[str, np.ndarray] | Non
         facts["mimic"] = {"joint": tree.joint_names[mimic.source]}
     if numbers is None:
         return facts
-    facts |= {
-        "axis": numbers["joint_axes"][i].round(9).tolist(),
-        "lower": _finite(numbers["position_lower"][q]),
-        "upper": _finite(numbers["position_upper"][q]),
-    }
-    facts |= {what: _finite(numbers[what][v]) for what in LIMITS}
-    if mimic is not None:
-        facts["mimic"]["multiplier"] = float(numbers["mimic_multipliers"][mimic.slot])
-        facts["mimic"]["offset"] = float(numbers["mimic_offsets"][mimic.slot])
+    facts["axis"] = numbers["joint_axes"][i].round(9).tolist()
+    if mimic is None:
+        facts |= {"lower": _finite(numbers["position_lower"][q]), "upper": _finite(numbers["position_upper"][q])}
+        facts |= {what: _finite(numbers[what][v]) for what in LIMITS}
+    else:
+        facts["mimic"] |= {
+            "multiplier": float(numbers["mimic_multipliers"][mimic.slot]),
+            "offset": float(numbers["mimic_offsets"][mimic.slot]),
+        }
     return facts
 
 

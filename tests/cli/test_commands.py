@@ -120,6 +120,7 @@ def test_info_tells_numbers_to_machines(robot, capsys):
     assert (hinge["velocity_limit"], hinge["effort_limit"], hinge["acceleration_limit"]) == ([2.0], [12.0], [None])
     assert rail["parent"] == "hinge" and rail["axis"] == [0.0, 1.0, 0.0]
     assert rail["mimic"] == {"joint": "hinge", "multiplier": 0.25, "offset": 0.1}
+    assert not {"lower", "upper", "velocity_limit", "effort_limit"} & rail.keys()  # those of the hinge are in rad
 
 
 def test_info_tells_people_the_tree(robot, capsys):
