@@ -54,9 +54,9 @@ def map_batch(
     - Traced by `jit`, `grad` or `vmap`: one program loops over the chunks. Gradients recompute each chunk instead of
       storing intermediate values, so that their memory is bounded too.
 
-    On a CPU the time per configuration is that of a batch of 1024, plus the time to write the results to memory: some
-    0.1 us for 2 KB, and up to 1 us where the memory is new and page faults occur. NumPy allocates large arrays with
-    huge pages, so that results of NumPy arrays take a third of that. A process started with
+    On a CPU the time per configuration is that of a batch of one chunk, plus some 0.1 us for the call, and the time to
+    write the results to memory: 0.1 us for 2 KB, and up to 1 us where the memory is new and page faults occur. NumPy
+    allocates large arrays with huge pages, so that results of NumPy arrays take a third of that. A process started with
     `MALLOC_MMAP_THRESHOLD_=10000000000 MALLOC_TRIM_THRESHOLD_=10000000000` (Linux, glibc) reuses freed memory.
 
     Args:
@@ -66,8 +66,8 @@ def map_batch(
             floats are inputs of the program; other values (names of links, integers) are constants.
         in_axes: Like that of `jax.vmap`: 0 for batched, None for shared; for all arguments, or a tuple with one for
             each (or a pytree of them).
-        chunk: Configurations at a time on each device, rounded up to a multiple of 512; if None, on CPUs 1024 in
-            float32 and 512 in float64, on accelerators 65536.
+        chunk: Configurations at a time on each device, rounded up to a multiple of 512; if None, on CPUs 4096 in
+            float32 and 2048 in float64, on accelerators 65536.
         mesh: Devices to split the batch over, along all its axes; default is the device or mesh of the arrays. With
             several processes (`jax.distributed`) NumPy arrays and their results are local to the process, of any size,
             for its own devices of the mesh; JAX arrays are global.

@@ -62,9 +62,11 @@ SMALL_MATRIX = 6
 # loops: elements of its arrays from which a loop is faster as kernels than as one function. Points and a hull of 116
 # faces on 0.12: 4 points take 66 us as one function and 158 in kernels, 64 take 248 and 205, 4096 10.1 and 3.1 ms.
 FEW_ELEMENTS = 64
-# map_batch: bytes of one scalar of all configurations of a chunk on a CPU, such that the chunk stays in cache while a
-# call (50 us) costs little against it; configurations of a chunk on an accelerator.
-CHUNK_BYTES_CPU, CHUNK_ACCELERATOR = 4096, 65536
+# map_batch: bytes of one scalar of all configurations of a chunk on a CPU, such that a call, with what is copied before
+# and after it, costs little against it; configurations of a chunk on an accelerator. Of 65,536 in float64 on 0.12, 512
+# against 2048 at a time: `rnea` of a Panda 0.49 and 0.24 us (0.16 in one `vmap`), its `fk` 0.65 and 0.47; `rnea` of
+# RB-Y1 A 0.91 and 0.72, but its `fk`, whose results leave the cache, 1.85 and 2.1.
+CHUNK_BYTES_CPU, CHUNK_ACCELERATOR = 16384, 65536
 # map_batch: chunks are multiples of this: nothing is left over from whole vectors and no loop is short, either of which
 # changes the last bit of a result.
 CHUNK_GRAIN = 512
