@@ -18,7 +18,6 @@ import jax.numpy as jnp
 
 import rbydyn_jax as rb
 from rbydyn_jax import Model, identification
-from rbydyn_jax.joints import JointType
 
 from .operations import Operation
 
@@ -47,21 +46,15 @@ class Size:
         above = [sum(sizes[i] for i in tree.path(k)) for k in range(tree.nb)]
         pairs = sum(n * (at - n) + n * (n + 1) // 2 for n, at in zip(sizes, above, strict=True))
         links = sum(1 for body in tree.link_bodies if body >= 0)
-        steps = sum(map(_step_of_joint, tree.joints))
+        steps = sum(_STEP.get(type(joint).__name__, 2 * joint.nv) for joint in tree.joints)
         return Size(tree.nb, sum(sizes), len(path), sum(sizes[i] for i in path), pairs, links, steps)
 
 
 # Operations of a step of a joint: an addition and a product for each coordinate, but for those that turn. A quaternion
 # takes the exponential of half the step 17, a product 28, its normalization 11; modified Rodrigues parameters a tangent
 # and scales 14, a product 42, the choice of the shorter one 12. A displacement takes the left Jacobian 40, the rotation
-# of it 45, and three additions; in the plane 24, and the angle.
-_ROTATION_STEP = {"Spherical": 56, "Floating": 56, "MrpFloating": 68, "SinCosRevolute": 14, "Planar": 2}
-_DISPLACEMENT_STEP = {"Floating": 88, "MrpFloating": 88, "Planar": 24}
-
-
-def _step_of_joint(joint: JointType) -> int:
-    name = type(joint).__name__
-    return _ROTATION_STEP.get(name, 2 * joint.nv) + _DISPLACEMENT_STEP.get(name, 0)
+# of it 45, and three additions; in the plane 24, and the angle 2.
+_STEP = {"Spherical": 56, "Floating": 56 + 88, "MrpFloating": 68 + 88, "SinCosRevolute": 14, "Planar": 2 + 24}
 
 
 # Operations for each body, unless said otherwise.

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import ArgumentError
-from ..model.model import Model
+from ..engines.conventions import joint_values
 from ..planning import IkStatus, PositionGoal, solve_ik
 from ..spatial import quaternions, se3
 from ..spatial import rpy as roll_pitch_yaw
@@ -70,7 +70,7 @@ def ik(
             "name": model.name,
             "status": IkStatus(int(result.status)).name,
             "q": q.tolist(),
-            "joints": _positions(model, q),
+            "joints": {name: x.tolist() for name, x in zip(model.joint_names, joint_values(model, q), strict=True)},
             **{name: float(x) for name, x in given.items() if x is not None},
         }
         print(json.dumps(facts, indent=2))
@@ -78,14 +78,3 @@ def ik(
         print(result)
         print(f"q = {','.join(f'{x:.9g}' for x in q)}")
     return 0 if solved else 1
-
-
-def _positions(model: Model, q: np.ndarray) -> dict[str, list[float]]:
-    """The position of each joint [rad, m], also of those that mimic another."""
-    tree, found = model.tree, {}
-    for name, place, mimic in zip(tree.joint_names, tree.q_slices, tree.mimics, strict=True):
-        own = q[place]
-        if mimic is not None:
-            own = own * np.asarray(model.mimic_multipliers)[mimic.slot] + np.asarray(model.mimic_offsets)[mimic.slot]
-        found[name] = own.tolist()
-    return found
