@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._check import check_choice, check_integer
+from .._check import check_choice, check_integer, check_sequence
 from .._extras import require
 from .._progress import Progress, check_progress, reported
 from ..io.findings import fail
@@ -63,7 +63,8 @@ def mesh_shapes(
 
     Raises:
         ArgumentError: `fit` is unknown, or `parts` less than 1.
-        DtypeError: `path` is no path, `parts` no integer, or `progress` neither a bool nor a function.
+        DtypeError: `path` is no path, `parts` no integer, `packages` no sequence, or `progress` neither a bool nor a
+            function.
         MissingExtraError: trimesh, scipy or coacd is not installed (extra ``meshes``), or tqdm for a progress bar.
         ParseError: The file or a mesh is not there or cannot be read, or a mesh is flat and has no hull.
 
@@ -75,6 +76,7 @@ def mesh_shapes(
     """
     check_choice(fit, "fit", get_args(Fit))
     parts = check_integer(parts, "parts", 1)
+    check_sequence(packages, "packages", "folders")
     check_progress(progress)
     text: bytes | str = read_bytes(path)
     if Path(path).suffix == ".xacro":

@@ -219,6 +219,8 @@ def test_what_cannot_be_done_is_said(tmp_path, robot_file):
         collision.with_shapes(arm, {"tol": [ball]})
     with pytest.raises(rb.ArgumentError, match="fit"):
         collision.mesh_shapes(robot_file[0], "cone")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(rb.DtypeError, match="packages must be a tuple of folders, got str"):
+        collision.mesh_shapes(robot_file[0], packages="folder")
     robot_file[0].write_text(URDF.format("package://nowhere/part.stl"))
     with pytest.raises(rb.ParseError, match=r"link 'tool': the mesh .* is not found; give the folder"):
         collision.mesh_shapes(robot_file[0])
