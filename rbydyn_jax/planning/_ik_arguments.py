@@ -184,7 +184,7 @@ def _count(goal: Goal) -> int | None:
 
 
 def _bands(goal: Any) -> list[Any]:
-    """The bands of a goal along a path, which do not matter here: nor whether they are finite."""
+    """The bands of a goal along a path."""
     return [getattr(goal, field.name) for field in dataclasses.fields(goal) if field.name.endswith("_band")]
 
 
@@ -194,9 +194,12 @@ def _batched(model: Model, item: Item, dtype: Any, name: str, count: int) -> Ite
     def spread(x: Array) -> Array:
         return jnp.broadcast_to(x[None], (count, *x.shape))
 
+    def no_band(x: Any) -> Any:
+        return jnp.zeros_like(x) if eqx.is_array_like(x) else x
+
     goal = _varying(item)
-    if goal is not None:
-        item = eqx.tree_at(lambda x: _bands(_varying(x)), item, replace_fn=jnp.zeros_like)
+    if goal is not None:  # bands do not matter here, nor whether they are finite
+        item = eqx.tree_at(lambda x: _bands(_varying(x)), item, replace_fn=no_band)
     if goal is None or _count(goal) is None:
         return jax.tree.map(spread, item.checked(model, dtype, name))
 

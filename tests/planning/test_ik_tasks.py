@@ -346,6 +346,12 @@ def test_wrong_arguments_are_named():
         ),
         (
             DtypeError,
+            r"goals\[0\].position_band must be an array of floats, got NoneType",
+            arm,
+            {"goals": [PositionGoal("tool", jnp.zeros(3), position_band=untyped(None))]},
+        ),
+        (
+            DtypeError,
             r"costs\[0\].weight must be an array of floats, got str",
             arm,
             {"goals": [goal], "costs": [Manipulability("tool", untyped("all"))]},
