@@ -22,6 +22,8 @@ def expand_xacro(path: str | Path, arguments: Mapping[str, str | float] | None =
     xacrodoc = require("xacrodoc", "xacro", "load_xacro")
     read_bytes(path)  # raises this library's error for a wrong path
     given = _checked({} if arguments is None else arguments)
+    # xacrodoc passes on the text alone: xacro would look for included files in the working directory.
+    require("xacro", "xacro", "load_xacro").init_stacks(str(path))
     try:
         document = xacrodoc.XacroDoc.from_file(str(path), subargs=given, resolve_packages=False)
         return document.to_urdf_string()

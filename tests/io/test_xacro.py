@@ -53,6 +53,24 @@ def test_macros_properties_and_arguments(path, length, kind):
     assert_close(rb.crba(model, straight), [[m1 * length**2 / 3 + far, cross], [cross, own]])
 
 
+def test_files_are_included_from_beside_the_file_that_names_them(path, tmp_path, monkeypatch):
+    pytest.importorskip("xacrodoc")
+    head = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "tip.xacro").write_text(f'{head}<link name="tip"/></robot>')
+    (tmp_path / "parts" / "tool.xacro").write_text(
+        f'{head}<xacro:include filename="tip.xacro"/><joint name="mount" type="fixed"><parent link="lower"/>'
+        '<child link="tip"/><origin xyz="0.5 0 0"/></joint></robot>'
+    )
+    path.write_text(ARM.replace("</robot>", '<xacro:include filename="parts/tool.xacro"/></robot>'))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for where in (path, "../arm.urdf.xacro"):
+        model = rb.load_xacro(where)
+        assert model.name == "arm"
+        assert_close(rb.link_pose(model, jnp.zeros(2), "tip")[:3, 3], [1.0, 0.0, 0.0])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
