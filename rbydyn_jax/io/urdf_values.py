@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _INFINITY = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
 _UNSIGNED = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _XACRO = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)")
-_DBL_MAX = float(np.finfo(np.float64).max)
+_NO_LIMIT = (float(np.finfo(np.float64).max), 1e16)
 
 
 def parse_number(text: str, allow_infinite: bool = False) -> float:
@@ -149,9 +149,10 @@ class Scope:
             return 0.0 if default is None else default
 
     def limit(self, xml: XmlElement, attribute: str, default: float) -> float:
-        """Returns a limit; "inf" and the largest double, which the RB-Y1 tools write, mean that there is none."""
+        """Returns a limit; "inf", the largest double, which the RB-Y1 tools write, and 1e16, which SDFormat does, mean
+        that there is none."""
         value = self.number(xml, attribute, f"limit {attribute}", default, infinite=True)
-        return math.copysign(math.inf, value) if abs(value) == _DBL_MAX else value
+        return math.copysign(math.inf, value) if abs(value) in _NO_LIMIT else value
 
     def vector(
         self, xml: XmlElement, attribute: str, what: str, size: int, default: list[float] | None = None

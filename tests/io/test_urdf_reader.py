@@ -241,12 +241,9 @@ def test_quaternion_origin_is_the_same_as_rpy():
     np.testing.assert_array_equal(by_quaternion.joint_placements, by_rpy.joint_placements)
 
 
-def test_largest_double_means_no_limit():
-    robot, _ = load(
-        spoil(
-            *limit('<limit lower="-1.7976931348623157e308" upper="0" effort="1.7976931348623157e+308" velocity="1"/>')
-        )
-    )
+@pytest.mark.parametrize("largest", ["1.7976931348623157e308", "1e+16"])  # of a double, and the default of SDFormat
+def test_largest_number_means_no_limit(largest):
+    robot, _ = load(spoil(*limit(f'<limit lower="-{largest}" upper="0" effort="{largest}" velocity="1"/>')))
     assert (robot.lower[1], robot.upper[1], robot.effort[1]) == (-np.inf, 0.0, np.inf)
 
 
