@@ -65,7 +65,8 @@ def pairs(
     tree = check_model(model).tree
     if not tree.shape_links:
         raise ModelError(
-            f"model {tree.name!r} has no collision shapes; give its links collisions such as CapsuleGeometry"
+            f"model {tree.name!r} has no collision shapes; give its links collisions such as CapsuleGeometry, or put "
+            "shapes around the meshes of its file by collision.mesh_shapes"
         )
     n = len(tree.shape_links)
     candidates = [(i, j) for i in range(n) for j in range(i + 1, n) if tree.shape_links[i] != tree.shape_links[j]]
