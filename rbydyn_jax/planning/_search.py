@@ -240,7 +240,7 @@ class Search:
         at, report = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), (at, report))
         gap = self.todo.gap(x)
         zero, count, no = jnp.zeros((), x.dtype), jnp.zeros((), int), jnp.zeros((), bool)
-        history = jnp.full(2 * self.problem.iterations, jnp.nan, x.dtype)
+        history = jnp.full(2 * self.problem.iterations, jnp.inf, x.dtype)
         return State(
             x=x,
             at=at,

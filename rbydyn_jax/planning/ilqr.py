@@ -54,7 +54,7 @@ class IlqrResult(Result):
             sweep: at convergence that along this motion. Zero for torques at their limits.
             `taus[k] + gains[k] @ [difference(q_k, q); v - v_k]` is a controller.
         cost: Its cost.
-        costs: Cost at the start and after each iteration; the rest is NaN.
+        costs: Cost at the start and after each iteration; the rest is infinite.
         predicted: The decrease of the cost that the last backward sweep predicted.
         status: An `IlqrStatus`.
         iterations: Number of iterations.
@@ -178,7 +178,7 @@ def _solved(
         policy=unchanged(tau),
         least=jnp.zeros((), dtype),
         damping=jnp.zeros((), dtype),
-        costs=jnp.full(iterations + 1, jnp.nan, dtype),
+        costs=jnp.full(iterations + 1, jnp.inf, dtype),
         status=jnp.full((), IlqrStatus.MAX_ITERATIONS),
         count=jnp.zeros((), jnp.int32),
     )

@@ -66,8 +66,8 @@ class TrajectoryResult(Result):
         status: A `TrajectoryStatus`.
         violations: What is violated, and by how much.
         multipliers: Of the limits, one for each time at which they are evaluated.
-        costs: Cost after each step of the last attempt; the rest is NaN.
-        infeasibilities: The largest violation after each step, at the times of the optimization.
+        costs: Cost after each step of the last attempt; the rest is infinite.
+        infeasibilities: The same of the largest violation, at the times of the optimization.
         attempts: The attempt that led to it, counted from 1.
         iterations: Steps of all attempts.
     """
