@@ -296,9 +296,13 @@ def _geometry(patches: Any, dtype: Any = None) -> tuple[Float[Array, "c 3"], Flo
     corners = jnp.concatenate([patch.corners for patch in patches])
     corners = corners if dtype is None else corners.astype(dtype)
     dtype = corners.dtype
-    each = [cones.friction_cone_faces(jnp.asarray(x.friction, dtype)) @ x.pose[:3, :3].T for x in patches]
+    poses = [jnp.asarray(patch.pose, dtype) for patch in patches]
+    each = [
+        cones.friction_cone_faces(jnp.asarray(patch.friction, dtype)) @ pose[:3, :3].T
+        for patch, pose in zip(patches, poses, strict=True)
+    ]
     faces = jax.scipy.linalg.block_diag(*(face for face in each for _ in range(4)))
-    return corners, faces.astype(dtype), jnp.stack([jnp.asarray(x.pose[:3, 3], dtype) for x in patches])
+    return corners, faces, jnp.stack([pose[:3, 3] for pose in poses])
 
 
 def _grasp(arms: Float[Array, "c 3"]) -> Float[Array, "6 n"]:

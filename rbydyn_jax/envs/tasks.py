@@ -62,7 +62,7 @@ def reach(dtype: Any = None, **options: Any) -> Environment:
         (27, 7)
     """
     model = right_arm(dtype)
-    ready, around = jnp.asarray(_READY, model.inertias.dtype), np.array(_AROUND)
+    ready, around = (jnp.asarray(x, model.inertias.dtype) for x in (_READY, _AROUND))
     return _task(model, ready, (ready - around, ready + around), _range(model), options)
 
 

@@ -52,7 +52,7 @@ class Clearance(eqx.Module):
         distances, gradients = [], []
         for d, pull in zip(*self._with_pulls(model, q, moving), strict=True):
             _, at = jax.lax.top_k(-d, min(count, len(d)))
-            one_hot = (at[:, None] == jnp.arange(len(d))[None]).astype(d.dtype)
+            one_hot = (at[:, None] == jnp.arange(len(d), dtype=at.dtype)[None]).astype(d.dtype)
             distances.append(d[at])
             gradients.append(jax.vmap(pull)(one_hot))
         return jnp.concatenate(distances), jnp.concatenate(gradients)

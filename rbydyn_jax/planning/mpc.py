@@ -132,7 +132,7 @@ def _tick(
 
 def shifted(taus: Float[Array, "N nv"], steps: Array) -> Float[Array, "N nv"]:
     """Torques that begin later by some steps, in between by interpolation; the last ones last."""
-    at = jnp.minimum(jnp.arange(len(taus)) + steps, len(taus) - 1.0)
-    first = jnp.floor(at).astype(jnp.int32)
-    share = (at - first)[:, None].astype(taus.dtype)
+    at = jnp.minimum(jnp.arange(len(taus), dtype=taus.dtype) + steps, len(taus) - 1.0)
+    whole = jnp.floor(at)
+    first, share = whole.astype(jnp.int32), (at - whole)[:, None]
     return (1.0 - share) * taus[first] + share * taus[jnp.minimum(first + 1, len(taus) - 1)]

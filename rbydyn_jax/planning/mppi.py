@@ -166,7 +166,7 @@ def mppi(
 
 def _deviation_of(costs: Array, chosen: Array) -> Array:
     """The standard deviation of the costs that are chosen, with a derivative of zero where they are equal."""
-    count = jnp.maximum(jnp.sum(chosen), 1)
+    count = jnp.maximum(jnp.sum(chosen, dtype=costs.dtype), 1.0)
     mean = jnp.sum(jnp.where(chosen, costs, 0.0)) / count
     variance = jnp.sum(jnp.where(chosen, costs - mean, 0.0) ** 2) / count
     return jnp.where(variance > 0.0, jnp.sqrt(jnp.where(variance > 0.0, variance, 1.0)), 0.0)

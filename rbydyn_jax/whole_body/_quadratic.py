@@ -202,7 +202,7 @@ def _linear(program: Program, point: Point, residuals: Residuals) -> Point:
 
 def _step(program: Program, point: Point, residuals: Residuals) -> Point:
     bounded = _bounded(program)
-    number = jnp.maximum(jnp.sum(bounded), 1)
+    number = jnp.maximum(jnp.sum(bounded, dtype=point.s.dtype), 1.0)
     product = point.s * point.z
     gap = jnp.sum(product) / number
     inverse = _inverse(program, point)
